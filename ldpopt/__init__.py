@@ -1,0 +1,1 @@
+"""ldpopt: design, certify and use locally private mechanisms."""

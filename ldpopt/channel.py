@@ -1,0 +1,358 @@
+"""The channel: a row-stochastic matrix from true answers to reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt import strictjson
+from ldpopt.distribution import Array, distribution, finite_array, unit_interval
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.tolerances import ROW_SUM
+
+Label = Hashable
+
+FORMAT = "ldpopt-channel"
+VERSION = 1
+ERASED = "erased"
+"""The output label of an erasure: a report that says nothing."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Channel:
+    """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII].
+
+    Parameters
+    ----------
+    matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as given,
+        as read-only float64.
+    inputs, outputs : distinct labels (strings, numbers, or tuples of them); 0..k-1 and 0..m-1 by default.
+
+    Raises `InvalidInput` for anything else. Numpy takes a channel as its matrix, and every function that
+    takes a channel also takes an array.
+
+    >>> q = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["yes", "no"])
+    >>> q.push([0.5, 0.5])
+    array([0.5, 0.5])
+    >>> q.erase(0.5).outputs
+    (0, 1, 'erased')
+    >>> q
+    Channel(2 inputs -> 2 outputs, rank 2)
+    """
+
+    matrix: Array
+    inputs: tuple[Label, ...] = None  # type: ignore[assignment]
+    outputs: tuple[Label, ...] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        matrix = finite_array(self.matrix, "channel", 2)
+        k, m = matrix.shape
+        if k == 0 or m == 0:
+            raise invalid("channel", "at least one input and one output", f"shape {matrix.shape}")
+        if matrix.min() < 0:
+            x, y = (int(i) for i in np.unravel_index(int(matrix.argmin()), matrix.shape))
+            raise invalid("channel", "non-negative entries", matrix[x, y], f"row {x}, column {y}")
+        sums = matrix.sum(axis=1)
+        worst = int(np.argmax(np.abs(sums - 1)))
+        if abs(sums[worst] - 1) > ROW_SUM:
+            raise invalid("channel", f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
+        matrix += 0.0  # a negative zero becomes zero
+        matrix.setflags(write=False)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "inputs", _labels(self.inputs, k, "inputs"))
+        object.__setattr__(self, "outputs", _labels(self.outputs, m, "outputs"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of inputs k, number of outputs m)."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def rank(self) -> int:
+        """The matrix rank; k means that every input distribution is identifiable from the reports."""
+        return int(np.linalg.matrix_rank(self.matrix))
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False and dtype is not None and np.dtype(dtype) != self.matrix.dtype:
+            raise ValueError(f"a {np.dtype(dtype)} array of a channel needs a copy")
+        return np.array(self.matrix, dtype=dtype, copy=bool(copy) or None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Channel):
+            return NotImplemented
+        labels = (self.inputs, self.outputs) == (other.inputs, other.outputs)
+        return labels and np.array_equal(self.matrix, other.matrix)
+
+    def __hash__(self) -> int:
+        return hash((self.inputs, self.outputs, self.matrix.tobytes()))
+
+    # -- what happens to distributions -------------------------------------------------------------
+
+    def push(self, p: Any) -> Array:
+        """The marginal of the report, p Q, shape (m,), for an input distribution p of shape (k,)."""
+        return np.asarray(distribution(p, "p", size=self.shape[0]) @ self.matrix)
+
+    def posterior(self, prior: Any) -> Array:
+        """Pr(answer x | report y) as an (m, k) array; NaN rows for reports that never occur.
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).posterior([0.5, 0.5])
+        array([[0.75, 0.25],
+               [0.25, 0.75]])
+        """
+        joint = (distribution(prior, "prior", size=self.shape[0])[:, None] * self.matrix).T
+        mass = joint.sum(axis=1, keepdims=True)
+        return np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0)
+
+    # -- channels from channels --------------------------------------------------------------------
+
+    def then(self, post: ChannelLike) -> Channel:
+        """Post-processing: the report goes through `post`, an (m, m') channel, before anyone sees it."""
+        post = as_channel(post, "post-processing")
+        if post.shape[0] != self.shape[1]:
+            raise invalid("post-processing", f"{self.shape[1]} inputs, one for each output", post.shape[0])
+        return Channel(_stochastic(self.matrix @ post.matrix), self.inputs, post.outputs)
+
+    def product(self, other: ChannelLike) -> Channel:
+        """Two answers through two independent channels: inputs and outputs are pairs (Kronecker product)."""
+        other = as_channel(other)
+        return Channel(
+            _stochastic(np.kron(self.matrix, other.matrix)),
+            tuple((a, b) for a in self.inputs for b in other.inputs),
+            tuple((a, b) for a in self.outputs for b in other.outputs),
+        )
+
+    def coin(self, other: ChannelLike, weight: float) -> Channel:
+        """A publicly tossed coin: this channel with probability `weight`, else `other`; which one is shown.
+
+        The outputs are disjoint, labelled ``(0, y)`` and ``(1, y)``; `other` keeps this channel's inputs.
+        """
+        other = as_channel(other)
+        weight = unit_interval(weight, "weight")
+        if other.shape[0] != self.shape[0]:
+            raise invalid("other channel", f"{self.shape[0]} inputs", other.shape[0])
+        matrix = np.hstack([weight * self.matrix, (1 - weight) * other.matrix])
+        outputs = [(0, y) for y in self.outputs] + [(1, y) for y in other.outputs]
+        return Channel(_stochastic(matrix), self.inputs, tuple(outputs))
+
+    def erase(self, alpha: float) -> Channel:
+        """Erase the report with probability `alpha` in [0, 1]; the output ``'erased'`` says so [GI, Thm 8]."""
+        alpha = unit_interval(alpha, "alpha")
+        matrix = (1 - alpha) * self.matrix
+        if ERASED in self.outputs:
+            at = self.outputs.index(ERASED)
+            if np.ptp(self.matrix[:, at]) > 0:
+                raise invalid(
+                    "erase", f"an uninformative output where the label {ERASED!r} is in use", "one that is not"
+                )
+            matrix[:, at] += alpha
+            return Channel(_stochastic(matrix), self.inputs, self.outputs)
+        matrix = np.hstack([matrix, np.full((len(matrix), 1), alpha)])
+        return Channel(_stochastic(matrix), self.inputs, (*self.outputs, ERASED))
+
+    def merge(self, groups: Iterable[Iterable[Label]] | None = None) -> Channel:
+        """Merge outputs. Each group of labels becomes one output, labelled by its first member; the rest stay.
+
+        Without `groups`, outputs with proportional columns (the same posterior for every prior) are merged
+        and outputs that never occur are dropped: no guarantee and no utility changes.
+
+        >>> Channel([[0.2, 0.4, 0.4], [0.1, 0.2, 0.7]]).merge().matrix
+        array([[0.6, 0.4],
+               [0.3, 0.7]])
+        """
+        parts = self._proportional() if groups is None else self._groups(groups)
+        matrix = np.stack([self.matrix[:, part].sum(axis=1) for part in parts], axis=1)
+        return Channel(_stochastic(matrix), self.inputs, tuple(self.outputs[part[0]] for part in parts))
+
+    def _groups(self, groups: Iterable[Iterable[Label]]) -> list[list[int]]:
+        position = {label: y for y, label in enumerate(self.outputs)}
+        parts: dict[int, list[int]] = {y: [y] for y in range(len(self.outputs))}
+        for group in groups:
+            members = list(group)
+            for label in members:
+                if position.get(label) not in parts or len(parts[position[label]]) > 1:
+                    raise invalid("merge groups", "labels of outputs, each in one group", label)
+            at = [position[label] for label in members]
+            for y in at[1:]:
+                del parts[y]
+            if at:
+                parts[at[0]] = at
+        return [parts[y] for y in sorted(parts)]
+
+    def _proportional(self) -> list[list[int]]:
+        mass = self.matrix.sum(axis=0)
+        used = np.flatnonzero(mass > 0)
+        parts: dict[bytes, list[int]] = {}
+        # Rounding to 12 digits groups columns that differ by the rounding of their own construction.
+        for y in used:
+            parts.setdefault(np.round(self.matrix[:, y] / mass[y], 12).tobytes(), []).append(int(y))
+        return list(parts.values())
+
+    # -- simulation --------------------------------------------------------------------------------
+
+    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+        """Simulated reports for the answer label `x`, or an array of reports for an array of answer labels.
+
+        For simulation: releasing real data needs the operating system's randomness and exact arithmetic.
+
+        >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], np.random.default_rng(0))
+        array([1, 0])
+        """
+        if not isinstance(rng, np.random.Generator):
+            raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
+        if not isinstance(x, (list, np.ndarray)) and not hasattr(x, "__array__"):
+            return self.outputs[int(self.sample_indices(np.array([_position(self.inputs, x)]), rng)[0])]
+        answers = np.asarray(x)
+        if self.inputs == tuple(range(len(self.inputs))) and answers.dtype.kind in "iu":
+            index = answers.reshape(-1)
+        else:
+            kinds, back = np.unique(answers.reshape(-1), return_inverse=True)
+            index = np.array([_position(self.inputs, kind) for kind in kinds.tolist()], dtype=np.intp)[back]
+        drawn = self.sample_indices(index, rng).reshape(answers.shape)
+        if self.outputs == tuple(range(len(self.outputs))):
+            return drawn
+        labels = np.empty(len(self.outputs), dtype=object)
+        labels[:] = self.outputs
+        return labels[drawn]
+
+    def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+        """Simulated report positions for an array of answer positions 0..k-1."""
+        x = np.asarray(x)
+        k, m = self.shape
+        if x.size and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= k):
+            raise invalid(
+                "answers", f"positions 0 to {k - 1}", x.dtype if x.dtype.kind not in "iu" else (x.min(), x.max())
+            )
+        # One sorted table for all rows: row r's thresholds lie in [r, r + 1).
+        steps = np.cumsum(self.matrix, axis=1)
+        table = np.minimum(steps / steps[:, -1:], 1.0)[:, :-1] + np.arange(k)[:, None]
+        found = np.searchsorted(table.ravel(), x + rng.random(x.shape), side="right")
+        y = found - x.astype(np.intp) * (m - 1)
+        return np.clip(y, 0, m - 1)
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def to_json(self, guarantees: Sequence[Any] = ()) -> str:
+        """The channel as JSON text (schema ``ldpopt-channel``, version 1; see docs/channel-file.md).
+
+        `guarantees` are recorded as claims; readers re-measure instead of trusting them.
+        """
+        return strictjson.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "orientation": "matrix[i][j] = Pr(outputs[j] | inputs[i])",
+                "inputs": [_jsonable(label) for label in self.inputs],
+                "outputs": [_jsonable(label) for label in self.outputs],
+                "matrix": self.matrix.tolist(),
+                "guarantees": [guarantee.to_dict() for guarantee in guarantees],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Channel:
+        """The channel written by `to_json`; unknown fields, versions and malformed values are `InvalidInput`.
+
+        >>> q = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["yes", "no"])
+        >>> Channel.from_json(q.to_json()) == q
+        True
+        """
+        data = strictjson.loads(text, "channel file")
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise invalid("channel file", f'an object with "format": "{FORMAT}"', type(data).__name__)
+        if data.get("version") != VERSION:
+            raise invalid("channel file", f"version {VERSION}", data.get("version"))
+        known = {"format", "version", "orientation", "inputs", "outputs", "matrix", "guarantees"}
+        if set(data) - known:
+            raise invalid("channel file", f"only the fields {', '.join(sorted(known))}", sorted(set(data) - known)[0])
+        for field in ("inputs", "outputs", "matrix"):
+            if not isinstance(data.get(field), list):
+                raise invalid("channel file", f"a list {field!r}", type(data.get(field)).__name__)
+        return cls(data["matrix"], _from_json(data["inputs"]), _from_json(data["outputs"]))
+
+    def __repr__(self) -> str:
+        k, m = self.shape
+        return f"Channel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, rank {self.rank})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        shown, limit = self.matrix[:20, :20], 20
+        head = "".join(f"<th>{escape(str(y))}</th>" for y in self.outputs[:limit])
+        rows = "".join(
+            f"<tr><th>{escape(str(x))}</th>" + "".join(f"<td>{value:.4f}</td>" for value in row) + "</tr>"
+            for x, row in zip(self.inputs, shown, strict=False)
+        )
+        return f"<p>{escape(repr(self))}</p><table><tr><th>answer \\ report</th>{head}</tr>{rows}</table>"
+
+
+ChannelLike = Channel | Array | Sequence[Sequence[float]]
+
+
+def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
+    """`channel` itself, or an array checked and made into one."""
+    if isinstance(channel, Channel):
+        return channel
+    if isinstance(channel, (str, bytes)):
+        raise invalid(what, "a Channel or an array", "text (read a file with ldpopt.io.read_channel)")
+    return Channel(channel)  # type: ignore[arg-type]
+
+
+def _stochastic(matrix: Array) -> Array:
+    """Rows divided by their sums where rounding let them drift from one."""
+    sums = matrix.sum(axis=1, keepdims=True)
+    return np.where(np.abs(sums - 1) > 1e-15, matrix / sums, matrix)
+
+
+def _labels(labels: Iterable[Label] | None, count: int, what: str) -> tuple[Label, ...]:
+    if labels is None:
+        return tuple(range(count))
+    if isinstance(labels, (str, bytes)):
+        raise invalid(what, f"{count} labels", labels)
+    made = tuple(_label(label, what) for label in labels)
+    if len(made) != count:
+        raise invalid(what, f"{count} labels", len(made))
+    if len(set(made)) != count:
+        twice = next(label for i, label in enumerate(made) if label in made[:i])
+        raise invalid(what, "distinct labels", f"{twice!r} twice")
+    return made
+
+
+def _label(label: Any, what: str) -> Label:
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return tuple(_label(part, what) for part in label)
+    if isinstance(label, float) and not math.isfinite(label):
+        raise invalid(what, "finite numbers as labels", label)
+    if isinstance(label, (str, bool, int, float)):
+        return label
+    raise invalid(what, "labels that are strings, numbers or tuples of them", type(label).__name__)
+
+
+def _position(labels: tuple[Label, ...], label: Any) -> int:
+    if isinstance(label, np.generic):
+        label = label.item()
+    try:
+        return labels.index(label)
+    except ValueError:
+        raise invalid("answer", f"one of the inputs {labels[:8]}", label) from None
+
+
+def _jsonable(label: Label) -> Any:
+    return [_jsonable(part) for part in label] if isinstance(label, tuple) else label
+
+
+def _from_json(labels: list[Any]) -> tuple[Label, ...]:
+    def one(value: Any, depth: int = 0) -> Label:
+        if isinstance(value, list) and depth < 20:
+            return tuple(one(part, depth + 1) for part in value)
+        if not isinstance(value, (str, bool, int, float)):
+            raise InvalidInput("channel file: labels must be strings, numbers or lists of them")
+        return value
+
+    return tuple(one(value) for value in labels)

@@ -1,0 +1,114 @@
+"""Probability vectors: checked once, where they enter, and read-only from then on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import invalid
+from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
+
+Array = npt.NDArray[np.float64]
+
+
+def finite_array(values: Any, what: str, ndim: int) -> Array:
+    """`values` as a new float64 array of `ndim` dimensions with finite entries."""
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "iufb":
+            raw = np.asarray(values, dtype=np.float64) if raw.dtype.kind == "O" else raw
+        if raw.dtype.kind not in "iufb":
+            raise ValueError
+        array = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid(what, "an array of numbers", values) from None
+    if array.ndim != ndim:
+        raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", f"shape {array.shape}")
+    bad = np.argwhere(~np.isfinite(array))
+    if bad.size:
+        at = tuple(int(i) for i in bad[0])
+        raise invalid(what, "finite numbers", array[at], f"entry {at[0] if ndim == 1 else at}")
+    return array
+
+
+def distribution(p: Any, what: str = "distribution", size: int | None = None) -> Array:
+    """A read-only probability vector of shape (k,).
+
+    Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`; the remaining rounding is
+    divided out. Raises `InvalidInput` otherwise, or if `size` is given and is not k.
+
+    >>> distribution([1, 3], "p0")
+    Traceback (most recent call last):
+    ldpopt.errors.InvalidInput: p0: expected entries that sum to 1 within 1e-09 (divide counts by their sum), got 4.0
+    >>> distribution([0.25, 0.75])
+    array([0.25, 0.75])
+    """
+    array = finite_array(p, what, 1)
+    if size is not None and len(array) != size:
+        raise invalid(what, f"{size} entries", len(array))
+    if len(array) == 0:
+        raise invalid(what, "at least one entry", "none")
+    if array.min() < 0:
+        at = int(array.argmin())
+        raise invalid(what, "non-negative entries", float(array[at]), f"entry {at}")
+    total = math.fsum(array.tolist())
+    if abs(total - 1) > ROW_SUM:
+        raise invalid(what, f"entries that sum to 1 within {ROW_SUM:g} (divide counts by their sum)", total)
+    array /= total
+    array.setflags(write=False)
+    return array
+
+
+def from_counts(counts: Any, what: str = "counts") -> Array:
+    """The empirical distribution of non-negative `counts` (or weights), shape (k,).
+
+    >>> from_counts([1, 3])
+    array([0.25, 0.75])
+    """
+    array = finite_array(counts, what, 1)
+    if array.size == 0 or array.min() < 0 or array.sum() <= 0:
+        raise invalid(what, "non-negative counts with a positive sum", counts)
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    return distribution(
+        array / total if np.isfinite(total) else array / array.max() / (array / array.max()).sum(), what
+    )
+
+
+def positive_epsilon(epsilon: Any, what: str = "epsilon") -> float:
+    """`epsilon` in nats as a float; must lie where float64 ratios mean something."""
+    value = number(epsilon, what, "a positive finite number of nats")
+    if not MINIMUM_EPSILON <= value <= MAXIMUM_EPSILON:
+        raise invalid(what, f"a number of nats between {MINIMUM_EPSILON:g} and {MAXIMUM_EPSILON:g}", value)
+    return value
+
+
+def unit_interval(value: Any, what: str) -> float:
+    """`value` as a float in [0, 1]."""
+    result = number(value, what, "a number in [0, 1]")
+    if not 0 <= result <= 1:
+        raise invalid(what, "a number in [0, 1]", result)
+    return result
+
+
+def number(value: Any, what: str, expected: str = "a finite number") -> float:
+    """`value` as a finite float."""
+    try:
+        if isinstance(value, (str, bytes, bool)):
+            raise TypeError
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid(what, expected, value) from None
+    if not math.isfinite(result):
+        raise invalid(what, expected, result)
+    return result
+
+
+def positive_integer(value: Any, what: str, minimum: int = 1) -> int:
+    """`value` as an int of at least `minimum`; floats are refused."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise invalid(what, f"an integer of at least {minimum}", value)
+    return int(value)

@@ -1,0 +1,85 @@
+"""The guarantee: a number that holds, with who attains it and where the notion is defined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from ldpopt.channel import Label
+from ldpopt.rounding import ceil_digits
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The pair of inputs, and the event (set of outputs), at which a guarantee is attained."""
+
+    inputs: tuple[Label, Label]
+    outputs: tuple[Label, ...] = ()
+
+    def __str__(self) -> str:
+        pair = f"{self.inputs[0]!r} against {self.inputs[1]!r}"
+        if not self.outputs:
+            return pair
+        shown = ", ".join(repr(y) for y in self.outputs[:5]) + (", ..." if len(self.outputs) > 5 else "")
+        return f"{pair} on {{{shown}}}"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a channel guarantees under one notion of privacy.
+
+    value : never below the true value; outward-rounded. In nats where the notion has a unit. May be inf.
+    lower : the true value lies in [lower, value].
+    notion : the name of the measure, e.g. ``"local_dp"``.
+    witness : the inputs and event that attain it, if something does.
+    exact : True when the value is attained (up to the outward rounding), False for an upper bound.
+    reference : the definition, e.g. ``"[GI, Def 6]"``.
+    parameters : what else the notion takes, e.g. ``{"order": 2.0}``.
+
+    `float(guarantee)` is the value.
+    """
+
+    notion: str
+    value: float
+    lower: float
+    witness: Witness | None
+    exact: bool
+    reference: str
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", float(self.value))
+        object.__setattr__(self, "lower", float(self.lower))
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __hash__(self) -> int:
+        return hash((self.notion, self.value, self.witness, tuple(self.parameters.items())))
+
+    def __reduce__(self) -> Any:
+        fields = (self.notion, self.value, self.lower, self.witness, self.exact, self.reference, dict(self.parameters))
+        return (Guarantee, fields)
+
+    def __str__(self) -> str:
+        relation = "=" if self.exact else "<="
+        extra = "".join(f", {name} = {value:g}" for name, value in self.parameters.items())
+        text = f"{self.notion.replace('_', ' ')}{extra} {relation} {ceil_digits(self.value)}"
+        return f"{text} ({self.witness})" if self.witness else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guarantee as JSON-ready values; infinite values become the string ``"inf"``."""
+        return {
+            "notion": self.notion,
+            "value": "inf" if math.isinf(self.value) else self.value,
+            "exact": self.exact,
+            "reference": self.reference,
+            "parameters": dict(self.parameters),
+            "witness": None
+            if self.witness is None
+            else {"inputs": list(self.witness.inputs), "outputs": list(self.witness.outputs)},
+        }

@@ -1,0 +1,77 @@
+"""The one registry of the papers that results rest on, with the keys used in docstrings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldpopt.errors import invalid
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A paper: the `key` cited in docstrings as ``[key, Thm 5]``, and enough to find it."""
+
+    key: str
+    authors: str
+    title: str
+    venue: str
+    year: int
+
+    @property
+    def bibtex(self) -> str:
+        """A BibTeX entry."""
+        return (
+            f"@article{{{self.key},\n  author = {{{' and '.join(self.authors.split(', '))}}},\n"
+            f"  title = {{{self.title}}},\n  journal = {{{self.venue}}},\n  year = {{{self.year}}}\n}}"
+        )
+
+    def __str__(self) -> str:
+        return f"[{self.key}] {self.authors}. {self.title}. {self.venue}, {self.year}."
+
+
+_ALL = [
+    Reference("GI", "Elena Ghazi, Ibrahim Issa", "Total Variation Meets Differential Privacy",
+              "IEEE Journal on Selected Areas in Information Theory", 2024),
+    Reference("BS", "Mark Bun, Thomas Steinke",
+              "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds", "TCC", 2016),
+    Reference("M", "Ilya Mironov", "Rényi Differential Privacy", "IEEE CSF", 2017),
+    Reference("CIM", "Kamalika Chaudhuri, Jacob Imola, Ashwin Machanavajjhala",
+              "Capacity Bounded Differential Privacy", "NeurIPS", 2019),
+    Reference("DR", "Cynthia Dwork, Guy Rothblum", "Concentrated Differential Privacy", "arXiv 1603.01887", 2016),
+    Reference("KOV14", "Peter Kairouz, Sewoong Oh, Pramod Viswanath",
+              "Extremal Mechanisms for Local Differential Privacy", "Journal of Machine Learning Research", 2016),
+    Reference("KOV15", "Peter Kairouz, Sewoong Oh, Pramod Viswanath",
+              "The Composition Theorem for Differential Privacy", "ICML", 2015),
+    Reference("SPR", "Elena Ghazi", "Sort, Partition, Randomize: Optimal Binary Hypothesis Testing under LDP",
+              "arXiv 2606.07443", 2026),
+    Reference("DJW", "John Duchi, Michael Jordan, Martin Wainwright",
+              "Local Privacy and Statistical Minimax Rates", "IEEE FOCS", 2013),
+    Reference("AZ", "Shahab Asoodeh, Huanyu Zhang", "Contraction of Locally Differentially Private Mechanisms",
+              "arXiv 2210.13386", 2022),
+    Reference("DRS", "Jinshuo Dong, Aaron Roth, Weijie Su", "Gaussian Differential Privacy",
+              "Journal of the Royal Statistical Society B", 2022),
+    Reference("YB", "Min Ye, Alexander Barg", "Optimal Schemes for Discrete Distribution Estimation under LDP",
+              "IEEE Transactions on Information Theory", 2018),
+    Reference("CKS", "Clément Canonne, Gautam Kamath, Thomas Steinke",
+              "The Discrete Gaussian for Differential Privacy", "NeurIPS", 2020),
+    Reference("Dobrushin", "Roland Dobrushin", "Central Limit Theorem for Nonstationary Markov Chains",
+              "Theory of Probability and its Applications", 1956),
+    Reference("Blackwell", "David Blackwell", "Equivalent Comparisons of Experiments",
+              "Annals of Mathematical Statistics", 1953),
+    Reference("Warner", "Stanley Warner", "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias",
+              "Journal of the American Statistical Association", 1965),
+]  # fmt: skip
+
+REFERENCES = {reference.key: reference for reference in _ALL}
+
+
+def reference(key: str) -> Reference:
+    """The paper behind a citation key; ``"GI, Thm 5"`` finds ``GI``.
+
+    >>> reference("GI, Thm 5").year
+    2024
+    """
+    found = REFERENCES.get(key.strip("[]").split(",")[0].strip())
+    if found is None:
+        raise invalid("reference key", f"one of {', '.join(REFERENCES)}", key)
+    return found

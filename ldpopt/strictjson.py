@@ -1,0 +1,56 @@
+"""JSON read strictly: no duplicate keys, no NaN, bounded nesting; only `InvalidInput` comes out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ldpopt.errors import InvalidInput, invalid
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise invalid("JSON object", "distinct keys", f"{twice!r} twice")
+    return made
+
+
+def _constant(text: str) -> Any:
+    raise invalid("JSON number", "a finite number", text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise invalid("JSON number", "a finite double", text)
+    return value
+
+
+def loads(text: str | bytes, what: str = "JSON") -> Any:
+    """Parse `text`; anything wrong with it is an `InvalidInput` that names `what`.
+
+    >>> loads('{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    >>> loads('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ldpopt.errors.InvalidInput: JSON object: expected distinct keys, got "'a' twice"
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    except InvalidInput:
+        raise
+    except RecursionError:
+        raise invalid(what, "JSON of moderate depth", "deeply nested brackets") from None
+    except UnicodeDecodeError as error:
+        raise invalid(what, "UTF-8 text", f"byte {error.start} that is not") from None
+    except ValueError as error:
+        raise invalid(what, "valid JSON", str(error)) from None
+
+
+def dumps(value: Any) -> str:
+    """Readable JSON whose floats survive a round trip; non-finite numbers are refused."""
+    return json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
