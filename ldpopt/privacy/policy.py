@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,8 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.errors import invalid
 
-if TYPE_CHECKING:
-    import networkx as nx
-
-    Policy = nx.Graph | nx.DiGraph | None
-else:
-    Policy = Any
+Policy = Any
+"""A networkx Graph or DiGraph over input labels, or None for every pair; networkx itself is not imported."""
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
