@@ -42,7 +42,7 @@ class Channel:
     >>> q.erase(0.5).outputs
     (0, 1, 'erased')
     >>> q
-    Channel(2 inputs -> 2 outputs, rank 2)
+    Channel(2 inputs -> 2 outputs)
     """
 
     matrix: Array
@@ -106,7 +106,7 @@ class Channel:
         """
         joint = (distribution(prior, "prior", size=self.shape[0])[:, None] * self.matrix).T
         mass = joint.sum(axis=1, keepdims=True)
-        return np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0)
+        return np.asarray(np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0))
 
     # -- channels from channels --------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Channel:
         post = as_channel(post, "post-processing")
         if post.shape[0] != self.shape[1]:
             raise invalid("post-processing", f"{self.shape[1]} inputs, one for each output", post.shape[0])
-        return Channel(_stochastic(self.matrix @ post.matrix), self.inputs, post.outputs)
+        return Channel(_stochastic(np.asarray(self.matrix @ post.matrix, dtype=np.float64)), self.inputs, post.outputs)
 
     def product(self, other: ChannelLike) -> Channel:
         """Two answers through two independent channels: inputs and outputs are pairs (Kronecker product)."""
@@ -146,9 +146,7 @@ class Channel:
         if ERASED in self.outputs:
             at = self.outputs.index(ERASED)
             if np.ptp(self.matrix[:, at]) > 0:
-                raise invalid(
-                    "erase", f"an uninformative output where the label {ERASED!r} is in use", "one that is not"
-                )
+                raise invalid("erase", f"an uninformative column where the label {ERASED!r} is taken", "another")
             matrix[:, at] += alpha
             return Channel(_stochastic(matrix), self.inputs, self.outputs)
         matrix = np.hstack([matrix, np.full((len(matrix), 1), alpha)])
@@ -224,15 +222,13 @@ class Channel:
         x = np.asarray(x)
         k, m = self.shape
         if x.size and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= k):
-            raise invalid(
-                "answers", f"positions 0 to {k - 1}", x.dtype if x.dtype.kind not in "iu" else (x.min(), x.max())
-            )
+            raise invalid("answers", f"positions 0 to {k - 1}", f"{x.dtype} from {x.min()} to {x.max()}")
         # One sorted table for all rows: row r's thresholds lie in [r, r + 1).
         steps = np.cumsum(self.matrix, axis=1)
         table = np.minimum(steps / steps[:, -1:], 1.0)[:, :-1] + np.arange(k)[:, None]
         found = np.searchsorted(table.ravel(), x + rng.random(x.shape), side="right")
         y = found - x.astype(np.intp) * (m - 1)
-        return np.clip(y, 0, m - 1)
+        return np.asarray(np.clip(y, 0, m - 1), dtype=np.intp)
 
     # -- files -------------------------------------------------------------------------------------
 
@@ -276,7 +272,7 @@ class Channel:
 
     def __repr__(self) -> str:
         k, m = self.shape
-        return f"Channel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, rank {self.rank})"
+        return f"Channel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)})"
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -71,11 +71,8 @@ def from_counts(counts: Any, what: str = "counts") -> Array:
     array = finite_array(counts, what, 1)
     if array.size == 0 or array.min() < 0 or array.sum() <= 0:
         raise invalid(what, "non-negative counts with a positive sum", counts)
-    with np.errstate(over="ignore"):
-        total = array.sum()
-    return distribution(
-        array / total if np.isfinite(total) else array / array.max() / (array / array.max()).sum(), what
-    )
+    array /= array.max()  # so that the sum cannot overflow
+    return distribution(array / array.sum(), what)
 
 
 def positive_epsilon(epsilon: Any, what: str = "epsilon") -> float:

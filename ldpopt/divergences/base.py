@@ -38,7 +38,7 @@ class FDivergence:
     0.259259
     >>> FDivergence(lambda t: -(t - 1) ** 2)
     Traceback (most recent call last):
-    ldpopt.errors.InvalidInput: generator f: expected a convex function, got f above its chord between t = 0.995 and t = 1.005
+    ldpopt.errors.InvalidInput: generator f: expected a convex function, got f above its chord at t = 1
     """
 
     __slots__ = ("_conjugate", "_derivative", "_excess", "_generator", "at_zero", "name", "slope_at_infinity")
@@ -206,9 +206,7 @@ def _vectorised(function: Function) -> Function:
         try:
             function(0.5)
         except Exception:
-            raise invalid(
-                "generator f", "a function of a positive number", f"{type(error).__name__}: {error}"
-            ) from None
+            raise invalid("generator f", "a function of a positive number", repr(error)) from None
     return np.vectorize(function, otypes=[np.float64])
 
 
@@ -232,7 +230,7 @@ def _check_generator(f: Function) -> Array:
         at = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
             "generator f", "a convex function",
-            _Text(f"f above its chord between t = {_PROBES[at]:.6g} and t = {_PROBES[at + 2]:.6g}"),
+            _Text(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
         )  # fmt: skip
     return values
 

@@ -136,6 +136,12 @@ def hockey_stick(gamma: float) -> FDivergence:
     offset = max(1 - gamma, 0.0)
     # The subgradient at a kink on t = 1 (gamma = 1) is one half, as for total variation.
     slope = 0.5 if gamma == 1 else float(gamma < 1)
+
+    def excess(a: Any, b: Any) -> Any:
+        if gamma == 1:
+            return abs(a - b) / 2
+        return maximum(a - gamma * b, 0.0) if gamma > 1 else maximum(gamma * b - a, 0.0)
+
     return _make(
         f"hockey-stick divergence of {_digits(gamma)}",
         lambda t: maximum(t - gamma, 0.0) - offset,
@@ -143,10 +149,7 @@ def hockey_stick(gamma: float) -> FDivergence:
         0.0 - offset,
         1.0,
         lambda s: where(s > 1, _INF, gamma * maximum(s, 0.0) + offset),
-        # maximum(a - gamma b, 0) - offset b - slope (a - b), without cancelling terms
-        lambda a, b: (
-            abs(a - b) / 2 if gamma == 1 else maximum(a - gamma * b, 0.0) if gamma > 1 else maximum(gamma * b - a, 0.0)
-        ),
+        excess,
     )
 
 
