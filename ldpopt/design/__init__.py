@@ -1,0 +1,27 @@
+"""Optimal channels with certificates."""
+
+from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
+from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
+from ldpopt.design.design import Design
+from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
+from ldpopt.design.optimal import optimal_channel
+from ldpopt.design.utilities import Divergence
+
+__all__ = [
+    "Certificate",
+    "Constraint",
+    "Contraction",
+    "Design",
+    "Divergence",
+    "Erasure",
+    "LabelDual",
+    "LocalDP",
+    "MergedPartition",
+    "Method",
+    "Partition",
+    "PatternDual",
+    "PatternLP",
+    "TotalVariation",
+    "Verification",
+    "optimal_channel",
+]
