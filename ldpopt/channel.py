@@ -23,7 +23,7 @@ ERASED = "erased"
 """The output label of an erasure: a report that says nothing."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Channel:
     """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII].
 
@@ -46,11 +46,13 @@ class Channel:
     """
 
     matrix: Array
-    inputs: tuple[Label, ...] = None  # type: ignore[assignment]
-    outputs: tuple[Label, ...] = None  # type: ignore[assignment]
+    inputs: tuple[Label, ...]
+    outputs: tuple[Label, ...]
 
-    def __post_init__(self) -> None:
-        matrix = finite_array(self.matrix, "channel", 2)
+    def __init__(
+        self, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
+    ) -> None:
+        matrix = finite_array(matrix, "channel", 2)
         k, m = matrix.shape
         if k == 0 or m == 0:
             raise invalid("channel", "at least one input and one output", Phrase(f"shape {matrix.shape}"))
@@ -64,8 +66,8 @@ class Channel:
         matrix += 0.0  # a negative zero becomes zero
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "inputs", _labels(self.inputs, k, "inputs"))
-        object.__setattr__(self, "outputs", _labels(self.outputs, m, "outputs"))
+        object.__setattr__(self, "inputs", _labels(inputs, k, "inputs"))
+        object.__setattr__(self, "outputs", _labels(outputs, m, "outputs"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -297,7 +299,7 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
         return channel
     if isinstance(channel, (str, bytes)):
         raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
-    return Channel(channel)  # type: ignore[arg-type]
+    return Channel(channel)
 
 
 def _stochastic(matrix: Array) -> Array:

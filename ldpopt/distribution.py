@@ -12,6 +12,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 
 def finite_array(values: Any, what: str, ndim: int) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.policy import Policy, ordered_pairs
-from ldpopt.rounding import down, up
+from ldpopt.rounding import ULP, down, up
 
 REFERENCE = "[GI, Def 7]"
 
@@ -43,7 +43,8 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         x, other, difference, above = other, x, -difference, below
     if above == 0:
         return Guarantee("total_variation", 0.0, 0.0, None, True, REFERENCE)
-    event = tuple(channel.outputs[y] for y in np.flatnonzero(difference > 0))
+    # An output whose two probabilities differ by rounding alone is no part of the event.
+    event = tuple(channel.outputs[y] for y in np.flatnonzero(difference > 4 * ULP * q[x]))
     ulps = q.shape[1] + 4.0
     witness = Witness((channel.inputs[x], channel.inputs[other]), event)
     # The distance matrix chose the pair up to its own rounding; the margin covers the runner-up too.
