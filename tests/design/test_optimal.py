@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utility
 from scipy import stats
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
@@ -12,7 +13,6 @@ from ldpopt.design import Contraction, Erasure, LabelDual, MergedPartition, Part
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
 from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation
-from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utility
 
 
 @pytest.mark.parametrize("method", [Partition(), PatternLP()], ids=["partition", "pattern"])
@@ -112,7 +112,7 @@ def test_theorem_8(f):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_proposition_2(epsilon):
-    """[GI, Prop 2]: an epsilon-LDP channel is tanh(epsilon/2)-TV, so such an eta does not bind, and the design says so."""
+    """[GI, Prop 2]: an epsilon-LDP channel is tanh(epsilon/2)-TV, so such an eta does not bind; the design says so."""
     problem = utility(9, 1)
     pure = optimal_channel(problem, LocalDP(epsilon))
     assert float(total_variation(pure.channel)) <= math.tanh(epsilon / 2) * (1 + 1e-12)
