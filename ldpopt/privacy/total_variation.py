@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
@@ -26,17 +28,19 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
     channel = as_channel(channel)
     q = channel.matrix
+    # Rows sum to one only within a tolerance: twice the larger one-sided sum is the distance plus the difference.
+    excess = np.array([math.fsum([*row, -1.0]) for row in q.tolist()])
     if graph is None:
-        distance = cdist(q, q, "cityblock")
+        distance = cdist(q, q, "cityblock") + np.abs(excess[:, None] - excess[None, :])
         x, other = (int(i) for i in np.unravel_index(int(distance.argmax()), distance.shape))
     else:
         i, j = ordered_pairs(channel, graph)
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, REFERENCE)
-        at = int(np.argmax([np.abs(q[a] - q[b]).sum() for a, b in zip(i, j, strict=True)]))
+        distance = np.array([np.abs(q[a] - q[b]).sum() for a, b in zip(i, j, strict=True)])
+        at = int(np.argmax(distance + np.abs(excess[i] - excess[j])))
         x, other = int(i[at]), int(j[at])
     difference = q[x] - q[other]
-    # Rows sum to one only up to rounding: the larger of the two one-sided sums is the safe one.
     above, below = float(difference[difference > 0].sum()), float(-difference[difference < 0].sum())
     if below > above:
         x, other, difference, above = other, x, -difference, below
