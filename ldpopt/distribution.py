@@ -70,7 +70,7 @@ def from_counts(counts: Any, what: str = "counts") -> Array:
     array([0.25, 0.75])
     """
     array = finite_array(counts, what, 1)
-    if array.size == 0 or array.min() < 0 or array.sum() <= 0:
+    if array.size == 0 or array.min() < 0 or array.max() <= 0:
         raise invalid(what, "non-negative counts with a positive sum", counts)
     array /= array.max()  # so that the sum cannot overflow
     return distribution(array / array.sum(), what)
