@@ -68,4 +68,4 @@ def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> Fin
     high, low = shown / (1 + math.exp(-epsilon)), shown * math.exp(-epsilon) / (1 + math.exp(-epsilon))
     # Computed from the other entries, so that the row sums to one.
     p = [delta, (1 - delta) * high, (1 - delta) * max(1 - high - low, 0.0), (1 - delta) * low, 0.0]
-    return FinitePair(p, p[::-1], ("p only", "p", "erased", "q", "q only"))
+    return FinitePair(np.array(p), np.array(p[::-1]), ("p only", "p", "erased", "q", "q only"))

@@ -49,7 +49,7 @@ class Staircase:
         them, gamma is 0, 1/2 or 1. The first has the smaller noise when epsilon is large, the second when it is small.
 
         >>> [round(m.gamma, 4) for m in Staircase.for_total_variation(1.0, 0.4)]
-        [0.2121, 0.6681]
+        [0.2105, 0.668]
         """
         epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
         drop = -math.expm1(-epsilon)
