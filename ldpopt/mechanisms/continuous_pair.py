@@ -174,12 +174,12 @@ class ContinuousPair:
     def _missed(self, rate: float) -> float:
         from scipy.optimize import minimize_scalar
 
+        def covered(t: float) -> float:
+            return math.exp(t) * rate + self._hockey_stick(t)[1]
+
         reach = min(self.epsilon, 100.0)
-        found = minimize_scalar(
-            lambda t: math.exp(t) * rate + self._hockey_stick(t)[1], bounds=(-reach, reach), method="bounded",
-            options={"xatol": 1e-9},
-        )  # fmt: skip
-        return max(0.0, 1.0 - float(found.fun))
+        found = minimize_scalar(covered, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
+        return max(0.0, 1.0 - min(float(found.fun), covered(-reach), covered(reach)))
 
 
 _BOTH = (False, True)

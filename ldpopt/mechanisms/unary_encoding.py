@@ -70,8 +70,10 @@ def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     (0.6225, 0.2449, 3.9177)
     """
     checked = UnaryEncoding(k, epsilon, 1.0, 0.0)
-    odds = math.exp(toward_privacy(checked.epsilon) / 2)
-    return UnaryEncoding(checked.k, checked.epsilon, odds / (1 + odds), 1 / (1 + odds))
+    other = 1 / (1 + math.exp(toward_privacy(checked.epsilon) / 2))
+    # A multiple of 2**-53, rounded up: then 1 - other, and 1 minus that again, are exact, and so is the ratio.
+    other = math.ceil(other * 2.0**53) * 2.0**-53
+    return UnaryEncoding(checked.k, checked.epsilon, 1 - other, other)
 
 
 def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
