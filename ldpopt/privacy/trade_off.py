@@ -31,7 +31,7 @@ class TradeOffCurve:
     Raises `InvalidInput` for knots that make no trade-off function.
 
     >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
-    >>> curve(0.5).round(6), curve == curve.inverse()
+    >>> round(float(curve(0.5)), 6), curve == curve.inverse()
     (0.166667, True)
     """
 
