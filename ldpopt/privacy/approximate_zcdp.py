@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, unit_interval
+from ldpopt.distribution import Array, number, unit_interval
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.pairs import larger, stacked, worst_pair
@@ -30,10 +30,10 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
     (0.549306, 0.231049)
     """
     channel = as_channel(channel)
-    level = unit_interval(delta, "delta")
+    level, shift = unit_interval(delta, "delta"), number(xi, "xi")
     return worst_pair(
-        "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, xi), REFERENCE,
-        parameters={"delta": level, "xi": xi}, event=larger,
+        "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift), REFERENCE,
+        parameters={"delta": level, "xi": shift}, event=larger,
     )  # fmt: skip
 
 

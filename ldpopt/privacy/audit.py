@@ -31,6 +31,7 @@ FORMAT = "ldpopt-audit"
 VERSION = 1
 EPSILONS = (0.5, 1.0, 2.0)
 DELTAS = (1e-6, 1e-3, 1e-2)
+MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
 ORDERS = (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
@@ -145,4 +146,6 @@ def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:
     extra = ", ".join(f"{name} {value:g}" for name, value in guarantee.parameters.items())
     name = guarantee.notion.replace("_", " ") + (f" ({extra})" if extra else "")
     witness = str(guarantee.witness) if guarantee.witness else ""
+    if guarantee.notion in MORE_IS_MORE_PRIVATE:
+        return name, ">=", ceil_digits(-guarantee.lower).removeprefix("-"), witness, guarantee.reference
     return name, "=" if guarantee.exact else "<=", ceil_digits(guarantee.value), witness, guarantee.reference

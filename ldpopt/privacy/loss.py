@@ -97,11 +97,11 @@ def log_ratios(p: Array, q: Array) -> Array:
 
 def privacy_loss(p: Array, q: Array) -> PrivacyLoss:
     """The privacy loss log p/q under p of stacked pairs, arrays (n, m) as in `pairs.stacked`."""
-    identical = (p == q).all(axis=1)
+    identical = np.asarray((p == q).all(axis=1))
     p, q = normalised(p), normalised(q)
     support = p > 0
     inside = support & (q > 0)
-    infinite = (support & ~inside).any(axis=1)
+    infinite = np.asarray((support & ~inside).any(axis=1))
     loss = np.where(inside, log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0)), 0.0)
     # Entries are right to 4 units, so a log-ratio moves by up to 8, and has 4 more of its own rounding.
     slack = np.where(inside, 12 * ULP + 4 * ULP * np.abs(loss), 0.0)
@@ -111,7 +111,7 @@ def privacy_loss(p: Array, q: Array) -> PrivacyLoss:
     terms = np.where(small, p * excess(np.where(small, -loss, 0.0)), q - p + p * loss)
     mean = np.where(inside, terms, q).sum(axis=1)
     error = _TERM * mean + (difference * slack).sum(axis=1) + 8 * ULP * np.where(small, 0.0, difference).sum(axis=1)
-    top = np.where(inside, loss, -np.inf).max(axis=1)
+    top = np.where(inside, loss, -1e308).max(axis=1)
     off = 16 * ULP * (1 + np.abs(top))
     lower, upper = np.maximum(mean - error, 0.0), mean + error
     none, some = np.where(infinite, np.inf, 0.0), ~(identical | infinite)

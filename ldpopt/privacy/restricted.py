@@ -14,6 +14,7 @@ dual exponents, and the restricted Rényi divergence is alpha/(alpha - 1) log ||
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.privacy.loss import privacy_loss
@@ -81,7 +82,7 @@ def _weighted(law: Array, inner: Array, right: Array) -> Array:
     return np.asarray(vt[keep].T @ ((vt[keep] @ right) / s[keep] ** 2))
 
 
-def _face(p: Array, q: Array, basis: Array, moments: Array) -> Array | None:
+def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.intp] | None:
     """The outputs that some law r << q with the moments of p can have, None if there is no such law."""
     support = np.flatnonzero(q > 0)
     if (p[support] > 0).all() and (p[q == 0] == 0).all():
@@ -109,8 +110,8 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     inner, law = basis[support], q[support]
     moments = basis.T @ p
     weighted = law[:, None] * inner
-    solution = np.linalg.pinv(weighted.T, rcond=1e-14)
-    start = solution @ moments
+    solution = np.asarray(np.linalg.pinv(weighted.T, rcond=1e-14), dtype=np.float64)
+    start: Array = solution @ moments
     if np.abs(weighted.T @ start - moments).max() > _FEASIBLE:
         return np.inf, np.inf
     dual = order / (order - 1)
@@ -209,4 +210,4 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     h = inner @ np.asarray(found.eqlin.marginals)
     below = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
     above = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
-    return max(below - (n + 4) * ULP * float(np.abs(difference).sum()), 0.0), min(above, whole)
+    return max(below - (n + 4) * ULP * float(np.abs(difference).sum()), 0.0), min(above, whole, 1.0)

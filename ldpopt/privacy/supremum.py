@@ -55,10 +55,10 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
 
     The pairs of `loss` must be finite and not identical. `stop` may be infinite.
     """
-    rows = np.arange(len(start))
+    rows: Rows = np.arange(len(start))
     reach = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
     variance = (loss.p * (np.abs(loss.centred) + loss.slack) ** 2).sum(axis=1) * (1 + 1e-12)
-    left = start
+    left: Array = start
     best, above, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
 
     def measure(rows: Rows, s: Array) -> Array:
@@ -69,17 +69,18 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
 
     high_left = measure(rows, left)
     beyond = np.full(len(start), -np.inf)
-    grown = []
+    grown: list[tuple[Rows, Array]] = []
     for _ in range(ROUNDS):
         right = np.minimum(left * 8, stop[rows])
         high_right = measure(rows, right)
-        grown.append((rows, left, right, high_left, high_right))
+        grown.append((rows, np.stack([left, right, high_left, high_right])))
         beyond[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
         more = (right < stop[rows]) & (beyond[rows] > above[rows] * (1 + GAP))
         rows, left, high_left = rows[more], right[more], high_right[more]
         if not len(rows):
             break
-    rows, left, right, high_left, high_right = (np.concatenate(part) for part in zip(*grown, strict=True))
+    rows = np.concatenate([part for part, _ in grown])
+    left, right, high_left, high_right = np.concatenate([ends for _, ends in grown], axis=1)
     bound = np.zeros(0)
     for _ in range(ROUNDS):
         bound = np.minimum(
@@ -87,9 +88,8 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
             _curved(objective, rows, left, right, high_left, high_right, reach[rows], variance[rows]),
         )
         more = bound > above[rows] * (1 + GAP)
-        rows, left, right, high_left, high_right, bound = (
-            part[more] for part in (rows, left, right, high_left, high_right, bound)
-        )
+        rows, bound = rows[more], bound[more]
+        left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
         if not 0 < len(rows) <= INTERVALS:
             break
         middle = np.sqrt(left) * np.sqrt(right)
