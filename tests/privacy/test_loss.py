@@ -99,9 +99,9 @@ def test_renyi_encloses_the_truth(order):
 
 def test_zcdp_brackets_every_order():
     """No order, however close to 1 or large, has (D_alpha - xi)/alpha above zcdp's value."""
-    orders = [1 + 10.0**n for n in np.linspace(-6, 4, 31)]
-    for q in channels(36, seed=5):
-        for xi in (0.0, 0.05):
+    orders = [1 + 10.0**n for n in np.linspace(-6, 4, 11)]
+    for q in channels(18, seed=5):
+        for xi in (0.0, 0.3):
             found = zcdp(q, xi)
             rows = exact_rows(q)
             best = max(over_pairs(lambda p, r, a=a: (divergence(p, r, a) - xi) / mp.mpf(a), rows) for a in orders)
@@ -123,7 +123,7 @@ def test_mcdp_brackets_every_moment():
             max(2 * mp.log(mp.fsum(a * mp.exp(s * (z - mean)) for a, z in loss)) / s**2 for s in grid)
         )
 
-    for q in channels(36, seed=6):
+    for q in channels(18, seed=6):
         found, rows = mcdp(q), exact_rows(q)
         assert encloses(found.mu, over_pairs(lambda p, r: divergence(p, r, 1), rows))
         assert found.tau.value >= over_pairs(tau, rows)
