@@ -11,9 +11,7 @@ from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 def delta_of(q, epsilon):
     e = mp.exp(mp.mpf(epsilon))
     rows = [[mp.mpf(float(x)) for x in row] for row in q]
-    return max(
-        mp.fsum(max(a - e * b, 0) for a, b in zip(p, r, strict=True)) for p in rows for r in rows if p is not r
-    )
+    return max(mp.fsum(max(a - e * b, 0) for a, b in zip(p, r, strict=True)) for p in rows for r in rows if p is not r)
 
 
 def test_the_epsilon_is_the_least_that_reaches_delta():

@@ -42,7 +42,7 @@ def test_it_is_between_nothing_and_zcdp():
 
 
 def test_an_epsilon_delta_channel_is_approximately_concentrated():
-    """(epsilon, delta)-LDP gives delta-approximate epsilon^2/2-zCDP, and the trimmed laws are epsilon-LDP [BS, Cor 8.7].
+    """(epsilon, delta)-LDP gives delta-approximate epsilon^2/2-zCDP; the trimmed laws are epsilon-LDP [BS, Cor 8.7].
 
     Disjoint supports of mass delta make zCDP infinite and approximate zCDP that of the rest.
     """

@@ -60,7 +60,9 @@ def test_restricted_renyi_is_the_ratio_of_norms(order):
         h = np.abs(y + shifts[:, None])
         mean = np.abs(p @ (y + shifts[:, None]).T)
         with np.errstate(divide="ignore"):
-            grid = dual * (np.log(mean) - np.log((h / h.max(axis=1, keepdims=True)) ** dual @ q) / dual - np.log(h.max(axis=1)))
+            grid = dual * (
+                np.log(mean) - np.log((h / h.max(axis=1, keepdims=True)) ** dual @ q) / dual - np.log(h.max(axis=1))
+            )
         low, high = restricted_power(p, q, Affine(y).basis(5), order)
         assert grid.max() <= high
         assert low == pytest.approx(grid.max(), rel=1e-3, abs=1e-5)
@@ -96,11 +98,17 @@ def test_the_alpha_divergence_has_the_corrected_conjugate(order):
     assert not np.allclose(c * s - 1 / scale, truth, atol=0.1)
     y = np.array([0.0, 1.0, 3.0, 4.0])
     for p, q in laws(3, 4, seed=3):
+
         def loss(x, p=p, q=q):
             h = x[0] * y + x[1]
             return -(p @ h - c * (q @ np.abs(h) ** dual) - 1 / scale)
 
-        direct = -minimize(loss, [0.1, 1 / (order - 1)], method="Nelder-Mead", options={"xatol": 1e-11, "fatol": 1e-14, "maxiter": 4000}).fun
+        direct = -minimize(
+            loss,
+            [0.1, 1 / (order - 1)],
+            method="Nelder-Mead",
+            options={"xatol": 1e-11, "fatol": 1e-14, "maxiter": 4000},
+        ).fun
         low, high = RestrictedAlpha(order).bracket(p, q, Affine(y).basis(4))
         assert low == pytest.approx(direct, rel=1e-6, abs=1e-9)
         assert direct <= high * (1 + 1e-9)

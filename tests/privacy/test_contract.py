@@ -1,6 +1,7 @@
 """The contract that every privacy measure keeps, whatever it measures."""
 
 import math
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -53,9 +54,22 @@ MEASURES = {
     "chi_squared_contraction": chi_squared_contraction,
     "hockey_stick_contraction": lambda q, graph=None: hockey_stick_contraction(q, 1.3, graph),
 }
-CONVEX = {"total_variation", "hockey_stick", "renyi 1", "mcdp mu", "chi_squared_contraction", "hockey_stick_contraction"}
+CONVEX = {
+    "total_variation",
+    "hockey_stick",
+    "renyi 1",
+    "mcdp mu",
+    "chi_squared_contraction",
+    "hockey_stick_contraction",
+}
 PAIRWISE = sorted(set(MEASURES) - {"maximal_leakage", "trade_off"})
-DIVERGENCES = [RestrictedKL(), RestrictedRenyi(1.5), RestrictedRenyi(3.0), RestrictedAlpha(2.0), RestrictedTotalVariation()]
+DIVERGENCES = [
+    RestrictedKL(),
+    RestrictedRenyi(1.5),
+    RestrictedRenyi(3.0),
+    RestrictedAlpha(2.0),
+    RestrictedTotalVariation(),
+]
 
 every = pytest.mark.parametrize("name", sorted(MEASURES))
 
@@ -67,8 +81,10 @@ def random_channels(count, k=4, m=5, seed=11):
 
 def close(a, b, tolerance=2e-10):
     """Two guarantees whose brackets agree."""
-    return a.lower <= b.value + 1e-15 and b.lower <= a.value + 1e-15 and (
-        a.value == b.value or abs(a.value - b.value) <= tolerance * max(abs(a.value), 1e-3)
+    return (
+        a.lower <= b.value + 1e-15
+        and b.lower <= a.value + 1e-15
+        and (a.value == b.value or abs(a.value - b.value) <= tolerance * max(abs(a.value), 1e-3))
     )
 
 
@@ -125,7 +141,9 @@ def test_a_public_coin_can_raise_the_subgaussian_standard():
     assert mcdp(strong.erase(0.5)).tau.lower > 1.4 * mcdp(strong).tau.value
 
 
-@pytest.mark.parametrize("name", ["local_dp", "renyi 1", "renyi 1.5", "renyi 2", "renyi 64", "mcdp mu", "maximal_leakage"])
+@pytest.mark.parametrize(
+    "name", ["local_dp", "renyi 1", "renyi 1.5", "renyi 2", "renyi 64", "mcdp mu", "maximal_leakage"]
+)
 def test_additive_notions_add_over_a_product(name):
     """Two independent channels side by side have exactly the sum of their values."""
     (a, b), _ = random_channels(2, k=3, m=3)
@@ -157,10 +175,10 @@ def test_each_notion_is_monotone_in_its_parameter():
     for q in channels:
         orders = [1, 1 + 1e-9, 1.001, 1.3, 2, 5, 40, 1e3, 1e9, math.inf]
         rising = renyi(q, orders)
-        assert all(a.lower <= b.value for a, b in zip(rising, rising[1:], strict=False))
-        assert all(a.value < b.value for a, b in zip(rising[2:7], rising[3:8], strict=True))
+        assert all(a.lower <= b.value for a, b in pairwise(rising))
+        assert all(a.value < b.value for a, b in pairwise(rising[2:8]))
         falling = [hockey_stick(q, epsilon).value for epsilon in np.linspace(0, local_dp(q).value, 12)]
-        assert all(a > b for a, b in zip(falling, falling[1:], strict=False))
+        assert all(a > b for a, b in pairwise(falling))
         needed = [approximate_dp(q, delta).value for delta in (0, 0.01, 0.05, 0.2, 1)]
         assert needed == sorted(needed, reverse=True)
         assert needed[-1] == 0
@@ -168,7 +186,7 @@ def test_each_notion_is_monotone_in_its_parameter():
         assert rho == sorted(rho, reverse=True)
         assert rho[-1] == 0
         bounded = [zcdp(q, max_order=top).value for top in (1.01, 2.0, 5.0, math.inf)]
-        assert all(a <= b * (1 + 1e-10) for a, b in zip(bounded, bounded[1:], strict=False))
+        assert all(a <= b * (1 + 1e-10) for a, b in pairwise(bounded))
         cut = [approximate_zcdp(q, delta).value for delta in (0, 0.01, 0.1, 0.999)]
         assert cut == sorted(cut, reverse=True)
         assert cut[-1] == 0
@@ -327,5 +345,3 @@ def test_post_processing_outside_the_class_can_raise_a_capacity_bounded_value(di
     q = [[0.5, 0.0, 0.5], [0.25, 0.5, 0.25]]
     assert capacity_bounded(q, [-1, 0, 1], divergence).value <= 1e-7
     assert capacity_bounded(q, np.square([-1, 0, 1]), divergence).lower > 0.1
-
-

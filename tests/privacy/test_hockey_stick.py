@@ -21,12 +21,17 @@ def test_hockey_stick_meets_the_oracle(case):
 
 
 def test_delta_is_the_largest_gain_over_events():
-    """delta = max over pairs and sets S of Q[x, S] - e^epsilon Q[x', S], by trying every set; the witness attains it."""
+    """delta = max over pairs and sets S of Q[x, S] - e^epsilon Q[x', S], over every set; the witness attains it."""
     rng = np.random.default_rng(1)
     for epsilon in (0.0, 0.4, 1.1):
         q = rng.dirichlet(np.full(5, 0.6), 3)
         sets = [list(s) for s in chain.from_iterable(combinations(range(5), n) for n in range(6))]
-        gain = {(x, y, tuple(s)): q[x, s].sum() - math.exp(epsilon) * q[y, s].sum() for s in sets for x in range(3) for y in range(3)}
+        gain = {
+            (x, y, tuple(s)): q[x, s].sum() - math.exp(epsilon) * q[y, s].sum()
+            for s in sets
+            for x in range(3)
+            for y in range(3)
+        }
         found = hockey_stick(q, epsilon)
         assert found.value == pytest.approx(max(gain.values()), rel=1e-12)
         assert gain[(*found.witness.inputs, found.witness.outputs)] == pytest.approx(found.value, rel=1e-12)

@@ -57,7 +57,10 @@ def test_mutual_information_encloses_the_truth():
             rows = [[mp.mpf(float(x)) / mp.fsum(map(mp.mpf, map(float, row))) for x in row] for row in q]
             mix = [mp.fsum(a * row[y] for a, row in zip(w, rows, strict=True)) for y in range(4)]
             truth = mp.fsum(
-                a * row[y] * mp.log(row[y] / mix[y]) for a, row in zip(w, rows, strict=True) for y in range(4) if row[y] > 0
+                a * row[y] * mp.log(row[y] / mix[y])
+                for a, row in zip(w, rows, strict=True)
+                for y in range(4)
+                if row[y] > 0
             )
             found = mutual_information(q, prior)
             assert found.lower <= truth <= found.value

@@ -1,5 +1,6 @@
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
 
@@ -53,7 +54,7 @@ def test_post_processing_can_raise_the_subgaussian_standard():
     # The same within the toolkit: a finely binned Gaussian mechanism, of which the above is a merging.
     edges = np.linspace(-3, 3, 61)
     cells = np.concatenate([[-np.inf], edges, [np.inf]])
-    law = [[NormalDist(x).cdf(b) - NormalDist(x).cdf(a) for a, b in zip(cells, cells[1:], strict=False)] for x in (1, -1)]
+    law = [[NormalDist(x).cdf(b) - NormalDist(x).cdf(a) for a, b in pairwise(cells)] for x in (1, -1)]
     fine = Channel(np.array(law) / np.sum(law, axis=1, keepdims=True))
     coarse = fine.merge([range(1, 61)])
     assert coarse.shape == (2, 3)

@@ -61,7 +61,9 @@ def test_the_epsilon_eta_region():
     epsilon, delta, alpha = 1.0, 0.05, 0.3
     e = math.exp(epsilon)
     eta = delta + (1 - alpha) * (1 - delta) * (e - 1) / (e + 1)
-    p = np.array([delta, (1 - delta) * (1 - alpha) * e / (1 + e), alpha * (1 - delta), (1 - delta) * (1 - alpha) / (1 + e), 0])
+    p = np.array(
+        [delta, (1 - delta) * (1 - alpha) * e / (1 + e), alpha * (1 - delta), (1 - delta) * (1 - alpha) / (1 + e), 0]
+    )
     curve = TradeOffCurve.of_pair(p, p[::-1])
     t = np.linspace(0, 1, 501)
     expected = np.maximum.reduce([0 * t, 1 - delta - e * t, (1 - delta - t) / e, 1 - eta - t])
@@ -69,7 +71,7 @@ def test_the_epsilon_eta_region():
 
 
 def test_inverse_and_symmetrisation():
-    """The inverse exchanges the hypotheses; symmetrising takes the envelope of both, and does nothing to a channel's."""
+    """The inverse exchanges the hypotheses; symmetrising takes the envelope of both; a channel's curve is symmetric."""
     rng = np.random.default_rng(2)
     p, q = rng.dirichlet(np.ones(4), 2)
     forth, back = TradeOffCurve.of_pair(p, q), TradeOffCurve.of_pair(q, p)
