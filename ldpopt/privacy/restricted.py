@@ -132,7 +132,10 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     else:
         theta = moments / (moments @ moments)
         _, _, vt = np.linalg.svd(moments[None])
-        h = _least_power(law, inner @ theta, inner @ vt[1:].T, dual)
+        free = inner @ vt[1:].T
+        # Functions that are zero to rounding wherever q has mass cannot help to make h smaller there.
+        _, s, vt = np.linalg.svd(root * free, full_matrices=False)
+        h = _least_power(law, inner @ theta, free @ vt[s > 1e-13].T, dual)
         g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
         g = g * float((law * g) @ np.ones(len(g))) ** -1 if (law @ g) > 0 else start
     for _ in range(3):
