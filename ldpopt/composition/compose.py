@@ -60,15 +60,15 @@ class _Direction:
         if self.spread == 0:
             value, error = self.law.delta(epsilon + self.slack)
             return down(max(0.0, self.infinite + (value - error) * (1 - self.slack)), 64)
-        best = self.infinite
-        for chance in (1e-3, 1e-2, 0.1):
-            base = self.law.delta(epsilon)[0]
-            if base <= 0:
-                break
-            shift = self.drift + math.sqrt(self.spread * math.log(1 / (chance * base)) / 2) + self.slack
-            value, error = self.law.delta(epsilon + shift)
-            best = max(best, self.infinite + (value - error - chance * base) * (1 - self.slack))
-        return down(best, 64)
+        chance = 0.01 * self.law.delta(epsilon)[0]
+        if chance <= 0:
+            return down(self.infinite, 64)
+        value, error = self.law.delta(epsilon + self.shift(chance))
+        return down(self.infinite + max(0.0, value - error - chance) * (1 - self.slack), 64)
+
+    def shift(self, chance: float) -> float:
+        """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
+        return self.slack + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
 
     def epsilon(self, delta: float) -> float:
         room = (delta - self.infinite * (1 + 128 * ULP)) / (1 + self.slack + 128 * ULP)
@@ -109,9 +109,13 @@ class ComposedPair:
         return cls(parts, forward, _Direction.of(tuple((pair.swapped, count) for pair, count in parts)))
 
     @property
+    def _directions(self) -> tuple[_Direction, ...]:
+        return (self._forward,) if self._forward is self._backward else (self._forward, self._backward)
+
+    @property
     def exact(self) -> bool:
         """Whether the curve is exact up to rounding, not bracketed on a grid."""
-        return self._forward.spread == 0 and self._backward.spread == 0
+        return all(direction.spread == 0 for direction in self._directions)
 
     @property
     def count(self) -> int:
@@ -121,7 +125,7 @@ class ComposedPair:
     def hockey_stick(self, epsilon: Any) -> Guarantee:
         """The delta at `epsilon` >= 0 nats: the true value lies between `lower` and `value`."""
         epsilon = point_at_least_zero(epsilon)
-        directions = {self._forward, self._backward}
+        directions = self._directions
         value = max(direction.upper(epsilon) for direction in directions)
         lower = min(value, max(direction.lower(epsilon) for direction in directions))
         return Guarantee("hockey_stick", value, lower, None, self.exact, REFERENCE, {"epsilon": epsilon})
@@ -129,8 +133,7 @@ class ComposedPair:
     def approximate_dp(self, delta: Any) -> Guarantee:
         """The epsilon at `delta` in [0, 1], in nats; inf when infinite losses alone exceed `delta`."""
         delta = unit_interval(delta, "delta")
-        value = max(direction.epsilon(delta) for direction in (self._forward, self._backward))
-        value = up(min(value, self.local_dp().value), 16)
+        value = self.epsilon_at(delta)
         lower = self._lower_epsilon(delta, value)
         return Guarantee("approximate_dp", value, lower, None, self.exact, REFERENCE, {"delta": delta})
 
@@ -138,11 +141,13 @@ class ComposedPair:
         """Some epsilon at which delta is certainly exceeded, close below `value`."""
         if math.isinf(value):
             return math.inf
-        step = 1e-9 * value
+        step = 1e-12 * value
+        for direction in self._directions:
+            step = max(step, 2 * direction.shift(min(1.0, 0.005 * delta)) if delta > 0 else 1e-6 * value)
         while step < value:
-            if self.hockey_stick(value - step).lower > delta:
+            if max(direction.lower(value - step) for direction in self._directions) > delta:
                 return value - step
-            step *= 4
+            step *= 1.5
         return 0.0
 
     def delta_at(self, epsilon: Any) -> float:
@@ -152,7 +157,7 @@ class ComposedPair:
     def epsilon_at(self, delta: Any) -> float:
         """`approximate_dp(delta)` as a number, rounded up."""
         delta = unit_interval(delta, "delta")
-        value = max(direction.epsilon(delta) for direction in (self._forward, self._backward))
+        value = max(direction.epsilon(delta) for direction in self._directions)
         return up(min(value, self.local_dp().value), 16)
 
     def total_variation(self) -> Guarantee:

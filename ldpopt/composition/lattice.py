@@ -16,7 +16,7 @@ from ldpopt.rounding import ULP
 ATOMS = 20_000
 """Up to so many distinct outcomes a composition is enumerated."""
 
-CELLS = 2**20
+CELLS = 2**18
 """A grid is chosen so that a window of the composed law has about this many cells."""
 
 _ZERO = 1e-14
@@ -67,7 +67,7 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]]) -> LatticeLaw | Non
         close = all(abs(float(f) * unit - size) <= 1e-12 * size for f, size in zip(fractions, sizes, strict=False))
         parts_of_unit = math.lcm(*(f.denominator for f in fractions))
         spacing = unit / parts_of_unit
-        if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > CELLS:
+        if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > 2**20:
             return None
     placed = []
     slack = rounding_slack(parts)
