@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.laws import AtomLaw, LatticeLaw
 from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid
+from ldpopt.composition.laws import AtomLaw, LatticeLaw
 from ldpopt.composition.pair import FinitePair
 from ldpopt.composition.parameters import point_at_least_zero
-from ldpopt.distribution import positive_integer, unit_interval
+from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, down, up
 
 REFERENCE = "[GI, Thm 2; KOV15]"
 
-Mechanism = FinitePair | Channel | ChannelLike | tuple[float, ...]
+Mechanism = FinitePair | ChannelLike | tuple[float, ...] | float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,9 +167,7 @@ class ComposedPair:
 
     def local_dp(self) -> Guarantee:
         """Pure epsilon: the sum of the largest losses, inf when one is infinite."""
-        value = math.fsum(
-            count * float(max(pair.losses.max(initial=0.0), -pair.losses.min(initial=0.0))) for pair, count in self.parts
-        )
+        value = math.fsum(count * float(np.abs(pair.losses).max()) for pair, count in self.parts)
         return Guarantee("local_dp", up(value, 16), down(value, 16), None, True, "[GI, Def 6]")
 
     def renyi(self, orders: Any) -> Any:
@@ -177,20 +175,30 @@ class ComposedPair:
         total = sum(count * np.maximum(pair.renyi(orders), pair.swapped.renyi(orders)) for pair, count in self.parts)
         return np.asarray(total) * (1 + 256 * ULP)
 
+    def law(self) -> tuple[Array, Array]:
+        """(finite privacy losses, their masses) of the forward direction; on a grid, split outward."""
+        return self._forward.law.atoms()
+
     def __repr__(self) -> str:
         return f"ComposedPair({self.count} mechanisms, {len(self.parts)} distinct, {'exact' if self.exact else 'grid'})"
 
 
-def as_pair(mechanism: Mechanism) -> FinitePair:
-    """The pair that dominates a mechanism: itself, a channel's, or that of (epsilon[, delta[, eta]])."""
+def is_parameters(mechanism: Any) -> bool:
+    """Whether `mechanism` is epsilon or a tuple (epsilon, delta, eta), not a matrix written as tuples."""
+    if isinstance(mechanism, tuple):
+        return bool(mechanism) and not isinstance(mechanism[0], (list, tuple, np.ndarray))
+    return isinstance(mechanism, (int, float, np.floating, np.integer)) and not isinstance(mechanism, bool)
+
+
+def as_pair(mechanism: Any) -> FinitePair:
+    """The pair that dominates a mechanism: itself, a channel's, or that of epsilon or (epsilon, delta, eta)."""
     if isinstance(mechanism, FinitePair):
         return mechanism
-    if isinstance(mechanism, (int, float)) and not isinstance(mechanism, bool):
-        return FinitePair.of_parameters(mechanism)
-    if isinstance(mechanism, tuple) and mechanism and not isinstance(mechanism[0], (list, tuple, np.ndarray)):
-        if len(mechanism) > 3:
+    if is_parameters(mechanism):
+        given = mechanism if isinstance(mechanism, tuple) else (mechanism,)
+        if len(given) > 3:
             raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", mechanism)
-        return FinitePair.of_parameters(*mechanism)
+        return FinitePair.of_parameters(*given)
     return FinitePair.of_channel(as_channel(mechanism, "mechanism"))
 
 
@@ -205,7 +213,7 @@ def compose(mechanisms: Iterable[Mechanism], count: int = 1) -> ComposedPair:
 
     >>> both = compose([(0.5, 0.0, 0.2), [[0.75, 0.25], [0.25, 0.75]]])
     >>> round(both.delta_at(0.0), 9), round(both.epsilon_at(0.01), 6)
-    (0.522458458, 1.579014)
+    (0.5, 1.572031)
     """
     count = positive_integer(count, "count")
     if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.composition.laws import AtomLaw, LatticeLaw
 from ldpopt.composition.pair import FinitePair
@@ -28,7 +29,12 @@ def finite_part(pair: FinitePair) -> tuple[Array, Array]:
     inside = (pair.p > 0) & (pair.q > 0)
     losses, masses = pair.losses[inside], pair.p[inside]
     distinct, back = np.unique(losses, return_inverse=True)
-    return distinct[::-1], np.bincount(back, masses, minlength=len(distinct))[::-1]
+    return distinct[::-1], collect(back, masses, len(distinct))[::-1]
+
+
+def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:
+    """The masses that fall on each of `size` places."""
+    return np.asarray(np.bincount(place, masses, minlength=size), dtype=np.float64)
 
 
 def rounding_slack(parts: Sequence[tuple[Array, Array, int]]) -> float:
@@ -46,7 +52,7 @@ def atom_law(parts: Sequence[tuple[Array, Array, int]]) -> AtomLaw | None:
             if len(losses) * len(at) > 20 * ATOMS:
                 return None
             losses, back = np.unique((losses[:, None] + at).ravel(), return_inverse=True)
-            masses = np.bincount(back, (masses[:, None] * weights).ravel(), minlength=len(losses))
+            masses = collect(back, (masses[:, None] * weights).ravel(), len(losses))
             if len(losses) > ATOMS:
                 return None
     return AtomLaw(losses[::-1], masses[::-1], rounding_slack(parts))
@@ -100,7 +106,5 @@ def grid(parts: Sequence[tuple[Array, Array, int]], cells: int = CELLS) -> tuple
         spread += count * spacing**2
         positions, back = np.unique(np.concatenate([below + 1, below]).astype(np.int64), return_inverse=True)
         split = np.concatenate([masses * share, masses * (1 - share)])
-        placed.append((positions, np.bincount(back, split, minlength=len(positions)), count))
+        placed.append((positions, collect(back, split, len(positions)), count))
     return LatticeLaw(spacing, tuple(placed), rounding_slack(parts)), drift, spread
-
-

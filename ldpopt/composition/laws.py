@@ -26,6 +26,9 @@ class LossLaw(Protocol):
     def delta(self, epsilon: float) -> tuple[float, float]:
         """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error)."""
 
+    def atoms(self) -> tuple[Array, Array]:
+        """The losses and their masses."""
+
     def epsilon(self, delta: float) -> float:
         """An epsilon at which `delta` of it is not exceeded, near the smallest; -inf if any will do."""
 
@@ -43,6 +46,10 @@ class AtomLaw:
         over = self.losses > epsilon
         value = math.fsum((-self.masses[over] * np.expm1(epsilon - self.losses[over])).tolist())
         return value, 8 * ULP * value
+
+    def atoms(self) -> tuple[Array, Array]:
+        """As in `LossLaw`."""
+        return self.losses, self.masses
 
     def epsilon(self, delta: float) -> float:
         """As in `LossLaw`, by a search for the linear piece in e^epsilon, then in closed form."""
@@ -133,6 +140,12 @@ class LatticeLaw:
         if epsilon >= self.ends[1] * self.spacing:
             return 0.0, 0.0
         return self.window(self.tilt_to(epsilon)).delta(epsilon)
+
+    def atoms(self) -> tuple[Array, Array]:
+        """As in `LossLaw`: those within a window of the bulk."""
+        window = self.window(0.0)
+        at = window.first + np.arange(len(window.masses))
+        return at * self.spacing, window.masses * math.exp(window.cumulant)
 
     def epsilon(self, delta: float) -> float:
         """As in `LossLaw`: search of the lattice through tilted windows, then in closed form between two points."""

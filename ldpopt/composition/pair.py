@@ -48,7 +48,7 @@ class FinitePair:
         """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, eq. 7-8, 70-71].
 
         >>> FinitePair.of_parameters(1.0, eta=0.25).p.round(6)
-        array([0.395488, 0.459023, 0.145488])
+        array([0.395494, 0.459012, 0.145494])
         """
         epsilon, delta, eta = checked(epsilon, delta, eta)
         delta, erasure = erasure_mass(epsilon, delta, eta)
@@ -68,7 +68,7 @@ class FinitePair:
         curves = [cls(channel.matrix[a], channel.matrix[b]) for a, b in zip(i, j, strict=True)]
         distinct = list(dict.fromkeys(curves))
         if not distinct:
-            return cls([1.0], [1.0])
+            return cls(np.ones(1), np.ones(1))
         return distinct[0] if len(distinct) == 1 else _hull(distinct)
 
     @classmethod
