@@ -22,7 +22,7 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
     composition of the result was computed and meets the target; raises `InvalidInput` when none does.
 
     >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
-    0.024151
+    0.024011
     """
     target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count")
     erasure = unit_interval(erasure, "erasure")

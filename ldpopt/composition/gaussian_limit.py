@@ -52,8 +52,8 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
     grid when the epsilons are not commensurable). An eta above tanh(epsilon/2) is taken as that.
 
     >>> limit = gaussian_limit([0.1] * 100, [0.035] * 100)
-    >>> round(limit.mu, 6), round(limit.distance, 3)
-    (0.83666, 0.003)
+    >>> round(limit.mu, 6), limit.distance < 0.001
+    (0.83666, True)
     """
     parts = []
     for epsilon, eta in zip(_list(epsilons), _list(etas), strict=True):
@@ -65,7 +65,7 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
     if len(set(parts)) == 1:
         e, t = parts[0]
         log_mass = trinomial_log_pmf(len(parts), e, erasure_mass(e, 0.0, t)[1])
-        losses = e * np.arange(-len(parts), len(parts) + 1)
+        losses = e * np.arange(-len(parts), len(parts) + 1, dtype=np.float64)
         return GaussianLimit(mu, _distance(losses, np.exp(log_mass), mu))
     composed = ComposedPair.of((FinitePair.of_parameters(e, 0.0, t), 1) for e, t in parts)
     losses, masses = composed.law()

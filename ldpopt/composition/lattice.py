@@ -84,18 +84,22 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]]) -> LatticeLaw | Non
     return LatticeLaw(spacing, tuple(placed), slack)
 
 
-def grid(parts: Sequence[tuple[Array, Array, int]], cells: int = CELLS) -> tuple[LatticeLaw, float, float]:
+def grid(
+    parts: Sequence[tuple[Array, Array, int]], cells: int = CELLS, spacing: float | None = None
+) -> tuple[LatticeLaw, float, float]:
     """(law, drift, spread): losses split between the two lattice points around them, and what that costs.
 
     An outcome with masses (p, q) between two lattice ratios becomes two outcomes at those ratios with the
     same total p and q. Merging them gives the outcome back, so the new pair dominates the old one, and the
     error is of second order in the spacing. Under p the new loss is the old one plus independent noise within
-    one spacing: `drift` bounds the sum of its means and `spread` is the sum of the squared ranges.
+    one spacing: `drift` bounds the sum of its means and `spread` is the sum of the squared ranges. `cells` sets
+    the spacing through the window of the composed law, unless `spacing` is given.
     """
-    variance = math.fsum(count * float(m @ at**2 - (m @ at) ** 2) for at, m, count in parts)
-    largest = max(float(np.abs(at).max()) for at, _, _ in parts)
-    wanted = min(math.sqrt(variance) * 28 / cells, largest / 16)
-    spacing = largest / min(math.ceil(largest / wanted), cells)
+    if spacing is None:
+        variance = math.fsum(count * float(m @ at**2 - (m @ at) ** 2) for at, m, count in parts)
+        largest = max(float(np.abs(at).max()) for at, _, _ in parts)
+        wanted = min(math.sqrt(variance) * 28 / cells, largest / 16)
+        spacing = largest / min(math.ceil(largest / wanted), cells)
     placed = []
     drift = spread = 0.0
     for at, masses, count in parts:

@@ -145,7 +145,7 @@ class LatticeLaw:
         """As in `LossLaw`: those within a window of the bulk."""
         window = self.window(0.0)
         at = window.first + np.arange(len(window.masses))
-        return at * self.spacing, window.masses * math.exp(window.cumulant)
+        return np.asarray(at * self.spacing, dtype=np.float64), window.masses * math.exp(window.cumulant)
 
     def epsilon(self, delta: float) -> float:
         """As in `LossLaw`: search of the lattice through tilted windows, then in closed form between two points."""

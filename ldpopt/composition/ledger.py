@@ -44,7 +44,7 @@ class Ledger:
 
     >>> ledger = Ledger().add([[0.75, 0.25], [0.25, 0.75]], count=3).add((0.2, 0.0, 0.05), count=100)
     >>> round(float(ledger.approximate_dp(1e-6)), 6), round(float(ledger.local_dp()), 6)
-    (8.143917, 23.295837)
+    (10.246035, 23.295837)
     """
 
     entries: tuple[Entry, ...] = ()

@@ -17,7 +17,7 @@ def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
     Rounded down, to the private side; `largest_rho_sharp` allows more. 0 when epsilon does not exceed xi.
 
     >>> round(largest_rho(ApproximateDP(1.0, 1e-6)).rho, 9)
-    0.017472588
+    0.017468905
     """
     target, xi = need(ApproximateDP, target, "target"), number(xi, "xi")
     log = -math.log(positive_delta(target.delta))
