@@ -157,6 +157,8 @@ class ComposedPair:
     def epsilon_at(self, delta: Any) -> float:
         """`approximate_dp(delta)` as a number, rounded up."""
         delta = unit_interval(delta, "delta")
+        if delta == 0:
+            return self.local_dp().value
         value = max(direction.epsilon(delta) for direction in self._directions)
         return up(min(value, self.local_dp().value), 16)
 
@@ -166,14 +168,18 @@ class ComposedPair:
         return Guarantee("total_variation", found.value, found.lower, None, self.exact, "[GI, Thm 2]")
 
     def local_dp(self) -> Guarantee:
-        """Pure epsilon: the sum of the largest losses, inf when one is infinite."""
-        value = math.fsum(count * float(np.abs(pair.losses).max()) for pair, count in self.parts)
+        """Pure epsilon: the sum of the largest losses in the worse direction, inf when one is infinite."""
+        value = max(
+            math.fsum(count * float(pair.losses[0]) for pair, count in self.parts),
+            math.fsum(-count * float(pair.losses[-1]) for pair, count in self.parts),
+        )
         return Guarantee("local_dp", up(value, 16), down(value, 16), None, True, "[GI, Def 6]")
 
-    def renyi(self, orders: Any) -> Any:
-        """The Rényi divergence at an array of orders, the larger direction, rounded up: orders add [M, Prop 1]."""
-        total = sum(count * np.maximum(pair.renyi(orders), pair.swapped.renyi(orders)) for pair, count in self.parts)
-        return np.asarray(total) * (1 + 256 * ULP)
+    def renyi(self, orders: Any) -> Array:
+        """The Rényi divergence at an array of orders in the worse direction, rounded up: orders add [M, Prop 1]."""
+        forward = sum(count * pair.renyi(orders) for pair, count in self.parts)
+        backward = sum(count * pair.swapped.renyi(orders) for pair, count in self.parts)
+        return np.asarray(np.maximum(forward, backward) * (1 + 256 * ULP))
 
     def law(self) -> tuple[Array, Array]:
         """(finite privacy losses, their masses) of the forward direction; on a grid, split outward."""
@@ -207,7 +213,8 @@ def compose(mechanisms: Iterable[Mechanism], count: int = 1) -> ComposedPair:
 
     mechanisms : channels (or matrices), `FinitePair`s, or tuples (epsilon, delta, eta), in any mixture; each is
         replaced by the least pair that dominates it, which covers every adaptive choice of inputs and, for a
-        tuple, every mechanism with those parameters [GI, Thm 2].
+        tuple, every mechanism with those parameters [GI, Thm 2]. A `FinitePair` is taken as it stands: its p goes
+        with the other pairs' p.
 
     The same answer sent through the same channels is no worse; `compose_same_input` is exact for that.
 

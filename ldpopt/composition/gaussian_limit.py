@@ -82,11 +82,11 @@ def _distance(losses: Array, masses: Array, mu: float) -> float:
 
     order = np.argsort(-losses)
     losses, p = losses[order], masses[order] / masses.sum()
-    with np.errstate(over="ignore"):
-        q = p * np.exp(-losses)
+    with np.errstate(divide="ignore", under="ignore"):
+        q = np.exp(np.log(p) - losses)
     # Rejecting the outcomes with the largest losses: size Q(A), error of the second kind 1 - P(A).
     size = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
-    error = np.maximum(np.concatenate([1 - np.cumsum(np.concatenate([[0.0], p]))]), 0.0)
+    error = np.maximum(1 - np.concatenate([[0.0], np.cumsum(p)]), 0.0)
     corner = np.abs(error - gaussian_trade_off(mu, size)).max()
     if mu == 0:
         return float(corner)

@@ -39,7 +39,8 @@ def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:
 
 def rounding_slack(parts: Sequence[tuple[Array, Array, int]]) -> float:
     """What epsilon and log delta are raised by for the rounding of masses, losses and hulls."""
-    return math.fsum(count * ULP * (64 + 2 * len(at) + 8 * float(np.abs(at).max())) for at, _, count in parts)
+    telling = [(count, len(at), float(np.abs(at).max())) for at, _, count in parts if at.any()]
+    return math.fsum(count * ULP * (64 + 2 * size + 8 * largest) for count, size, largest in telling)
 
 
 def atom_law(parts: Sequence[tuple[Array, Array, int]]) -> AtomLaw | None:

@@ -244,7 +244,7 @@ class Window:
             terms = -np.expm1(-values) * np.exp(-self.tilt * values)
         scale = math.exp(min(700.0, self.cumulant - self.tilt * epsilon))
         total = float(masses @ terms)
-        return scale * total, scale * (self.error * float(terms.sum()) + 64 * ULP * total + 1e-22)
+        return scale * total, scale * (self.error * float(terms.sum()) + 64 * ULP * total + 1e-22) + 1e-300
 
     def straddle(self, delta: float, low: int, high: int) -> tuple[int, int]:
         """Positions (inside, outside) known to have the delta above, and at most, the given one; low and high else."""

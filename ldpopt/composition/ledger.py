@@ -171,7 +171,7 @@ def _entry(mechanism: Mechanism, count: int, name: str) -> Entry:
             "mechanism", "a channel, a pair, or a PureDP, ApproximateDP or TV claim", type(mechanism).__name__
         )
     if isinstance(mechanism, FinitePair):
-        return Entry(name or repr(mechanism), count, mechanism, (mechanism, mechanism.swapped))
+        return Entry(name or repr(mechanism), count, mechanism.both_ways(), (mechanism, mechanism.swapped))
     pair = as_pair(mechanism)
     if is_parameters(mechanism):
         shown = mechanism if isinstance(mechanism, tuple) else (mechanism,)

@@ -71,6 +71,10 @@ class FinitePair:
             return cls(np.ones(1), np.ones(1))
         return distinct[0] if len(distinct) == 1 else _hull(distinct)
 
+    def both_ways(self) -> FinitePair:
+        """The least pair that dominates this one in either direction; itself when it is symmetric."""
+        return self if self.symmetric else _hull([self, self.swapped])
+
     @classmethod
     def of_rows(cls, channel: ChannelLike) -> Iterator[tuple[Any, Any, FinitePair]]:
         """(x, x', pair of rows) for every ordered pair of distinct inputs of a channel."""
@@ -102,8 +106,8 @@ class FinitePair:
         """sum (p - e^epsilon q)_+, in this direction; not rounded outward."""
         epsilon = point_at_least_zero(epsilon)
         losses = self.losses
-        over = losses > epsilon
-        return math.fsum((-self.p[over] * np.expm1(epsilon - losses[over])).tolist())
+        over = (losses > epsilon) & np.isfinite(losses)
+        return math.fsum([self.infinite, *(-self.p[over] * np.expm1(epsilon - losses[over])).tolist()])
 
     def renyi(self, orders: Any) -> Array:
         """D_alpha(p || q) for an array of orders >= 1 (1 is KL, inf the largest loss), in nats, not rounded."""
