@@ -159,6 +159,8 @@ class ComposedPair:
         delta = unit_interval(delta, "delta")
         if delta == 0:
             return self.local_dp().value
+        if self.delta_at(0.0) <= delta:
+            return 0.0
         value = max(direction.epsilon(delta) for direction in self._directions)
         return up(min(value, self.local_dp().value), 16)
 

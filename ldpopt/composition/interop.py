@@ -52,8 +52,8 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
 def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:
     """The pairs of a `dp_accounting` PrivacyLossDistribution: (remove, add), equal when it is symmetric.
 
-    Each has the same hockey-stick curve as the given distribution at every non-negative epsilon. Raises
-    `InvalidInput` for a distribution that is not pessimistic, which no pair can dominate.
+    Each has the hockey-stick curve of the given distribution at every non-negative epsilon. Raises `InvalidInput`
+    for a distribution that is not a pessimistic estimate: its claims are not sound.
     """
     module = _module()
     if not isinstance(distribution, module.PrivacyLossDistribution):
@@ -94,8 +94,12 @@ def _pair(pmf: Any) -> FinitePair:
     q = p * np.exp(-losses)
     infinite = float(pmf._infinity_mass)
     rest = 1 - math.fsum(q.tolist())
-    if not pmf._pessimistic_estimate or rest < -1e-9:
+    below = losses < 0
+    if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - 1e-9:
         raise invalid("distribution", "a pessimistic estimate", f"masses of {1 - rest} under the second hypothesis")
+    if rest < 0:
+        # Truncated tails can leave too much mass there: raising the negative losses takes it away, outward.
+        q[below] *= 1 + rest / q[below].sum()
     p, q = np.append(p, [infinite, 0.0]), np.append(q, [0.0, max(rest, 0.0)])
     return FinitePair(p / p.sum(), q / q.sum())
 

@@ -156,8 +156,13 @@ class LatticeLaw:
             middle = min(max(middle, low + 1), high - 1)
             window = self.window(self.tilt_to(middle * self.spacing))
             inside, outside = window.straddle(delta, low, high)
-            step = math.ceil(9 * window.deviation / self.spacing) + 1
-            middle = inside + step if inside > low else outside - step
+            if (inside, outside) == (low, high):  # the window cannot reach there: ask for the very point
+                above = sum(self.delta(middle * self.spacing)) > delta
+                inside, outside = (middle, high) if above else (low, middle)
+                middle = (inside + outside) // 2
+            else:
+                step = math.ceil(9 * window.deviation / self.spacing) + 1
+                middle = inside + step if inside > low else outside - step
             low, high = inside, outside
         value, error = self.delta(high * self.spacing)
         before, error_before = self.delta((high - 1) * self.spacing)
