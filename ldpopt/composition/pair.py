@@ -116,21 +116,7 @@ class FinitePair:
             raise invalid("orders", "orders of at least 1", orders)
         if self.infinite > 0:
             return np.full(len(orders), np.inf)
-        inside = self.p > 0
-        p, losses = self.p[inside], self.losses[inside]
-        values = np.empty(len(orders))
-        for at, order in enumerate(orders.tolist()):
-            if math.isinf(order):
-                values[at] = losses.max()
-            elif (order - 1) * float(np.abs(losses).max()) < 1e-5:
-                # D = E[L] + (order - 1) Var(L) / 2 + ...: the exponential form cancels here.
-                mean = float(p @ losses)
-                values[at] = mean + (order - 1) * float(p @ (losses - mean) ** 2) / 2 * (1 + 1e-5)
-            else:
-                exponents = (order - 1) * losses
-                top = exponents.max()
-                values[at] = (top + math.log(float(p @ np.exp(exponents - top)))) / (order - 1)
-        return np.maximum(values, 0.0)
+        return np.array([_renyi(self.p, self.q, self.losses, order) for order in orders.tolist()])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FinitePair):
@@ -150,6 +136,34 @@ def _losses(p: Array, q: Array) -> Array:
         near = (p <= 2 * q) & (q <= 2 * p)
         loss = np.where(near, np.log1p((p - q) / q), np.log(p) - np.log(q))
     return np.asarray(np.where((p == 0) & (q == 0), 0.0, loss))
+
+
+def _renyi(p: Array, q: Array, losses: Array, order: float) -> float:
+    """D_order of a pair without infinite losses, to a few ulps of itself however small it is.
+
+    With k = order - 1, sum p e^(k L) - 1 = sum q (e^L (e^(k L) - 1) - k (e^L - 1)): every term is non-negative.
+    """
+    k = order - 1
+    if math.isinf(order):
+        return max(0.0, float(losses.max()))
+    if order * float(losses.max()) > 50:
+        inside = p > 0
+        exponents = k * losses[inside]
+        top = exponents.max()
+        return max(0.0, (float(top) + math.log(float(p[inside] @ np.exp(exponents - top)))) / k)
+    growth = np.expm1(losses)
+    with np.errstate(invalid="ignore"):
+        steep = np.expm1(k * losses) / k if k > 0 else losses
+        terms = np.where(np.isneginf(losses), 1.0, (1 + growth) * steep - growth)
+    small = order * np.abs(losses) < 0.01
+    # sum over n of order (1 + order + ... + order^(n - 2)) L^n / n!
+    series, coefficient = np.zeros(int(small.sum())), 0.0
+    for n in range(2, 10):
+        coefficient = order * (coefficient + 1) if n > 2 else order
+        series += coefficient * losses[small] ** n / math.factorial(n)
+    terms[small] = series
+    total = math.fsum((q * np.maximum(terms, 0.0)).tolist())
+    return math.log1p(k * total) / k if k > 0 else total
 
 
 def _hull(pairs: list[FinitePair]) -> FinitePair:

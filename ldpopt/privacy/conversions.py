@@ -78,11 +78,12 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
     elif order == 1:
         value = epsilon * math.tanh(epsilon / 2)
     else:
-        a, b = (order - 0.5) * epsilon, epsilon / 2
-        if a < 1:  # log(cosh a / cosh b) from cosh a - cosh b = 2 sinh((a + b)/2) sinh((a - b)/2)
-            log_ratio = math.log1p(2 * math.sinh((a + b) / 2) * math.sinh((a - b) / 2) / math.cosh(b))
+        # With a = (order - 1/2) eps and b = eps/2, a - b = (order - 1) eps must not be left to cancel.
+        gap, b = (order - 1) * epsilon, epsilon / 2
+        if gap + b < 1:  # cosh a - cosh b = 2 sinh((a + b)/2) sinh((a - b)/2)
+            log_ratio = math.log1p(2 * math.sinh(order * epsilon / 2) * math.sinh(gap / 2) / math.cosh(b))
         else:
-            log_ratio = (order - 1) * epsilon + math.log1p(math.exp(-2 * a)) - math.log1p(math.exp(-2 * b))
+            log_ratio = gap + math.log1p(math.expm1(-2 * gap) / (math.exp(2 * b) + 1) if b < 350 else 0.0)
         value = min(epsilon, log_ratio / (order - 1))
     return RenyiDP(order, up(max(0.0, value), 64), tight=True, reference="[M, Prop 5; KOV15]")
 
