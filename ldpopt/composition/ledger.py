@@ -14,11 +14,11 @@ from ldpopt.channel import as_channel
 from ldpopt.composition.compose import ComposedPair, as_pair, is_parameters
 from ldpopt.composition.pair import FinitePair
 from ldpopt.composition.sums import compose_mcdp, union
-from ldpopt.distribution import number, positive_integer
+from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, down, up
+from ldpopt.rounding import down, up
 
 Mechanism = Any
 """A channel or matrix, a `FinitePair`, a tuple (epsilon, delta, eta), or a `PureDP`, `ApproximateDP` or `TV` claim."""
@@ -195,29 +195,36 @@ def _outward(value: float) -> float:
 
 
 def _supremum(curve: Any, xi: float) -> tuple[float, float]:
-    """(a value reached, an upper bound) of sup over a > 1 of (D_a - xi)/a for a non-decreasing D.
+    """(a value reached, an upper bound) of sup over a > 1 of (D_a - xi)/a.
 
-    On an interval [a, b] the supremum is at most (D_b - xi)/a; the intervals that decide are halved until both meet.
+    (a - 1) D_a is convex in a, so between two orders it lies below its chord, which bounds the quotient in closed
+    form; the intervals whose bound exceeds the best value found are halved until both meet.
     """
-    edges = np.concatenate([1 + np.geomspace(1e-9, 1e6, 400), [np.inf]])
-    edges[0] = 1.0
+    edges = np.concatenate([[1.0], 1 + np.geomspace(1e-6, 1e6, 160)])
     values = curve(edges)
     if np.isinf(values[1]):
         return math.inf, math.inf
-    if np.isinf(values[-1]):
-        edges, values = edges[:-1], values[:-1]
-    with np.errstate(invalid="ignore"):
-        best = float(max(0.0, ((values - xi)[np.isfinite(edges)] / edges[np.isfinite(edges)]).max()))
-    for _ in range(60):
-        bounds = np.maximum(values[1:] - xi, 0.0) / edges[:-1]
-        open_ = np.flatnonzero((bounds > best * (1 + 1e-9)) & (edges[1:] > edges[:-1] * (1 + 1e-12)))
-        if len(open_) == 0 or len(edges) > 20_000:
+    beyond = max(0.0, float(curve(np.array([np.inf]))[0]) - xi) / edges[-1]
+    while True:
+        best = float(max(0.0, ((values - xi) / edges).max()))
+        bounds = _chord_bounds(edges, values, xi)
+        wide = np.flatnonzero((bounds > best * (1 + 1e-9)) & (edges[1:] - edges[:-1] > 1e-9 * edges[1:]))
+        if len(wide) == 0 or len(edges) > 2000:
             break
-        left, right = edges[open_], edges[open_ + 1]
-        middle = np.where(np.isinf(right), left * 2, np.sqrt(left) * np.sqrt(np.where(np.isinf(right), 1.0, right)))
-        found = curve(middle)
-        best = max(best, float(((found - xi) / middle).max()))
-        edges = np.insert(edges, open_ + 1, middle)
-        values = np.insert(values, open_ + 1, found)
-    bounds = np.maximum(values[1:] - xi, 0.0) / edges[:-1]
-    return down(best, 512), max(_outward(float(bounds.max())), 0.0) * (1 + 8 * ULP)
+        middle = 1 + np.sqrt(np.maximum(edges[wide] - 1, (edges[wide + 1] - 1) * 1e-3) * (edges[wide + 1] - 1))
+        edges, values = np.insert(edges, wide + 1, middle), np.insert(values, wide + 1, curve(middle))
+    return down(best, 512), _outward(max(float(bounds.max()), best, beyond))
+
+
+def _chord_bounds(edges: Array, values: Array, xi: float) -> Array:
+    """The largest (K/u - xi)/(1 + u) on each interval for K, u = a - 1, on its chord c + m u, with c <= 0."""
+    u = edges - 1
+    k = u * values
+    slope = np.diff(k) / np.diff(u)
+    intercept = np.minimum(k[:-1] - slope * u[:-1], 0.0)
+    rise = slope - xi
+    with np.errstate(divide="ignore", invalid="ignore"):
+        peak = (-intercept + np.sqrt(intercept**2 - rise * intercept)) / rise
+        at = np.clip(np.where(rise > 0, peak, u[1:]), u[:-1], u[1:])
+        found = (np.where(at > 0, intercept / at, 0.0) + rise) / (1 + at)
+    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)

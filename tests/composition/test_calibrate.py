@@ -7,7 +7,9 @@ from ldpopt.errors import InvalidInput
 from ldpopt.privacy import ApproximateDP, PureDP
 
 
-@pytest.mark.parametrize(("total", "delta", "count", "erasure"), [(1.0, 1e-6, 100, 0.0), (3.0, 1e-5, 1000, 0.3), (0.5, 0.0, 7, 0.0)])
+@pytest.mark.parametrize(
+    ("total", "delta", "count", "erasure"), [(1.0, 1e-6, 100, 0.0), (3.0, 1e-5, 1000, 0.3), (0.5, 0.0, 7, 0.0)]
+)
 def test_largest_epsilon_errs_to_the_private_side(total, delta, count, erasure):
     """The composition of the result meets the target by Theorem 2, and a slightly larger epsilon does not."""
     found = largest_epsilon(ApproximateDP(total, delta), count, erasure).epsilon

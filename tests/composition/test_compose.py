@@ -158,7 +158,11 @@ def test_same_input_is_exact_and_no_worse():
 
 def test_epsilon_is_the_inverse_and_safe():
     """delta at epsilon_at(delta) fits, on atoms, lattices and grids; zero delta gives the pure sum."""
-    for composed in (compose(random_pairs(1, [3, 4])), compose([(0.2, 0.0, 0.03)], 500), compose(random_pairs(2, [4]), 40)):
+    for composed in (
+        compose(random_pairs(1, [3, 4])),
+        compose([(0.2, 0.0, 0.03)], 500),
+        compose(random_pairs(2, [4]), 40),
+    ):
         for delta in (0.2, 1e-4, 1e-9):
             epsilon = composed.epsilon_at(delta)
             assert composed.delta_at(epsilon) <= delta * (1 + 1e-12)

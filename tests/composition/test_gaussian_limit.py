@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -23,7 +24,9 @@ def test_distance_is_the_sup_over_a_fine_grid(epsilon, eta, count):
     eta = math.tanh(epsilon / 2) if eta is None else eta
     found = gaussian_limit([epsilon] * count, [eta] * count)
     points = np.linspace(0, 1, 200_001)
-    gap = np.abs(curve(FinitePair.of_parameters(epsilon, 0.0, eta), count, points) - gaussian_trade_off(found.mu, points))
+    gap = np.abs(
+        curve(FinitePair.of_parameters(epsilon, 0.0, eta), count, points) - gaussian_trade_off(found.mu, points)
+    )
     assert found.distance >= gap.max() - 1e-12
     assert found.distance == pytest.approx(gap.max(), abs=2e-5)
     assert found.mu == pytest.approx(math.sqrt(2 * count * epsilon * eta))
@@ -36,7 +39,7 @@ def test_limit_is_reached():
         epsilon = 1 / math.sqrt(n)
         eta = 0.7 * math.tanh(epsilon / 2)
         distances.append(gaussian_limit([epsilon] * n, [eta] * n).distance)
-    assert all(later < 0.2 * earlier for earlier, later in zip(distances, distances[1:], strict=False))
+    assert all(later < 0.2 * earlier for earlier, later in itertools.pairwise(distances))
     assert distances[-1] < 2e-5
 
 
@@ -75,7 +78,7 @@ def test_no_variation():
 
 def test_bad_input():
     """Lists of different lengths, empty ones, negative mu."""
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match="argument 2"):
         gaussian_limit([0.1, 0.2], [0.1])
     for call in (
         lambda: gaussian_limit([], []),

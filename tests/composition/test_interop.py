@@ -49,7 +49,9 @@ class TestWithDpAccounting:
         composed = compose([channel, (math.log(7), 0.0, 0.2)], 20)
         exported = to_dp_accounting(composed)
         for epsilon in (0.0, 5.0, 15.0):
-            assert exported.get_delta_for_epsilon(epsilon) == pytest.approx(composed.delta_at(epsilon), rel=1e-9, abs=1e-13)
+            assert exported.get_delta_for_epsilon(epsilon) == pytest.approx(
+                composed.delta_at(epsilon), rel=1e-9, abs=1e-13
+            )
 
     @pytest.mark.parametrize("count", [10, 100, 1000])
     def test_composition_agrees(self, count):

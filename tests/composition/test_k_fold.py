@@ -89,7 +89,14 @@ def test_measured_values(count, value):
 def test_thousand_fold_curve():
     """delta(j 0.1) at k = 1000 matches independent exact values."""
     deltas = k_fold(0.1, eta=0.7 * math.tanh(0.05), count=1000).deltas
-    known = {0: 0.813966784, 10: 0.706474498, 50: 0.187267990, 100: 0.00325219725, 150: 2.29617674e-6, 200: 5.07938005e-11}
+    known = {
+        0: 0.813966784,
+        10: 0.706474498,
+        50: 0.187267990,
+        100: 0.00325219725,
+        150: 2.29617674e-6,
+        200: 5.07938005e-11,
+    }
     for j, value in known.items():
         assert deltas[j] == pytest.approx(value, rel=1e-8)
 
@@ -135,16 +142,21 @@ def test_kov15_is_its_formula(count):
     epsilon, delta = 0.8, 0.02
     listed = kov15(epsilon, delta, count)
     for j, found in zip(listed.indices.tolist(), listed.deltas, strict=True):
-        inner = sum(
-            math.comb(count, i) * (math.exp((count - i) * epsilon) - math.exp((i + j) * epsilon))
-            for i in range((count - j) // 2)
-        ) / (1 + math.exp(epsilon)) ** count
+        inner = (
+            sum(
+                math.comb(count, i) * (math.exp((count - i) * epsilon) - math.exp((i + j) * epsilon))
+                for i in range((count - j) // 2)
+            )
+            / (1 + math.exp(epsilon)) ** count
+        )
         assert found == pytest.approx(1 - (1 - delta) ** count * (1 - inner), rel=1e-12)
     loose = k_fold(epsilon, delta, 1.0, count)
     assert np.array_equal(loose.deltas[listed.indices], listed.deltas)
 
 
-@pytest.mark.parametrize(("count", "epsilon", "erasure"), [(200, 0.1, 0.3), (150, 2.0, 0.9), (100, 1e-6, 0.5), (60, 1.0, 1e-12)])
+@pytest.mark.parametrize(
+    ("count", "epsilon", "erasure"), [(200, 0.1, 0.3), (150, 2.0, 0.9), (100, 1e-6, 0.5), (60, 1.0, 1e-12)]
+)
 def test_trinomial_law_in_every_tail(count, epsilon, erasure):
     """The recurrence equals the multinomial sum in 50 digits at the mode and at both ends."""
     law = trinomial_log_pmf(count, epsilon, erasure)

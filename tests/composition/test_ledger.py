@@ -124,7 +124,9 @@ def test_ledger_is_immutable_and_adds():
         operator.add(one, 3)
 
 
-@pytest.mark.parametrize(("mechanism", "count"), [(RR, 0), (RR, 1.5), (ZCDP(0, 1), 1), ("x", 1), ((1, 2, 3, 4), 1), (None, 1)])
+@pytest.mark.parametrize(
+    ("mechanism", "count"), [(RR, 0), (RR, 1.5), (ZCDP(0, 1), 1), ("x", 1), ((1, 2, 3, 4), 1), (None, 1)]
+)
 def test_bad_input(mechanism, count):
     """Zero counts and things that are no mechanism are refused."""
     with pytest.raises(InvalidInput):

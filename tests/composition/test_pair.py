@@ -3,7 +3,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpopt.composition import FinitePair
@@ -38,7 +38,9 @@ def test_renyi_is_its_definition():
     p, q = rng.dirichlet(np.ones(5), 2)
     pair = FinitePair(p, q)
     for order in (1.5, 2.0, 30.0):
-        assert pair.renyi(order)[0] == pytest.approx(math.log((p**order * q ** (1 - order)).sum()) / (order - 1), rel=1e-12)
+        assert pair.renyi(order)[0] == pytest.approx(
+            math.log((p**order * q ** (1 - order)).sum()) / (order - 1), rel=1e-12
+        )
     assert pair.renyi(math.inf)[0] == pytest.approx(np.log(p / q).max(), rel=1e-12)
     kl = (p * np.log(p / q)).sum()
     assert pair.renyi(1.0)[0] == pytest.approx(kl, rel=1e-12)
@@ -47,6 +49,7 @@ def test_renyi_is_its_definition():
     assert values[0] == pytest.approx(kl, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 6))
 def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
     """The dominating pair of a channel has, at every epsilon, the hockey stick of the worst pair of rows."""

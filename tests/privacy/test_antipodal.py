@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
@@ -10,6 +10,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.privacy import antipodal_pair
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 8), st.floats(0.01, 4.0))
 def test_the_split_is_antipodal_and_kl_never_falls(seed, size, spread):
     """DR Lemma 3.9: all losses are -eps, 0 or eps, the split merges back, and no divergence falls."""
@@ -31,6 +32,7 @@ def test_the_split_is_antipodal_and_kl_never_falls(seed, size, spread):
         assert divergence(m, m_prime) >= divergence(p, q) * (1 - 1e-9) - 1e-14
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6))
 def test_both_directions_agree_and_bound_the_mean(seed):
     """DR Lemmas 3.10 and 3.8: KL is the same both ways on the split, and at most eps (e^eps - 1)/2."""

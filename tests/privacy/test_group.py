@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -24,7 +25,7 @@ def chain(seed, size):
 def test_groups_hold_along_chains(seed, size):
     """What holds between neighbours of a chain holds between its ends as each theorem says."""
     steps = chain(seed, size)
-    neighbours = [FinitePair(a, b) for a, b in zip(steps, steps[1:], strict=False)]
+    neighbours = [FinitePair(a, b) for a, b in itertools.pairwise(steps)]
     neighbours += [pair.swapped for pair in neighbours]
     ends = FinitePair(steps[0], steps[-1])
     epsilon = max(float(pair.losses[0]) for pair in neighbours)
