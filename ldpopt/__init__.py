@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
+    from ldpopt.composition import Ledger, compose, k_fold
     from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
     from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
-    from ldpopt.privacy import Guarantee
+    from ldpopt.privacy import Guarantee, audit
 
 __version__ = "0.1.0"
 
@@ -28,11 +29,15 @@ _HOMES = {
     "Guarantee": "ldpopt.privacy",
     "InvalidInput": "ldpopt.errors",
     "LdpoptError": "ldpopt.errors",
+    "Ledger": "ldpopt.composition",
     "LocalDP": "ldpopt.design",
     "SolverError": "ldpopt.errors",
     "CertificateError": "ldpopt.errors",
     "TotalVariation": "ldpopt.design",
+    "audit": "ldpopt.privacy",
+    "compose": "ldpopt.composition",
     "frontier": "ldpopt.design",
+    "k_fold": "ldpopt.composition",
     "optimal_channel": "ldpopt.design",
 }
 
@@ -59,10 +64,14 @@ __all__ = [
     "Guarantee",
     "InvalidInput",
     "LdpoptError",
+    "Ledger",
     "LocalDP",
     "SolverError",
     "TotalVariation",
+    "audit",
+    "compose",
     "frontier",
+    "k_fold",
     "optimal_channel",
 ]
 
