@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
-    from ldpopt.composition import Ledger, compose, k_fold
+    from ldpopt.composition.compose import compose
+    from ldpopt.composition.k_fold import k_fold
+    from ldpopt.composition.ledger import Ledger
     from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
     from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
-    from ldpopt.privacy import Guarantee, audit
+    from ldpopt.privacy.audit import audit
+    from ldpopt.privacy.guarantee import Guarantee
 
 __version__ = "0.1.0"
 
