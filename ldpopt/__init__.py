@@ -1,1 +1,79 @@
-"""ldpopt: design, certify and use locally private mechanisms."""
+"""ldpopt: design, certify and use locally private mechanisms.
+
+Names below load when first used, so that importing the package stays fast.
+
+>>> import ldpopt
+>>> sorted(ldpopt.__all__)[:3]
+['CertificateError', 'Channel', 'Design']
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ldpopt.channel import Channel
+    from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
+    from ldpopt.design.frontiers import frontier
+    from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
+    from ldpopt.privacy import Guarantee
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Channel": "ldpopt.channel",
+    "Design": "ldpopt.design",
+    "Divergence": "ldpopt.design",
+    "Guarantee": "ldpopt.privacy",
+    "InvalidInput": "ldpopt.errors",
+    "LdpoptError": "ldpopt.errors",
+    "LocalDP": "ldpopt.design",
+    "SolverError": "ldpopt.errors",
+    "CertificateError": "ldpopt.errors",
+    "TotalVariation": "ldpopt.design",
+    "frontier": "ldpopt.design",
+    "optimal_channel": "ldpopt.design",
+}
+
+_MODULES = {
+    "bounds",
+    "channel",
+    "composition",
+    "datasets",
+    "design",
+    "divergences",
+    "errors",
+    "io",
+    "mechanisms",
+    "plots",
+    "privacy",
+    "survey",
+}
+
+__all__ = [
+    "CertificateError",
+    "Channel",
+    "Design",
+    "Divergence",
+    "Guarantee",
+    "InvalidInput",
+    "LdpoptError",
+    "LocalDP",
+    "SolverError",
+    "TotalVariation",
+    "frontier",
+    "optimal_channel",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"ldpopt.{name}")
+    raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

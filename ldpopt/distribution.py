@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 
 def finite_array(values: Any, what: str, ndim: int) -> Array:
@@ -26,7 +27,7 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
     except (TypeError, ValueError, OverflowError):
         raise invalid(what, "an array of numbers", values) from None
     if array.ndim != ndim:
-        raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", f"shape {array.shape}")
+        raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", Phrase(f"shape {array.shape}"))
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         at = tuple(int(i) for i in bad[0])
@@ -50,7 +51,7 @@ def distribution(p: Any, what: str = "distribution", size: int | None = None) ->
     if size is not None and len(array) != size:
         raise invalid(what, f"{size} entries", len(array))
     if len(array) == 0:
-        raise invalid(what, "at least one entry", "none")
+        raise invalid(what, "at least one entry", Phrase("none"))
     if array.min() < 0:
         at = int(array.argmin())
         raise invalid(what, "non-negative entries", float(array[at]), f"entry {at}")
@@ -69,7 +70,7 @@ def from_counts(counts: Any, what: str = "counts") -> Array:
     array([0.25, 0.75])
     """
     array = finite_array(counts, what, 1)
-    if array.size == 0 or array.min() < 0 or array.sum() <= 0:
+    if array.size == 0 or array.min() < 0 or array.max() <= 0:
         raise invalid(what, "non-negative counts with a positive sum", counts)
     array /= array.max()  # so that the sum cannot overflow
     return distribution(array / array.sum(), what)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, distribution
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.tolerances import CONVEXITY
 
 Function = Callable[[Any], Any]
@@ -66,12 +66,16 @@ class FDivergence:
         slope = _vectorised(derivative) if derivative is not None else _difference(f)
         if derivative is not None:
             _check_derivative(slope, values)
+        ends = (
+            _limit(f, 0.0) if at_zero is None else float(at_zero),
+            _limit(f, math.inf) if slope_at_infinity is None else float(slope_at_infinity),
+        )
+        _check_ends(*ends, values)
         self._set(
             name,
             f,
             slope,
-            _limit(f, 0.0, values) if at_zero is None else float(at_zero),
-            _limit(f, math.inf, values) if slope_at_infinity is None else float(slope_at_infinity),
+            *ends,
             conjugate,
             None,
         )
@@ -99,7 +103,9 @@ class FDivergence:
         t = np.asarray(t, dtype=np.float64)
         with np.errstate(all="ignore"):
             inner = self._generator(np.where((t > 0) & np.isfinite(t), t, 1.0))
-        top = math.inf if self.slope_at_infinity > 0 else -math.inf
+            top = float(self._generator(np.float64(math.inf)))
+        if math.isnan(top):
+            top = math.inf if self.slope_at_infinity > 0 else -math.inf
         return _plain(np.where(t == 0, self.at_zero, np.where(np.isinf(t), top, inner)))
 
     def derivative(self, t: Any) -> Any:
@@ -119,6 +125,10 @@ class FDivergence:
         inside = (a > 0) & (b > 0)
         with np.errstate(all="ignore"):
             value = np.where(b > 0, b * self._generator(np.where(inside, a, 1.0) / np.where(inside, b, 1.0)), 0.0)
+            if self._excess is not None and not np.isfinite(value[inside]).all():
+                # a/b left the range of doubles; mu itself may not have.
+                safe = self._excess(np.where(inside, a, 1.0), np.where(inside, b, 1.0)) + self._slope_at_one() * (a - b)
+                value = np.where(inside & ~np.isfinite(value), safe, value)
             value = np.where((a == 0) & (b > 0), b * self.at_zero, value)
             value = np.where((b == 0) & (a > 0), a * self.slope_at_infinity, value)
         return _plain(value)
@@ -138,9 +148,10 @@ class FDivergence:
 
     def positive_excess(self, a: Array, b: Array) -> Array:
         """`excess` for arrays with positive entries only: the fast path of the solvers."""
-        if self._excess is not None:
-            return np.asarray(self._excess(a, b))
-        return np.asarray(b * self._generator(a / b) - self._slope_at_one() * (a - b))
+        with np.errstate(all="ignore"):
+            if self._excess is not None:
+                return np.asarray(self._excess(a, b))
+            return np.asarray(b * self._generator(a / b) - self._slope_at_one() * (a - b))
 
     def _slope_at_one(self) -> float:
         return float(self._derivative(np.float64(1.0)))
@@ -206,15 +217,18 @@ def _vectorised(function: Function) -> Function:
         try:
             function(0.5)
         except Exception:
-            raise invalid("generator f", "a function of a positive number", repr(error)) from None
+            raise invalid("generator f", "a function of a positive number", Phrase(repr(error))) from None
     return np.vectorize(function, otypes=[np.float64])
 
 
 def _check_generator(f: Function) -> Array:
     """Values of f on the probes, after checking f(1) = 0, finiteness and convexity."""
-    with np.errstate(all="ignore"):
-        values = np.asarray(f(_PROBES), dtype=np.float64)
-    one = float(f(np.float64(1.0)))
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(f(_PROBES), dtype=np.float64)
+            one = float(f(np.float64(1.0)))
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
     if not abs(one) <= 1e-9:
         raise invalid("generator f", "f(1) = 0", one)
     if not np.isfinite(values).all():
@@ -230,7 +244,7 @@ def _check_generator(f: Function) -> Array:
         at = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
             "generator f", "a convex function",
-            _Text(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
+            Phrase(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
         )  # fmt: skip
     return values
 
@@ -248,15 +262,6 @@ def _check_derivative(slope: Function, values: Array) -> None:
         raise invalid("derivative", "a subgradient of f", slopes[at], f"t = {_PROBES[at]:.6g}")
 
 
-class _Text(str):
-    """A phrase to show as it is, not quoted."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
 def _difference(f: Function) -> Function:
     """A central difference of f, clipped between one-sided slopes by convexity."""
 
@@ -268,7 +273,16 @@ def _difference(f: Function) -> Function:
     return slope
 
 
-def _limit(f: Function, end: float, values: Array) -> float:
+def _check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
+    """Convexity bounds both limits from below by the outermost chords."""
+    slopes = np.diff(values) / np.diff(_PROBES)
+    low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
+    for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
+        if not value >= least - 1e-6 * (1 + abs(least)):
+            raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
+
+
+def _limit(f: Function, end: float) -> float:
     """f(0+) or the slope at infinity, from a geometric sequence of probes.
 
     By convexity f(0+) is the increasing limit of f on a neighbourhood of 0 where f falls, and f(t)/t

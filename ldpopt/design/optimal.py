@@ -1,0 +1,134 @@
+"""The optimal channel: pose, find, repair, measure, prove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.design.certificate import Certificate
+from ldpopt.design.constraints import Constraint, TotalVariation
+from ldpopt.design.design import Design
+from ldpopt.design.methods import Found, Method, PatternLP, choose
+from ldpopt.design.patterns import LIMIT
+from ldpopt.design.problem import Problem, pose
+from ldpopt.design.prove import coarse, prove
+from ldpopt.design.repair import repair
+from ldpopt.design.utilities import Divergence
+from ldpopt.distribution import Array
+from ldpopt.privacy import total_variation
+from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
+
+_GAIN = 1e-9
+
+
+def optimal_channel(
+    utility: Divergence,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: Method | None = None,
+    certify: bool = True,
+) -> Design:
+    """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
+
+    max over channels Q of D_f(P0 Q || P1 Q)  subject to  Q epsilon-LDP, Q eta-TV          [GI, section VII]
+
+    Parameters
+    ----------
+    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions.
+    constraints : one or several of `LocalDP(epsilon)`, `TotalVariation(eta)`.
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Erasure()`); chosen by the
+        problem when None. certify : False skips the certificate, and with it the upper bound.
+
+    Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
+    `InvalidInput` for problems that cannot be posed or a method that does not apply, `SolverError` when no
+    solver gives a usable answer.
+
+    >>> from ldpopt import LocalDP, TotalVariation
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> design = optimal_channel(u, [LocalDP(1.0), TotalVariation(0.3)])
+    >>> round(design.value, 6), design.certified
+    (0.029225, True)
+    """
+    problem = pose(utility, constraints)
+    found = (method or choose(problem)).find(problem)
+    design = _finish(problem, utility, found, certify)
+    if method is None and certify and not design.certified and len(problem.reduction.pair) <= LIMIT:
+        better = _finish(problem, utility, PatternLP().find(problem), certify)
+        if better.value > design.value * (1 + _GAIN):
+            return better
+    return design
+
+
+def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) -> Design:
+    rows, classes = _rows(problem, found.matrix)
+    edges = None
+    if problem.cells is not None:
+        # Neighbouring cells with one row are one input.
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(classes) != 0]))
+        classes, cells = classes[starts], problem.cells.starts(starts)
+        edges = cells.edges
+        problem = replace(problem, utility=Divergence(utility.f, *cells.masses, inputs=cells.labels))
+    finite = problem.utility
+    channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
+    guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
+    value = finite.value(channel)
+    certificate = prove(problem, channel, value, _cuts(problem, found.matrix)) if certify else None
+    bound = max(value, certificate.upper_bound) if certificate else math.inf
+    # A gap below the rounding of the utility itself is no gap.
+    gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
+    bracketed = certificate is not None and coarse(problem, certificate) and gap > CERTIFIED_GAP * bound
+    tolerance = BRACKET_GAP if bracketed else CERTIFIED_GAP
+    certified = certificate is not None and gap <= tolerance * bound
+    note = _note(problem, channel, certificate, certified)
+    return Design(
+        utility, problem.constraints, channel, value, bound, guarantees, found.method, certificate, certified,
+        tolerance, note, edges,
+    )  # fmt: skip
+
+
+def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp]]:
+    """The distinct rows of the repaired channel, outputs in order of likelihood ratio, and each input's row."""
+    distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+    merged = Channel(distinct / distinct.sum(axis=1, keepdims=True)).merge().matrix
+    which = which.reshape(-1)[problem.reduction.classes]
+    k = len(distinct)
+    m0 = np.bincount(which, problem.utility.p0, k) @ merged
+    m1 = np.bincount(which, problem.utility.p1, k) @ merged
+    merged = merged[:, np.argsort(m0 / (m0 + m1), kind="stable")]
+    silent = np.flatnonzero(np.ptp(merged, axis=0) <= 1e-12 * merged.max(axis=0))
+    merged = np.hstack([np.delete(merged, silent, axis=1), merged[:, silent]])
+    outputs: list[Label] = list(range(merged.shape[1] - len(silent)))
+    return Channel(repair(merged, problem.constraints), None, (*outputs, *[ERASED][: len(silent)])), which
+
+
+def _cuts(problem: Problem, matrix: Array) -> Array:
+    """(c, 2) posteriors of the neighbouring inputs between which the rows of the channel change."""
+    at = np.flatnonzero((matrix[1:] != matrix[:-1]).any(axis=1))
+    posterior = problem.reduction.pair.posterior
+    return np.column_stack([posterior[at], posterior[at + 1]])
+
+
+def _note(problem: Problem, channel: Channel, certificate: Certificate | None, certified: bool) -> str:
+    parts = []
+    if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
+        reach = float(total_variation(channel))
+        if problem.cap is None:
+            parts.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
+        elif reach < problem.eta * (1 - 1e-9):
+            parts.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
+    if certificate is None:
+        parts.append("no certificate was asked for, so nothing bounds the optimum")
+    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT:
+        parts.append(
+            f"not certified: with a TV cap and more than {LIMIT} distinct likelihood ratios the optimality of the "
+            "coin between partitions is conjectured, not proved; the bound is rigorous but coarse"
+        )
+    elif not certified:
+        parts.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+    return "; ".join(parts)

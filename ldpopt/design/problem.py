@@ -1,0 +1,70 @@
+"""A design problem, validated: a divergence, the caps on epsilon and eta, and the sorted and merged alphabet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.cells import Cells
+from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
+from ldpopt.design.reduction import Reduction, reduce
+from ldpopt.design.utilities import Divergence
+from ldpopt.errors import InvalidInput, invalid
+
+CELLS = 8000
+"""Intervals that a continuous pair is cut into before the design: their own bracket is far below the tolerance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Maximise `utility` (finite: of the cells, where the hypotheses are continuous) subject to `constraints`.
+
+    epsilon is inf and eta is 1 where there is no such constraint; of several, the tightest counts.
+    """
+
+    utility: Divergence
+    constraints: tuple[Constraint, ...]
+    epsilon: float
+    eta: float
+    reduction: Reduction
+    cells: Cells | None
+
+    @property
+    def ratio(self) -> float:
+        """E = exp(epsilon)."""
+        return math.exp(self.epsilon)
+
+    @property
+    def cap(self) -> float | None:
+        """The eta that can bind: none when no TV cap is below (e^epsilon - 1)/(e^epsilon + 1) [GI, Prop 2]."""
+        return self.eta if self.eta < math.tanh(self.epsilon / 2) else None
+
+
+def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) -> Problem:
+    """The problem, or `InvalidInput` that says which part of it cannot be."""
+    if not isinstance(utility, Divergence):
+        raise invalid("utility", "a Divergence", type(utility).__name__)
+    listed = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    for constraint in listed:
+        if not isinstance(constraint, (LocalDP, TotalVariation)):
+            raise invalid("constraint", "LocalDP or TotalVariation", type(constraint).__name__)
+    if not listed:
+        raise InvalidInput("constraints: expected at least one of LocalDP and TotalVariation, got none")
+    epsilon = min((c.epsilon for c in listed if isinstance(c, LocalDP)), default=math.inf)
+    eta = min((c.eta for c in listed if isinstance(c, TotalVariation)), default=1.0)
+    cells = None
+    if utility.continuous:
+        if math.isinf(epsilon):
+            raise InvalidInput("constraints: continuous hypotheses need LocalDP, got a cap on total variation alone")
+        cells = Cells.of(utility.p0, utility.p1, CELLS)
+        utility = Divergence(utility.f, *cells.masses, inputs=cells.labels)
+    if math.isinf(epsilon) and math.isinf(utility.unprivate):
+        raise InvalidInput(
+            f"constraints: with a cap on total variation alone, {utility.f.name} is infinite for these hypotheses; "
+            "add LocalDP or take a bounded divergence"
+        )
+    p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
+    return Problem(utility, listed, epsilon, eta, reduce(p0, p1), cells)

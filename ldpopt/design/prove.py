@@ -1,0 +1,88 @@
+"""Upper bounds for a designed channel: which certificates a problem admits, and the best of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.bracket import few_knots, knots, spread
+from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual
+from ldpopt.design.exchange import dual_multipliers
+from ldpopt.design.patterns import LIMIT, pattern_lp
+from ldpopt.design.problem import Problem
+from ldpopt.design.reduction import Pair
+from ldpopt.design.utilities import Divergence
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
+
+COARSE = 14
+"""The most points that dominate the inputs under a TV cap, for the pattern program."""
+
+EXACT = 200
+"""The most inputs whose own multipliers are computed; above, points that dominate them serve."""
+
+
+def prove(problem: Problem, channel: Channel, value: float, cuts: Array) -> Certificate:
+    """The certificate with the smallest bound among those the problem admits, stopping at the first that is tight.
+
+    `cuts` (c, 2): pairs of posteriors P0/(P0+P1) of neighbouring inputs that `channel` treats differently.
+    """
+    best: Certificate | None = None
+    least = math.inf
+    for certificate in _candidates(problem, channel, value, cuts):
+        bound = certificate.upper_bound
+        if best is None or bound < least:
+            best, least = certificate, bound
+        if least - value <= _enough(problem, certificate) * least:
+            break
+    assert best is not None
+    return best
+
+
+def _enough(problem: Problem, certificate: Certificate) -> float:
+    """The relative gap at which to stop looking."""
+    return BRACKET_GAP / 4 if coarse(problem, certificate) else CERTIFIED_GAP / 100
+
+
+def coarse(problem: Problem, certificate: Certificate) -> bool:
+    """Whether the bound is for points that strictly dominate the hypotheses."""
+    points = getattr(certificate, "points", None)
+    return points is not None and (problem.cells is not None or len(points) < len(problem.reduction.pair))
+
+
+def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -> Iterator[Certificate]:
+    fields = (problem.utility, channel, problem.epsilon, problem.eta)
+    pair, f, exact = problem.reduction.pair, problem.utility.f, problem.cells is None
+    if exact:
+        yield Contraction(*fields)
+    if math.isinf(problem.epsilon):
+        return
+    if value <= 0:
+        # No column keeps anything: no multipliers are needed.
+        yield LabelDual(*fields, np.column_stack([pair.p0, pair.p1]), np.zeros(len(pair)), None)
+    source = (pair.p0, pair.p1) if problem.cells is None else problem.cells.endpoints()
+    if exact and len(pair) <= LIMIT:
+        yield _pattern(problem, fields, pair)
+        return
+    if problem.cap is not None:
+        for near in (cuts, cuts[:0]):
+            yield _pattern(problem, fields, spread(*source, few_knots(*source, near, COARSE)))
+    steps = max(4, min(24, 240 // (2 * len(cuts) + 1)))
+    points = pair if exact and len(pair) <= EXACT else spread(*source, knots(*source, cuts, 60, steps))
+    m0, m1 = channel.push(problem.utility.p0), channel.push(problem.utility.p1)
+    labels = np.unique(m0[m1 > 0] / m1[m1 > 0])
+    # A solver that gives up costs this candidate, not the design.
+    with suppress(SolverError):
+        rows = dual_multipliers(f, points, problem.ratio, value if value > 0 else 1.0, labels, CERTIFIED_GAP / 100)
+        yield LabelDual(*fields, np.column_stack([points.p0, points.p1]), rows, problem.cells)
+
+
+def _pattern(problem: Problem, fields: tuple[Divergence, Channel, float, float], pair: Pair) -> Certificate:
+    solution = pattern_lp(problem.utility.f, pair, problem.ratio, problem.cap)
+    points = np.column_stack([pair.p0, pair.p1])
+    return PatternDual(*fields, points, solution.rows, problem.cells, solution.pairs)

@@ -1,0 +1,74 @@
+"""The alphabet sorted by likelihood ratio, with inputs of equal ratio merged.
+
+Replacing a channel by its average over a class of inputs with one ratio P0/P1 (weights Pr(x | class), equal under
+both hypotheses) keeps both marginals and never raises a constraint that is jointly convex in pairs of rows, so the
+reduced problem has the same optimum. Inputs that never occur need only some feasible row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+from ldpopt.tolerances import RATIO
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,)."""
+
+    p0: Array
+    p1: Array
+
+    def __len__(self) -> int:
+        return len(self.p0)
+
+    @cached_property
+    def prefix(self) -> tuple[Array, Array]:
+        """(k+1,) prefix sums of p0 and p1."""
+        return np.concatenate([[0.0], np.cumsum(self.p0)]), np.concatenate([[0.0], np.cumsum(self.p1)])
+
+    @cached_property
+    def posterior(self) -> Array:
+        """s = p0 / (p0 + p1) in [0, 1], the ratio on a scale without infinities."""
+        return self.p0 / (self.p0 + self.p1)
+
+    def merge(self, starts: npt.NDArray[np.intp]) -> Pair:
+        """Runs of inputs beginning at `starts` as single inputs."""
+        return Pair(np.add.reduceat(self.p0, starts), np.add.reduceat(self.p1, starts))
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """A reduced pair, and for every original input the position of its class in it."""
+
+    pair: Pair
+    classes: npt.NDArray[np.intp]
+
+
+def reduce(p0: Array, p1: Array) -> Reduction:
+    """Sort by likelihood ratio p0/p1 and merge inputs whose ratios agree to `tolerances.RATIO`.
+
+    >>> r = reduce(np.array([0.2, 0.4, 0.4, 0.0]), np.array([0.4, 0.2, 0.4, 0.0]))
+    >>> r.classes, r.pair.p0
+    (array([0, 2, 1, 1]), array([0.2, 0.4, 0.4]))
+    """
+    occurs = np.flatnonzero((p0 > 0) | (p1 > 0))
+    a, b = p0[occurs], p1[occurs]
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = a / b
+    order = np.argsort(ratio, kind="stable")
+    a, b, ratio, occurs = a[order], b[order], ratio[order], occurs[order]
+    new = np.concatenate([[True], ratio[1:] > ratio[:-1] * (1 + RATIO)])
+    position = np.cumsum(new) - 1
+    classes = np.full(len(p0), -1, dtype=np.intp)
+    classes[occurs] = position
+    # An input that never occurs takes the class of the nearest earlier input that does, else of the first.
+    seen = np.where(classes >= 0, np.arange(len(p0)), -1)
+    last = np.maximum.accumulate(seen)
+    classes = classes[np.where(last >= 0, last, int(np.argmax(classes >= 0)))]
+    return Reduction(Pair(a, b).merge(np.flatnonzero(new)), classes)

@@ -1,0 +1,56 @@
+"""The one place that calls a solver."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ldpopt.errors import SolverError
+
+SIMPLEX = ("HIGHS", "CLARABEL")
+"""Vertex solutions first: exact zeros and sharp dual values."""
+
+INTERIOR = ("CLARABEL", "CLARABEL at 1e-7", "HIGHS")
+"""Central solutions first: dual values away from the boundary of the optimal face."""
+
+_OPTIONS: Mapping[str, dict[str, Any]] = {
+    "CLARABEL at 1e-7": {"tol_gap_abs": 1e-7, "tol_gap_rel": 1e-7, "tol_feas": 1e-7},
+    "HIGHS": {"highs_options": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}},
+    "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9},
+}
+
+_REMEDY = {
+    "infeasible": "no channel meets all constraints; relax one",
+    "infeasible_inaccurate": "the constraints may contradict each other; relax one",
+    "unbounded": "the utility grows without limit; add a privacy constraint",
+    "unbounded_inaccurate": "the utility may grow without limit; add a privacy constraint",
+    "optimal_inaccurate": "the answer was not accurate enough to use; rescale the problem or pass another method",
+    "user_limit": "the solver ran out of time or iterations; merge inputs or pass another method",
+    "solver_error": "the solver failed on this problem; pass another method",
+}
+
+
+def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
+    """Solve a `cvxpy.Problem` in place and return the name of the solver that did.
+
+    Tries `solvers` in turn and accepts only the status "optimal" with a finite value. Otherwise raises
+    `SolverError`, which says for each solver what came back and what to do about it.
+    """
+    import cvxpy as cp
+
+    outcomes = []
+    for solver in solvers:
+        try:
+            with warnings.catch_warnings():
+                # cvxpy announces an inaccurate solution with a warning; here it is a status, handled below.
+                warnings.simplefilter("ignore")
+                problem.solve(solver=solver.split()[0], **_OPTIONS.get(solver, {}))
+            status = problem.status
+        except cp.error.SolverError:
+            status = "solver_error"
+        if status == cp.OPTIMAL and problem.value is not None and abs(problem.value) < float("inf"):
+            return solver
+        outcomes.append((solver, status))
+    tried = "; ".join(f"{solver} said {status}" for solver, status in outcomes)
+    raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
