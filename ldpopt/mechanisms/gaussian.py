@@ -140,7 +140,7 @@ class Gaussian:
 
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features: all of it, mu^2/2 [CIM, Thm 10]."""
-        return guarantee("capacity_bounded", *_near(self.mu**2 / 2), "[CIM, Thm 10]")
+        return guarantee("restricted_kl", *_near(self.mu**2 / 2), "[CIM, Thm 10]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3].

@@ -128,7 +128,7 @@ class Laplace:
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features of the released number [CIM, Thm 9]."""
         excess = self.epsilon**2 / (math.sqrt(1 + self.epsilon**2) + 1)  # sqrt(1 + epsilon^2) - 1
-        return guarantee("capacity_bounded", *_near(excess - math.log1p(excess / 2)), "[CIM, Thm 9]")
+        return guarantee("restricted_kl", *_near(excess - math.log1p(excess / 2)), "[CIM, Thm 9]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3].

@@ -95,7 +95,7 @@ class MatrixMechanism:
         order = bound.parameters["order"]
         if order < LOWEST_ORDER:
             parameters = {"order": order}
-            return guarantee("capacity_bounded", 0.0, bound.value, "[CIM, eq. 3]", exact=False, parameters=parameters)
+            return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", exact=False, parameters=parameters)
         u, singular, _ = np.linalg.svd(self.reconstruction.T, full_matrices=False)
         space = u[:, singular > 1e-12 * singular[0]]
         signed = self.strategy * (self.epsilon / self.sensitivity)
@@ -104,7 +104,7 @@ class MatrixMechanism:
             below, above = vector_divergence(column, space, order)
             low, high = max(low, below), max(high, above)
         # Convexity in the shift: no column exceeds the vertex of the 1-norm ball.
-        return guarantee("capacity_bounded", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
+        return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
 
     def sample(self, x: Any, rng: np.random.Generator) -> Array:
         """A simulated release, shape (d,), for counts x of shape (n,)."""

@@ -68,7 +68,7 @@ def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
     rise = math.expm1(max(value + slack for value, slack in around) - (middle - error))
     highest = error - middle - math.log1p(-rise)
     parameters = {"order": order}
-    return guarantee("capacity_bounded", -middle - error, highest, "[CIM, eq. 3]", parameters=parameters)
+    return guarantee("restricted_renyi", -middle - error, highest, "[CIM, eq. 3]", parameters=parameters)
 
 
 def _minimiser(function: Callable[[float], float], guess: float, shift: float) -> float:

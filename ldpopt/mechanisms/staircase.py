@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.errors import SolverError, invalid
 from ldpopt.mechanisms.additive import answers, plain, positive
 from ldpopt.mechanisms.finite_pair import FinitePair, dominating_pair
 from ldpopt.mechanisms.outward import guarantee
@@ -147,11 +147,16 @@ class Staircase:
             lambda a: -value(a), bounds=(0.0, self.epsilon), method="bounded", options={"xatol": 1e-10 * self.epsilon}
         )
         best, top = float(found.x), -float(found.fun)
-        step = 1e-5 * min(best, self.epsilon - best)
-        lowest = min(value(best - step), value(best + step))
+        for step in (1e-5, 1e-4, 1e-3):
+            width = step * min(best, self.epsilon - best)
+            around = value(best - width), value(best + width)
+            if max(around) <= top:
+                break
+        else:
+            raise SolverError("restricted KL divergence: the maximum of a concave function was not bracketed")
         error = 1e-14 * (1 + best)
-        # Concave: on either side the maximum is at most as far above `top` as a neighbour at one step is below it.
-        return guarantee("capacity_bounded", top - error, 2 * top - lowest + 3 * error, "[CIM, Lemma 1]")
+        # Concave: the maximum is at most as far above `top` as a neighbour at one step is below it.
+        return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3]."""
