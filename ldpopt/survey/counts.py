@@ -92,10 +92,12 @@ class CountTable:
         n, m = len(y), len(channel.outputs)
         stratum, strata_labels = factor(strata, n, "strata")
         cluster, cluster_labels = factor(clusters, n, "clusters")
-        flat = stratum * len(cluster_labels) + cluster
-        rows, row = np.unique(flat, return_inverse=True) if n else (np.zeros(1, dtype=np.intp), flat)
+        rows, cell = np.zeros(1, dtype=np.intp), y
+        if n and len(strata_labels) * len(cluster_labels) > 1:
+            rows, row = np.unique(stratum * len(cluster_labels) + cluster, return_inverse=True)
+            cell = row * m + y
         keys = tuple((strata_labels[r // len(cluster_labels)], cluster_labels[r % len(cluster_labels)]) for r in rows)
-        cell, shape = row * m + y, (len(rows), m)
+        shape = (len(rows), m)
         counts = np.bincount(cell, minlength=len(rows) * m).reshape(shape)
         if weights is None:
             return cls(channel.outputs, keys, counts)

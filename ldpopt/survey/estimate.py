@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.survey.counts import CountTable, as_table
-from ldpopt.survey.intervals import IntervalMethod, Intervals, Moments, Score, correlation, moments
+from ldpopt.survey.intervals import IntervalMethod, Intervals, Moments, Score, moments
 from ldpopt.survey.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.linear import (
     Estimator,
@@ -83,17 +84,18 @@ class Estimate:
     @property
     def degrees(self) -> float:
         """Degrees of freedom of the variance: inf for a simple sample, units less strata for a complex one."""
-        return self._sampling.degrees
+        return self.moments.degrees
 
     @cached_property
     def moments(self) -> Moments:
         """The moments that interval methods use."""
         model = self.model_covariance
         covariance = None if self.table.simple else self._sampling.covariance
-        made = moments(self.table.frequencies, self.loadings, covariance, self.n, self.degrees)
+        degrees = math.inf if covariance is None else self._sampling.degrees
+        made = moments(self.table.frequencies, self.loadings, covariance, self.n, degrees)
         if model is None:
             return made
-        return replace(made, variance=self.n * np.diag(model), correlation=correlation(model))
+        return replace(made, variance=self.n * np.diag(model), covariance=lambda: model)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Confidence intervals, by `Score()` at 95 % unless another method is given.

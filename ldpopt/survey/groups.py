@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ldpopt.survey.counts import CountTable
 from ldpopt.survey.encode import column as as_column
 from ldpopt.survey.encode import factor
 from ldpopt.survey.estimate import Estimate
-from ldpopt.survey.intervals import IntervalMethod, Intervals, Moments, Score, correlation
+from ldpopt.survey.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.linearization import sampling_variance
 
 
@@ -96,10 +96,8 @@ class Difference:
         method = Score() if method is None else method
         a, b = self.first.moments, self.second.moments
         # The critical value of simultaneous methods is that of the differences.
-        within = correlation(self.covariance)
         (low_a, up_a), (low_b, up_b) = (
-            method.limits(Moments(m.centre, m.variance, m.slope, m.size, m.below, m.above, within, self.degrees))
-            for m in (a, b)
+            method.limits(replace(m, covariance=lambda: self.covariance, degrees=self.degrees)) for m in (a, b)
         )
         cross = np.diag(self.covariance) - a.variance / a.size - b.variance / b.size
         scale = np.sqrt(a.variance / a.size * b.variance / b.size)

@@ -138,11 +138,8 @@ def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level:
 
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
-    m1, n, level = (
-        channel.push(distribution(p1, "p1", size=channel.shape[0])),
-        positive_integer(n, "n"),
-        checked_level(level),
-    )
+    m1 = channel.push(distribution(p1, "p1", size=channel.shape[0]))
+    n, level = positive_integer(n, "n"), checked_level(level)
     critical = float(chi2.isf(level, null.degrees)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
         tables = compositions(n, len(m1))

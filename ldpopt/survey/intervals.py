@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,13 +17,14 @@ from ldpopt.errors import invalid
 
 @dataclass(frozen=True)
 class Moments:
-    """What an interval for t = l . f needs; every field has shape (..., r), `correlation` (r, r).
+    """What an interval for t = l . f needs; arrays of shape (..., r), but for the covariance.
 
     centre : the unbiased estimate t.
     variance : per-report variance of l at the sampled frequencies.
     slope : third central moment over variance, which is how the variance moves with t.
     size : effective number of reports: variance / size is the sampling variance of t.
     below, above : distance from t down and up to the extreme loadings.
+    covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
     degrees : degrees of freedom of the variance; inf for a simple sample.
     """
 
@@ -32,8 +34,13 @@ class Moments:
     size: Array
     below: Array
     above: Array
-    correlation: Array
+    covariance: Callable[[], Array]
     degrees: float = math.inf
+
+    @cached_property
+    def correlation(self) -> Array:
+        """(r, r) correlation of the estimates; simultaneous methods alone pay for it."""
+        return correlation(self.covariance())
 
 
 def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: float, degrees: float) -> Moments:
@@ -49,16 +56,19 @@ def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: fl
     seen = variance > 0
     slope = np.where(seen, third / np.where(seen, variance, 1.0), 0.0)
     size = np.full(centre.shape, float(n))
-    if covariance is None:
-        rows = frequencies.reshape(-1, frequencies.shape[-1])
-        f = rows.mean(axis=0)
-        centred = loadings - (loadings @ f)[:, None]
-        covariance = (centred * f) @ centred.T
-    else:
+    if covariance is not None:
         drawn = np.diag(covariance)
         size = np.where(drawn > 0, variance / np.where(drawn > 0, drawn, 1.0), size)
+
+    def spread() -> Array:
+        if covariance is not None:
+            return covariance
+        f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
+        centred = loadings - (loadings @ f)[:, None]
+        return np.asarray((centred * f) @ centred.T)
+
     below, above = centre - loadings.min(axis=1), loadings.max(axis=1) - centre
-    return Moments(centre, variance, slope, size, below, above, correlation(covariance), degrees)
+    return Moments(centre, variance, slope, size, below, above, spread, degrees)
 
 
 def correlation(covariance: Array) -> Array:
@@ -205,7 +215,8 @@ def max_normal_quantile(correlation: Array, level: float, degrees: float = math.
 
 @lru_cache(maxsize=64)
 def _max_quantile(raw: bytes, size: int, level: float, degrees: float) -> float:
-    from scipy.stats import chi2, norm, qmc
+    from scipy.special import ndtri
+    from scipy.stats import chi2, qmc
 
     correlation = np.frombuffer(raw).reshape(size, size)
     values, vectors = np.linalg.eigh(correlation)
@@ -216,7 +227,7 @@ def _max_quantile(raw: bytes, size: int, level: float, degrees: float) -> float:
         return two_sided(level, degrees)
     student = not math.isinf(degrees)
     points = qmc.Sobol(rank + student, rng=np.random.default_rng(20)).random_base2(15 if size <= 64 else 13)
-    largest = np.abs(norm.ppf(points[:, :rank]) @ factor.T).max(axis=1)
+    largest = np.abs(ndtri(points[:, :rank]) @ factor.T).max(axis=1)
     if student:
         largest /= np.sqrt(chi2.ppf(points[:, rank], degrees) / degrees)
     return float(np.quantile(largest, level))
