@@ -13,7 +13,7 @@ from ldpopt.survey.hypothesis_tests import (
     two_sample,
     two_sample_power,
 )
-from ldpopt.survey.intervals import Bonferroni, Intervals, Score, Simultaneous, Wald
+from ldpopt.survey.intervals import Intervals, Score, Wald
 from ldpopt.survey.likelihood import MaximumLikelihood
 from ldpopt.survey.linear import (
     GeneralizedLeastSquares,
@@ -26,6 +26,7 @@ from ldpopt.survey.linear import (
 )
 from ldpopt.survey.project import norm_sub, simplex_projection
 from ldpopt.survey.regression import LogisticRegression, logistic_regression, with_constant
+from ldpopt.survey.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.two_hypotheses import chernoff_exponent, neyman_pearson_power, stein_exponent
 

@@ -13,7 +13,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.survey.counts import CountTable, as_table
-from ldpopt.survey.intervals import IntervalMethod, Intervals, Moments, Score, moments
+from ldpopt.survey.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.linear import (
     Estimator,
@@ -23,6 +23,7 @@ from ldpopt.survey.linear import (
     contrast_name,
 )
 from ldpopt.survey.linearization import SamplingVariance, sampling_variance
+from ldpopt.survey.moments import Moments, moments
 
 
 @dataclass(frozen=True, eq=False, repr=False)

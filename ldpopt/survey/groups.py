@@ -97,7 +97,8 @@ class Difference:
         a, b = self.first.moments, self.second.moments
         # The critical value of simultaneous methods is that of the differences.
         (low_a, up_a), (low_b, up_b) = (
-            method.limits(replace(m, covariance=lambda: self.covariance, degrees=self.degrees)) for m in (a, b)
+            method.limits(replace(m, covariance=lambda: self.covariance, degrees=self.degrees, redraw=None))
+            for m in (a, b)
         )
         cross = np.diag(self.covariance) - a.variance / a.size - b.variance / b.size
         scale = np.sqrt(a.variance / a.size * b.variance / b.size)

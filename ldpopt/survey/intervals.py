@@ -1,11 +1,9 @@
-"""Confidence intervals for linear functions of the report frequencies: one at a time, or all at once."""
+"""Confidence intervals for linear functions of the report frequencies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,73 +11,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
-
-
-@dataclass(frozen=True)
-class Moments:
-    """What an interval for t = l . f needs; arrays of shape (..., r), but for the covariance.
-
-    centre : the unbiased estimate t.
-    variance : per-report variance of l at the sampled frequencies.
-    slope : third central moment over variance, which is how the variance moves with t.
-    size : effective number of reports: variance / size is the sampling variance of t.
-    below, above : distance from t down and up to the extreme loadings.
-    covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
-    degrees : degrees of freedom of the variance; inf for a simple sample.
-    """
-
-    centre: Array
-    variance: Array
-    slope: Array
-    size: Array
-    below: Array
-    above: Array
-    covariance: Callable[[], Array]
-    degrees: float = math.inf
-
-    @cached_property
-    def correlation(self) -> Array:
-        """(r, r) correlation of the estimates; simultaneous methods alone pay for it."""
-        return correlation(self.covariance())
-
-
-def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: float, degrees: float) -> Moments:
-    """The moments of loadings (r, m) under frequencies (..., m) of n reports.
-
-    `covariance` (r, r) is the sampling covariance of the estimates where the sample is not simple.
-    """
-    centre = frequencies @ loadings.T
-    second = frequencies @ (loadings**2).T
-    variance = np.maximum(second - centre**2, 0.0)
-    variance = np.where(variance <= 1e-14 * second, 0.0, variance)
-    third = frequencies @ (loadings**3).T - 3 * centre * second + 2 * centre**3
-    seen = variance > 0
-    slope = np.where(seen, third / np.where(seen, variance, 1.0), 0.0)
-    size = np.full(centre.shape, float(n))
-    if covariance is not None:
-        drawn = np.diag(covariance)
-        size = np.where(drawn > 0, variance / np.where(drawn > 0, drawn, 1.0), size)
-
-    def spread() -> Array:
-        if covariance is not None:
-            return covariance
-        f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
-        centred = loadings - (loadings @ f)[:, None]
-        return np.asarray((centred * f) @ centred.T)
-
-    below, above = centre - loadings.min(axis=1), loadings.max(axis=1) - centre
-    return Moments(centre, variance, slope, size, below, above, spread, degrees)
-
-
-def correlation(covariance: Array) -> Array:
-    """The correlation matrix of a covariance matrix; zero where there is no variance."""
-    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    known = deviation > 0
-    scale = np.where(known, 1 / np.where(known, deviation, 1.0), 0.0)
-    return np.asarray(np.clip(covariance * np.outer(scale, scale), -1, 1))
-
-
-# -- methods ---------------------------------------------------------------------------------------
+from ldpopt.survey.moments import Moments
 
 
 class IntervalMethod(Protocol):
@@ -108,13 +40,17 @@ class Wald:
     name = "Wald"
 
     def __post_init__(self) -> None:
-        _check_level(self.level)
+        check_level(self.level)
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
         z = two_sided(self.level, m.degrees) if critical is None else critical
         reach = z * np.sqrt(m.variance / m.size)
         return m.centre - reach, m.centre + reach
+
+    def pivot(self, m: Moments, truth: Array) -> Array:
+        """The critical value at which the interval just reaches `truth`, shape (..., r)."""
+        return _ratio(m.centre - truth, m.variance / m.size)
 
 
 @dataclass(frozen=True)
@@ -130,7 +66,7 @@ class Score:
     name = "score"
 
     def __post_init__(self) -> None:
-        _check_level(self.level)
+        check_level(self.level)
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
@@ -145,48 +81,17 @@ class Score:
         )
         return m.centre + lower, m.centre + upper
 
-
-@dataclass(frozen=True)
-class Simultaneous:
-    """All intervals cover at once with probability `base.level`: the quantile of the largest |Z| of a
-    normal vector with the correlation of the estimates [Hothorn, Bretz and Westfall 2008]."""
-
-    base: Wald | Score = field(default_factory=Score)
-
-    @property
-    def level(self) -> float:
-        """Probability that all intervals cover."""
-        return self.base.level
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"simultaneous {self.base.name}"
-
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        return self.base.limits(m, max_normal_quantile(m.correlation, self.level, m.degrees))
+    def pivot(self, m: Moments, truth: Array) -> Array:
+        """The critical value at which the interval just reaches `truth`, shape (..., r)."""
+        d = truth - m.centre
+        slope = np.where(m.variance > 0, m.slope, np.where(d > 0, m.above, -m.below))
+        return _ratio(d, (m.variance + d * slope - d * d) / m.size)
 
 
-@dataclass(frozen=True)
-class Bonferroni:
-    """All r intervals cover at once with probability at least `base.level`: each at 1 - (1 - level) / r."""
-
-    base: Wald | Score = field(default_factory=Score)
-
-    @property
-    def level(self) -> float:
-        """Probability that all intervals cover."""
-        return self.base.level
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"Bonferroni {self.base.name}"
-
-    def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        return self.base.limits(m, two_sided(1 - (1 - self.level) / m.centre.shape[-1], m.degrees))
+def _ratio(distance: Array, variance: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.abs(distance) / np.sqrt(np.maximum(variance, 0.0))
+    return np.where(np.abs(distance) <= 1e-12, 0.0, away)
 
 
 def two_sided(level: float, degrees: float = math.inf) -> float:
@@ -200,45 +105,10 @@ def two_sided(level: float, degrees: float = math.inf) -> float:
     return float(norm.isf((1 - level) / 2) if math.isinf(degrees) else t.isf((1 - level) / 2, degrees))
 
 
-def max_normal_quantile(correlation: Array, level: float, degrees: float = math.inf) -> float:
-    """The c with Pr(max_j |Z_j| <= c) = level, Z normal with this correlation (Student's t with `degrees`).
-
-    Exact when all |correlations| are 1; else over 2^15 scrambled Sobol points (2^13 beyond 64 variables), the
-    same ones each time, which puts the level within about 0.001.
-
-    >>> round(max_normal_quantile(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95), 6)
-    1.959964
-    """
-    _check_level(level)
-    return _max_quantile(np.round(correlation, 12).tobytes(), len(correlation), level, degrees)
-
-
-@lru_cache(maxsize=64)
-def _max_quantile(raw: bytes, size: int, level: float, degrees: float) -> float:
-    from scipy.special import ndtri
-    from scipy.stats import chi2, qmc
-
-    correlation = np.frombuffer(raw).reshape(size, size)
-    values, vectors = np.linalg.eigh(correlation)
-    kept = values > 1e-9 * max(1.0, float(values[-1]))
-    factor = vectors[:, kept] * np.sqrt(values[kept])
-    rank = factor.shape[1]
-    if rank <= 1:
-        return two_sided(level, degrees)
-    student = not math.isinf(degrees)
-    points = qmc.Sobol(rank + student, rng=np.random.default_rng(20)).random_base2(15 if size <= 64 else 13)
-    largest = np.abs(ndtri(points[:, :rank]) @ factor.T).max(axis=1)
-    if student:
-        largest /= np.sqrt(chi2.ppf(points[:, rank], degrees) / degrees)
-    return float(np.quantile(largest, level))
-
-
-def _check_level(level: Any) -> None:
+def check_level(level: Any) -> None:
+    """Refuse a confidence level outside (0, 1)."""
     if not 0 < number(level, "confidence level", "a number between 0 and 1") < 1:
         raise invalid("confidence level", "a number between 0 and 1", level)
-
-
-# -- results ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
