@@ -60,10 +60,20 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
     if math.isinf(denominator):
         return TestResult(name, statistic, degrees, float(chi2.sf(statistic, degrees)))
     rest = denominator - degrees + 1
-    if rest < 1:
-        raise invalid(name, f"more than {degrees} degrees of freedom (clusters less strata)", denominator)
-    return TestResult(name, statistic, degrees, float(f.sf(statistic * rest / (denominator * degrees), degrees, rest)),
-                      denominator)  # fmt: skip
+    scaled = statistic * rest / (denominator * degrees)
+    return TestResult(name, statistic, degrees, float(f.sf(scaled, degrees, rest)), denominator)
+
+
+def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
+    """The result of d^T C^-1 d; `InvalidInput` when C has too few degrees of freedom, or no inverse."""
+    if len(d) == 0:
+        return chi_squared_result(name, 0.0, 0, denominator)
+    if denominator < len(d):
+        raise invalid(name, f"at least {len(d)} degrees of freedom (clusters less strata)", denominator)
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if scale.min() == 0 or np.linalg.cond(covariance / np.outer(scale, scale)) > 1e13:
+        raise invalid(name, "reports that vary in every direction tested", "a singular covariance")
+    return chi_squared_result(name, float(d @ np.linalg.solve(covariance, d)), len(d), denominator)
 
 
 # -- goodness of fit -------------------------------------------------------------------------------
@@ -89,8 +99,7 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
         return chi_squared_result("goodness of fit", float(table.n * null.form(f[None])[0]), null.degrees)
     sampled = sampling_variance([(table, null.basis.T @ null.loadings)])
     s = null.basis.T @ (null.loadings @ f - 1)
-    statistic = float(s @ np.linalg.solve(sampled.covariance, s)) if len(s) else 0.0
-    return chi_squared_result("goodness of fit", statistic, null.degrees, sampled.degrees)
+    return wald_result("goodness of fit", s, sampled.covariance, sampled.degrees)
 
 
 @dataclass(frozen=True)
@@ -204,8 +213,7 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     else:
         sampled = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
         v, degrees = sampled.covariance, sampled.degrees
-    statistic = float(d @ np.linalg.solve(np.asarray(v)[:-1, :-1], d)) if len(d) else 0.0
-    return chi_squared_result("two samples", statistic, len(d), degrees)
+    return wald_result("two samples", d, np.asarray(v)[:-1, :-1], degrees)
 
 
 def two_sample_power(

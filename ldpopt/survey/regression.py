@@ -23,7 +23,7 @@ class LogisticRegression:
     covariance : (d, d), inverse of the Fisher information at the estimate.
     log_likelihood, null_log_likelihood : of the reports, at the estimate and with an intercept alone (with a
         design whose span has no constant, at one half).
-    iterations : Fisher-scoring steps taken; the largest score at the end is below 1e-8 of its own scale.
+    iterations : Fisher-scoring steps taken.
     """
 
     coefficients: Array
@@ -182,38 +182,39 @@ def _fisher_scoring(x: Array, y: Any, q0: Array, q1: Array) -> tuple[Array, Arra
     gain, base = (q1 - q0), q0
     seen = (q0 + q1) > 0
 
-    def value(b: Array) -> float:
-        return float(np.log(np.maximum(base[y] + gain[y] * expit(x @ b), 1e-300)).sum())
-
     scale = np.sqrt((x**2).mean(axis=0))
     x = x / scale
+
+    def likely(b: Array) -> Array:
+        return np.asarray(expit(np.clip(x @ b, -300, 300)))
+
+    def value(b: Array) -> float:
+        return float(np.log(np.maximum(base[y] + gain[y] * likely(b), 1e-300)).sum())
+
     b = np.zeros(x.shape[1])
     now = value(b)
     for step in range(1, 201):
-        pi = expit(x @ b)
+        pi = likely(b)
         slope = pi * (1 - pi)
-        reported = base[y] + gain[y] * pi
-        score = x.T @ (slope * gain[y] / reported)
+        law = np.maximum(base[seen] + np.outer(pi, gain[seen]), 1e-300)
+        score = x.T @ (slope * gain[y] / np.maximum(base[y] + gain[y] * pi, 1e-300))
         # Fisher information of one report about its log-odds: slope^2 sum_y gain^2 / Pr(y).
-        each = (gain[seen] ** 2 / (base[seen] + np.outer(pi, gain[seen]))).sum(axis=1) * slope**2
+        each = (gain[seen] ** 2 * (slope[:, None] / law) * slope[:, None]).sum(axis=1)
         information = (x * each[:, None]).T @ x
         try:
             move = np.linalg.solve(information, score)
         except np.linalg.LinAlgError:
             break
-        # Half the squared Newton decrement is the likelihood still to be won, in nats.
-        if float(score @ move) < 1e-16 * max(1.0, abs(now)) or np.abs(move).max() < 1e-12:
+        # Half of score . move is the likelihood still to be won, in nats; under separation it vanishes too, but the
+        # moves do not.
+        if float(score @ move) < 1e-14 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b).max()):
             return b / scale, np.linalg.inv(information) / np.outer(scale, scale), now, step - 1
         size = min(1.0, 5.0 / float(np.abs(move).max()))
-        while size > 1e-12:
-            trial = value(b + size * move)
-            if trial >= now:
-                break
+        trial = value(b + size * move)
+        # The sum of n logarithms is known to its rounding only.
+        while trial < now - 1e-13 * max(1.0, abs(now)) and size > 1e-12:
             size /= 2
-        else:
-            if float(score @ move) < 1e-10 * max(1.0, abs(now)):
-                return b / scale, np.linalg.inv(information) / np.outer(scale, scale), now, step - 1
-            break
+            trial = value(b + size * move)
         b, now = b + size * move, trial
         if np.abs(b).max() > 60:
             break

@@ -13,7 +13,7 @@ from ldpopt.errors import invalid
 from ldpopt.survey.counts import CountTable
 from ldpopt.survey.encode import column
 from ldpopt.survey.estimate import Estimate, estimate
-from ldpopt.survey.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result
+from ldpopt.survey.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 from ldpopt.survey.intervals import IntervalMethod, Intervals
 from ldpopt.survey.linear import Estimator, asymptotic_covariance, efficient_loadings
 from ldpopt.survey.linearization import sampling_variance
@@ -89,13 +89,13 @@ class TwoWayTable:
         inner = sides[0].loadings @ residual @ sides[1].loadings.T
         degrees = inner.size
         if table.simple:
+            if degrees and min(np.linalg.eigvalsh(side.covariance)[0] for side in sides) <= 1e-13:
+                raise invalid("independence", "reports that vary for both questions", "a singular covariance")
             return chi_squared_result("independence", table.n * _form(inner, sides), degrees)
         influence = np.kron(*(side.loadings - (side.loadings @ m)[:, None]
                               for side, m in zip(sides, (f.sum(axis=1), f.sum(axis=0)), strict=True)))  # fmt: skip
         sampled = sampling_variance([(table, influence)])
-        d = inner.ravel()
-        statistic = float(d @ np.linalg.solve(sampled.covariance, d)) if degrees else 0.0
-        return chi_squared_result("independence", statistic, degrees, sampled.degrees)
+        return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
 
     def __repr__(self) -> str:
         k1, k2 = self.shape

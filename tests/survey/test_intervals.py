@@ -72,16 +72,16 @@ def test_score_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
 
 @pytest.mark.parametrize("shape", [flat, skewed])
 def test_score_intervals_cover_when_the_left_inverse_is_estimated(shape):
-    """With more outputs than inputs, over 2,000 simulated surveys, every 95 % interval covers as often as it says."""
+    """With more outputs than inputs, over 1,000 simulated surveys, every 95 % interval covers as often as it says."""
     rng = np.random.default_rng(31)
     half = np.array([[1, 1, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 1]])
     raw = np.where(half == 1, np.e, 1.0) * np.array([3, 1, 1, 1, 1, 3])
     q = Channel(raw / raw.sum(axis=1, keepdims=True))
-    p, rounds = shape(4), 2000
+    p, rounds = shape(4), 1000
     counts = rng.multinomial(1000, q.push(p), size=rounds)
     hits = np.mean([estimate(row, q).intervals().contains(p) for row in counts], axis=0)
-    # Three and a half standard errors of 0.95 over 2,000 surveys.
-    assert np.abs(hits - 0.95).max() < 0.017
+    # Three and a half standard errors of 0.95 over 1,000 surveys.
+    assert np.abs(hits - 0.95).max() < 0.025
 
 
 def test_wald_undercovers_where_score_does_not():
