@@ -24,7 +24,7 @@ from ldpopt.survey.linear import (
     estimable_contrasts,
     fisher_information,
 )
-from ldpopt.survey.project import norm_sub, simplex_projection
+from ldpopt.survey.project import Projection, norm_sub, simplex_projection
 from ldpopt.survey.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
@@ -44,6 +44,7 @@ __all__ = [
     "MaximumLikelihood",
     "NotIdentifiable",
     "Power",
+    "Projection",
     "Score",
     "Simultaneous",
     "TestResult",

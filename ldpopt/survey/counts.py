@@ -230,6 +230,7 @@ def as_table(data: Any, channel: Channel) -> CountTable:
     """The count table of `data`: a table, counts by label, an array of m counts, or reports.
 
     A numeric array of m entries is counts and anything else is reports; an array that could be either is refused.
+    The counts of a series go by its index, as from `value_counts`.
     """
     if isinstance(data, CountTable):
         if data.outputs != channel.outputs:
@@ -237,6 +238,8 @@ def as_table(data: Any, channel: Channel) -> CountTable:
         return data
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)
+    if getattr(data, "name", None) == "count" and hasattr(data, "to_dict"):  # what value_counts of a series gives
+        return CountTable.from_counts(data.to_dict(), channel.outputs)
     array = np.asarray(data)
     if array.ndim == 1 and len(array) == len(channel.outputs) and array.dtype.kind in "iuf":
         if set(array.tolist()) <= set(channel.outputs):
@@ -244,6 +247,9 @@ def as_table(data: Any, channel: Channel) -> CountTable:
                 "data", "CountTable.from_counts(...) or CountTable.from_reports(...)",
                 "an array that could be either counts or reports",
             )  # fmt: skip
+        index = list(getattr(data, "index", ()) if hasattr(data, "to_dict") else ())
+        if index and index not in (list(channel.outputs), list(range(len(array)))):
+            return CountTable.from_counts(data.to_dict(), channel.outputs)
         return CountTable.from_counts(array, channel.outputs)
     return CountTable.from_reports(data, channel)
 

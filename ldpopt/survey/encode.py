@@ -43,7 +43,7 @@ def column(values: Any, what: str) -> npt.NDArray[Any]:
 
 def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
     """Codes 0.. of the distinct entries and those entries, as Python values."""
-    if array.dtype.kind != "O":
+    if array.dtype.kind in "iufb":  # sorting text is slower than hashing it
         kinds, codes = np.unique(array, return_inverse=True)
         return codes, kinds.tolist()
     seen: dict[Any, int] = {}

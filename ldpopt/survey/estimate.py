@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,6 +25,7 @@ from ldpopt.survey.linear import (
 )
 from ldpopt.survey.linearization import SamplingVariance, sampling_variance
 from ldpopt.survey.moments import Moments, moments
+from ldpopt.survey.project import Projection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +68,7 @@ class Estimate:
     def covariance(self) -> Array:
         """(r, r) covariance of the estimates.
 
-        Maximum likelihood on a simple sample: (J^-1 - p p^T) / n at the estimate [theory of multinomial models];
+        Maximum likelihood on a simple sample: (J^-1 - p p^T) / n at the estimate [Rao, chapter 5];
         else the sampling variance of the loadings, which allows for weights, strata and clusters. On the boundary of
         the simplex there is none: `InvalidInput`; `intervals` still hold there.
         """
@@ -123,6 +125,17 @@ class Estimate:
         return Estimate(
             a @ self.values, names, a @ self.loadings, self.table, self.channel, self.estimator, self.boundary, model
         )
+
+    def project(self, step: Callable[[Array], Array]) -> Projection:
+        """The estimate after `simplex_projection` or `norm_sub`, labelled with the step that was taken.
+
+        >>> from ldpopt.survey import simplex_projection
+        >>> e = estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]])
+        >>> made = e.project(simplex_projection)
+        >>> made.values, made.step
+        (array([0., 1.]), 'simplex_projection')
+        """
+        return Projection(step(self.values), self.labels, step.__name__, self.estimator)
 
     # -- showing it --------------------------------------------------------------------------------
 

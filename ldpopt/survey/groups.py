@@ -88,10 +88,10 @@ class Difference:
         return np.asarray(2 * (norm.sf(z) if np.isinf(self.degrees) else t.sf(z, self.degrees)))
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
-        """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe 1998].
+        """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
 
         With `Wald` that is the usual d +- z se; with `Score`, the default, limits keep their coverage where
-        few reports carry an estimate. A correlation between groups, by shared clusters, enters the rule [Zou 2008].
+        few reports carry an estimate. A correlation between groups, by shared clusters, enters the rule [Zou].
         """
         method = Score() if method is None else method
         a, b = self.first.moments, self.second.moments

@@ -55,7 +55,7 @@ class Wald:
 
 @dataclass(frozen=True)
 class Score:
-    """All t with (t_hat - t)^2 <= z^2 V(t) / n: Wilson's interval for any contrast and any channel [Wilson 1927].
+    """All t with (t_hat - t)^2 <= z^2 V(t) / n: Wilson's interval for any contrast and any channel [Wilson].
 
     V(t) is the variance of the loadings along the path of marginals that fits the reports best for each t
     (generalised least squares): V(t_hat + d) = v + d s - d^2, with v the variance and s the third central

@@ -34,7 +34,7 @@ class Maximum:
 
 @dataclass(frozen=True)
 class MaximumLikelihood:
-    """The maximum-likelihood estimate on the simplex [Dempster, Laird and Rubin 1977; Varadhan and Roland 2008].
+    """The maximum-likelihood estimate on the simplex [DLR], [VR].
 
     maximise l(p) = sum_y c_y log (p Q)_y over the simplex, which is concave. Since n is the value of
     p . grad l at every p, l(p*) - l(p) <= max_x grad_x l(p) - n: the gap that `Maximum.gap` reports.

@@ -40,7 +40,7 @@ class Estimator(Protocol):
 
 
 def fisher_information(channel: ChannelLike, p: Any) -> Array:
-    """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [theory of multinomial models].
+    """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
 
     Outputs that never occur under p are left out.
     """

@@ -27,7 +27,7 @@ def sampling_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVari
 
     A simple sample: (l diag(f) l^T - t t^T) / n. Otherwise the with-replacement linearised variance of a ratio
     of weighted totals: within each stratum, n_h / (n_h - 1) times the scatter of the totals of its primary units
-    [Särndal, Swensson and Wretman 1992, section 5.5]. Units are clusters, or respondents where there are
+    [SSW, section 5.5]. Units are clusters, or respondents where there are
     none. Clusters of the same stratum and name in several tables are one unit, so the covariance between
     groups that share clusters is counted. A stratum with a single unit is `InvalidInput`.
     """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 
@@ -46,6 +48,16 @@ def norm_sub(p: Any) -> Array:
         if np.array_equal(kept, positive):
             return _exact_sum(np.where(positive, rows + shift, 0.0))
         positive = kept
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals."""
+
+    values: Array
+    labels: tuple[Label, ...]
+    step: str
+    estimator: str
 
 
 def _rows(p: Any) -> Array:

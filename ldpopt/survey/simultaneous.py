@@ -23,7 +23,7 @@ class Simultaneous:
     The critical value is the quantile of the largest standardised error over 16,384 surveys (fewer from 128
     outputs on) simulated from the estimate, with the same random numbers each time: it allows for the skewness that
     a normal vector has not. Complex samples, more than 1000 outputs and perfectly correlated estimates take the
-    largest |Z| of a normal vector with the correlation of the estimates instead [Hothorn, Bretz and Westfall 2008].
+    largest |Z| of a normal vector with the correlation of the estimates instead [HBW].
     """
 
     base: Wald | Score = field(default_factory=Score)

@@ -11,7 +11,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.survey.counts import CountTable
-from ldpopt.survey.encode import column
+from ldpopt.survey.encode import positions
 from ldpopt.survey.estimate import Estimate, estimate
 from ldpopt.survey.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 from ldpopt.survey.intervals import IntervalMethod, Intervals
@@ -183,13 +183,14 @@ def two_way(
     array([0.5, 0.5])
     """
     row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
-    a, b = column(row_reports, "row reports"), column(column_reports, "column reports")
+    a = positions(row_reports, row_channel.outputs)
+    b = positions(column_reports, column_channel.outputs)
     if len(a) != len(b):
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
-    table = CountTable.from_reports(
-        list(zip(a.tolist(), b.tolist(), strict=True)), product, weights, strata, clusters
-    )  # fmt: skip
+    pairs = a * column_channel.shape[1] + b
+    counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
+    table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
     return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
 
 

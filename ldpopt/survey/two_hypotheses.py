@@ -15,7 +15,7 @@ from ldpopt.survey.hypothesis_tests import ENUMERATED, Power, checked_level, com
 
 
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
-    """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [Cover and Thomas 2006, Thm 11.8.3].
+    """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
 
     With the false-alarm probability under p0 held below any constant, the best probability of missing p1 falls as
     exp(-n exponent).
@@ -30,8 +30,8 @@ def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     """The Chernoff exponent, in nats a respondent: -min_{0<=s<=1} log sum m0^s m1^(1-s).
 
-    The larger of the two error probabilities of the best test falls as exp(-n exponent) [Cover and Thomas 2006,
-    Thm 11.9.1]. Inf for disjoint supports.
+    The larger of the two error probabilities of the best test falls as exp(-n exponent) [CT, Thm
+    11.9.1]. Inf for disjoint supports.
 
     >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
     0.143841

@@ -89,6 +89,19 @@ def test_arrays_of_counts_and_of_reports_are_told_apart():
         as_table(table, q)
 
 
+def test_counts_of_a_series_go_by_its_index():
+    """The result of value_counts, sorted by frequency, is read by label and not by place."""
+    reports = pd.Series(["c"] * 50 + ["a"] * 20 + ["b"] * 30)
+    counted = reports.value_counts()
+    assert list(counted.index) == ["c", "b", "a"]
+    for data in (counted, counted.rename("other"), reports):
+        assert as_table(data, CHANNEL).totals.tolist() == [20, 30, 50]
+    assert as_table(reports[reports != "b"].value_counts(), CHANNEL).totals.tolist() == [20, 0, 50]
+    assert as_table(pd.Series([20, 30, 50]), CHANNEL).totals.tolist() == [20, 30, 50]
+    with pytest.raises(InvalidInput, match="labels among"):
+        as_table(pd.Series([1, 2, 3], index=["x", "y", "z"]), CHANNEL)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

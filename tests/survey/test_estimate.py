@@ -16,6 +16,7 @@ from ldpopt.survey import (
     asymptotic_covariance,
     estimate,
     estimate_contrasts,
+    norm_sub,
 )
 
 Q = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]], inputs=["a", "b", "c"], outputs=["A", "B", "C"])
@@ -140,6 +141,13 @@ def test_weights_strata_and_clusters_enter_the_estimate():
     assert made.degrees == 16
     assert made.intervals(Wald()).width[0] > 2 * 1.96 * made.standard_errors[0]
     assert estimate(table, Q, MaximumLikelihood()).values.min() >= 0
+
+
+def test_projection_is_a_labelled_step():
+    made = estimate({"A": 5, "B": 70, "C": 25}, Q).project(norm_sub)
+    assert made.step == "norm_sub"
+    assert made.labels == ("a", "b", "c")
+    assert made.values.min() == 0
 
 
 def test_shown_as_text_html_dict_and_frame():
