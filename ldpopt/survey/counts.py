@@ -238,18 +238,18 @@ def as_table(data: Any, channel: Channel) -> CountTable:
         return data
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)
-    if getattr(data, "name", None) == "count" and hasattr(data, "to_dict"):  # what value_counts of a series gives
-        return CountTable.from_counts(data.to_dict(), channel.outputs)
     array = np.asarray(data)
-    if array.ndim == 1 and len(array) == len(channel.outputs) and array.dtype.kind in "iuf":
+    numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
+    labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
+    if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
+        return CountTable.from_counts(data.to_dict(), channel.outputs)
+    if numeric and full:
         if set(array.tolist()) <= set(channel.outputs):
             raise invalid(
-                "data", "CountTable.from_counts(...) or CountTable.from_reports(...)",
+                "data",
+                "CountTable.from_counts(...) or CountTable.from_reports(...)",
                 "an array that could be either counts or reports",
-            )  # fmt: skip
-        index = list(getattr(data, "index", ()) if hasattr(data, "to_dict") else ())
-        if index and index not in (list(channel.outputs), list(range(len(array)))):
-            return CountTable.from_counts(data.to_dict(), channel.outputs)
+            )
         return CountTable.from_counts(array, channel.outputs)
     return CountTable.from_reports(data, channel)
 

@@ -98,6 +98,8 @@ def test_counts_of_a_series_go_by_its_index():
         assert as_table(data, CHANNEL).totals.tolist() == [20, 30, 50]
     assert as_table(reports[reports != "b"].value_counts(), CHANNEL).totals.tolist() == [20, 0, 50]
     assert as_table(pd.Series([20, 30, 50]), CHANNEL).totals.tolist() == [20, 30, 50]
+    named = pd.Series([0, 1, 1, 0, 1], name="count")
+    assert as_table(named, Channel(np.eye(3))).totals.tolist() == [2, 3, 0]
     with pytest.raises(InvalidInput, match="labels among"):
         as_table(pd.Series([1, 2, 3], index=["x", "y", "z"]), CHANNEL)
 
