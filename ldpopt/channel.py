@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,12 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.exact_rounding import round_exact
+from ldpopt.labels import Label as Label
+from ldpopt.labels import as_labels, from_json, position_of, to_json
 from ldpopt.tolerances import ROW_SUM
-
-Label = Hashable
 
 FORMAT = "ldpopt-channel"
 VERSION = 1
@@ -64,8 +65,8 @@ class Channel:
         matrix += 0.0  # a negative zero becomes zero
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "inputs", _labels(self.inputs, k, "inputs"))
-        object.__setattr__(self, "outputs", _labels(self.outputs, m, "outputs"))
+        object.__setattr__(self, "inputs", as_labels(self.inputs, k, "inputs"))
+        object.__setattr__(self, "outputs", as_labels(self.outputs, m, "outputs"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -203,13 +204,13 @@ class Channel:
         if not isinstance(rng, np.random.Generator):
             raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
         if not isinstance(x, (list, np.ndarray)) and not hasattr(x, "__array__"):
-            return self.outputs[int(self.sample_indices(np.array([_position(self.inputs, x)]), rng)[0])]
+            return self.outputs[int(self.sample_indices(np.array([position_of(self.inputs, x)]), rng)[0])]
         answers = np.asarray(x)
         if self.inputs == tuple(range(len(self.inputs))) and answers.dtype.kind in "iu":
             index = answers.reshape(-1)
         else:
             kinds, back = np.unique(answers.reshape(-1), return_inverse=True)
-            index = np.array([_position(self.inputs, kind) for kind in kinds.tolist()], dtype=np.intp)[back]
+            index = np.array([position_of(self.inputs, kind) for kind in kinds.tolist()], dtype=np.intp)[back]
         drawn = self.sample_indices(index, rng).reshape(answers.shape)
         if self.outputs == tuple(range(len(self.outputs))):
             return drawn
@@ -230,6 +231,14 @@ class Channel:
         y = found - x.astype(np.intp) * (m - 1)
         return np.asarray(np.clip(y, 0, m - 1), dtype=np.intp)
 
+    def exact(self, bits: int = 62) -> ExactChannel:
+        """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(4).weights.tolist()
+        [[12, 4], [4, 12]]
+        """
+        return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
+
     # -- files -------------------------------------------------------------------------------------
 
     def to_json(self, guarantees: Sequence[Any] = ()) -> str:
@@ -242,8 +251,8 @@ class Channel:
                 "format": FORMAT,
                 "version": VERSION,
                 "orientation": "matrix[i][j] = Pr(outputs[j] | inputs[i])",
-                "inputs": [_jsonable(label) for label in self.inputs],
-                "outputs": [_jsonable(label) for label in self.outputs],
+                "inputs": [to_json(label) for label in self.inputs],
+                "outputs": [to_json(label) for label in self.outputs],
                 "matrix": self.matrix.tolist(),
                 "guarantees": [guarantee.to_dict() for guarantee in guarantees],
             }
@@ -268,7 +277,9 @@ class Channel:
         for field in ("inputs", "outputs", "matrix"):
             if not isinstance(data.get(field), list):
                 raise invalid("channel file", f"a list {field!r}", type(data.get(field)).__name__)
-        return cls(data["matrix"], _from_json(data["inputs"]), _from_json(data["outputs"]))
+        return cls(
+            data["matrix"], from_json(data["inputs"], "channel file"), from_json(data["outputs"], "channel file")
+        )
 
     def __repr__(self) -> str:
         k, m = self.shape
@@ -302,53 +313,3 @@ def _stochastic(matrix: Array) -> Array:
     """Rows divided by their sums where rounding let them drift from one."""
     sums = matrix.sum(axis=1, keepdims=True)
     return np.where(np.abs(sums - 1) > 1e-15, matrix / sums, matrix)
-
-
-def _labels(labels: Iterable[Label] | None, count: int, what: str) -> tuple[Label, ...]:
-    if labels is None:
-        return tuple(range(count))
-    if isinstance(labels, (str, bytes)):
-        raise invalid(what, f"{count} labels", labels)
-    made = tuple(_label(label, what) for label in labels)
-    if len(made) != count:
-        raise invalid(what, f"{count} labels", len(made))
-    if len(set(made)) != count:
-        twice = next(label for i, label in enumerate(made) if label in made[:i])
-        raise invalid(what, "distinct labels", f"{twice!r} twice")
-    return made
-
-
-def _label(label: Any, what: str) -> Label:
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple):
-        return tuple(_label(part, what) for part in label)
-    if isinstance(label, float) and not math.isfinite(label):
-        raise invalid(what, "finite numbers as labels", label)
-    if isinstance(label, (str, bool, int, float)):
-        return label
-    raise invalid(what, "labels that are strings, numbers or tuples of them", type(label).__name__)
-
-
-def _position(labels: tuple[Label, ...], label: Any) -> int:
-    if isinstance(label, np.generic):
-        label = label.item()
-    try:
-        return labels.index(label)
-    except ValueError:
-        raise invalid("answer", f"one of the inputs {labels[:8]}", label) from None
-
-
-def _jsonable(label: Label) -> Any:
-    return [_jsonable(part) for part in label] if isinstance(label, tuple) else label
-
-
-def _from_json(labels: list[Any]) -> tuple[Label, ...]:
-    def one(value: Any, depth: int = 0) -> Label:
-        if isinstance(value, list) and depth < 20:
-            return tuple(one(part, depth + 1) for part in value)
-        if not isinstance(value, (str, bool, int, float)):
-            raise InvalidInput("channel file: labels must be strings, numbers or lists of them")
-        return value
-
-    return tuple(one(value) for value in labels)
