@@ -1,0 +1,1 @@
+"""Surveys: plan the questions, privatize the answers, count the reports, estimate with honest intervals."""
