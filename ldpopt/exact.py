@@ -126,7 +126,7 @@ class ExactChannel:
         distance, distance_at = largest_distance(self.weights)
         return ExactProof(
             log_up(ratio),
-            _float_up(Fraction(int(distance), 1 << self.bits)),
+            float_up(Fraction(int(distance), 1 << self.bits)),
             ratio,
             int(distance),
             ratio_at,
@@ -258,7 +258,7 @@ def log_up(ratio: Fraction | None) -> float:
     return value
 
 
-def _float_up(value: Fraction) -> float:
+def float_up(value: Fraction) -> float:
     """The smallest float not below `value`."""
     nearest = value.numerator / value.denominator
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -40,11 +40,12 @@ class Keystream:
         self._encryptor = cipher.encryptor()
         self._room = np.empty(8 * CHUNK + 16, np.uint8)  # the cipher asks for a block more than it writes
         self._words = self._room[: 8 * CHUNK].view("<u8")
+        self._view = self._room.data
 
     def fill(self, out: WordArray) -> None:
         """Put the next words into `out`."""
         size = 8 * len(out)
-        self._encryptor.update_into(memoryview(_ZEROS)[:size], self._room)
+        self._encryptor.update_into(memoryview(_ZEROS)[:size], self._view)
         out[:] = self._words[: len(out)]
 
 

@@ -24,6 +24,8 @@ from ldpopt.survey.secret import SecretKey
 Blocks = npt.NDArray[np.uint64]
 """Cipher blocks as rows of two little-endian words, shape (n, 2)."""
 
+Lengths = npt.NDArray[np.int64]
+
 LONGEST = 4096
 """Bytes in the longest respondent id."""
 
@@ -64,9 +66,9 @@ class Respondents:
 
     def _encrypt(self, blocks: Blocks) -> Blocks:
         plain = np.ascontiguousarray(blocks).reshape(-1).view(np.uint8)
-        return np.frombuffer(self._encryptor.update(plain), "<u8").reshape(-1, 2)
+        return np.frombuffer(self._encryptor.update(plain.data), "<u8").reshape(-1, 2)
 
-    def _absorb(self, text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> Blocks:
+    def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths) -> Blocks:
         states: Blocks = np.zeros((len(starts), 2), "<u8")
         if len(starts) == 0:
             return states
@@ -123,7 +125,7 @@ def respondents(key: SecretKey, ids: Iterable[str]) -> Respondents:
 _MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)
 
 
-def _bytes(ids: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _bytes(ids: Any) -> tuple[npt.NDArray[np.uint8], Lengths, Lengths]:
     """The UTF-8 bytes of an arrow string array, with the start and the size of each value."""
     import pyarrow as pa
 

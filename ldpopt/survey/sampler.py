@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.keystream import CHUNK, Words, WordArray
+from ldpopt.survey.keystream import CHUNK, WordArray, Words
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -37,8 +37,8 @@ class Sampler:
         self._bits = channel.bits
         self._steps = np.cumsum(channel.weights, axis=1)  # (k, m), ending with 2**bits
         self._guide_bits = min(_GUIDE_BITS, self._bits, max(4, (_GUIDE_CELLS // k).bit_length() - 1))
-        self._kind = np.dtype(np.uint8 if m < 0xFF else np.uint16 if m < 0xFFFF else np.uint32)
-        self._cut = np.iinfo(self._kind).max
+        self._kind: np.dtype[np.unsignedinteger[Any]] = np.min_scalar_type(m)
+        self._cut = m  # no report: marks a cell that a threshold cuts
         width = 1 << (self._bits - self._guide_bits)
         starts = np.arange(1 << self._guide_bits, dtype=np.int64) * width
         first = np.stack([np.searchsorted(row, starts, side="right") for row in self._steps])
