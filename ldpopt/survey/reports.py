@@ -12,7 +12,7 @@ from ldpopt.survey import atomic
 from ldpopt.survey.planfile import Plan
 from ldpopt.survey.randomness import Simulated
 
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"  # data-set readers pass over names that begin so
 FORMAT = "ldpopt-reports"
 VERSION = 1
 

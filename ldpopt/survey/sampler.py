@@ -15,6 +15,7 @@ Codes = npt.NDArray[np.unsignedinteger[Any]]
 
 _GUIDE_BITS = 12
 _GUIDE_CELLS = 1 << 18
+_STRIDE = 32 * CHUNK  # words in cut cells are put aside and searched together, this often
 
 
 class Sampler:
@@ -44,6 +45,7 @@ class Sampler:
         first = np.stack([np.searchsorted(row, starts, side="right") for row in self._steps])
         last = np.stack([np.searchsorted(row, starts + (width - 1), side="right") for row in self._steps])
         self._guide = np.where(first == last, first, self._cut).astype(self._kind).ravel()
+        self._first, self._last = first.astype(self._kind).ravel(), last.astype(self._kind).ravel()
 
     def reports(self, answers: Codes, words: Words) -> Codes:
         """Report positions for an array of answer positions 0..k-1, shape (n,); takes n words in order."""
@@ -51,28 +53,35 @@ class Sampler:
             raise invalid("answers", f"unsigned positions below {self.inputs}", "others")
         reports = np.empty(len(answers), self._kind)
         word, cell, row = (np.empty(min(CHUNK, len(answers)), np.uint64) for _ in range(3))
-        for start in range(0, len(answers), CHUNK):
-            x, y = answers[start : start + CHUNK], reports[start : start + CHUNK]
-            w, c, r = word[: len(x)], cell[: len(x)], row[: len(x)]
-            words.fill(w)
-            np.right_shift(w, np.uint64(64 - self._guide_bits), out=c)
-            r[:] = x
-            r <<= np.uint64(self._guide_bits)
-            c |= r
-            # Cells are in range, so clipping changes nothing; it spares numpy a check of every index.
-            np.take(self._guide, c.view(np.int64), out=y, mode="clip")
-            cut = np.flatnonzero(y == self._cut)
-            if cut.size:
-                y[cut] = self._search(x[cut].astype(np.intp), w[cut])
+        for begin in range(0, len(answers), _STRIDE):
+            end = min(begin + _STRIDE, len(answers))
+            cut_places, cut_words, cut_cells = [], [], []
+            for start in range(begin, end, CHUNK):
+                stop = min(start + CHUNK, end)
+                w, c, r = word[: stop - start], cell[: stop - start], row[: stop - start]
+                y = reports[start:stop]
+                words.fill(w)
+                np.right_shift(w, np.uint64(64 - self._guide_bits), out=c)
+                r[:] = answers[start:stop]
+                r <<= np.uint64(self._guide_bits)
+                c |= r
+                # Cells are in range, so clipping changes nothing; it spares numpy a check of every index.
+                np.take(self._guide, c.view(np.int64), out=y, mode="clip")
+                cut = np.flatnonzero(y == self._cut)
+                cut_places.append(cut + start)
+                cut_words.append(w[cut])
+                cut_cells.append(c[cut])
+            places = np.concatenate(cut_places)
+            reports[places] = self._search(np.concatenate(cut_cells), np.concatenate(cut_words))
         return reports
 
-    def _search(self, x: npt.NDArray[np.intp], words: WordArray) -> npt.NDArray[np.intp]:
-        """Bisection in row x for the number of steps that are at most the word's top bits."""
+    def _search(self, cells: WordArray, words: WordArray) -> npt.NDArray[np.intp]:
+        """Bisection, among the steps that cut a cell, for the number of steps that are at most the word's top bits."""
         value = (words >> np.uint64(64 - self._bits)).astype(np.int64)
-        low, high = np.zeros(len(x), np.intp), np.full(len(x), self._steps.shape[1] - 1)
-        for _ in range(self._steps.shape[1].bit_length()):
+        x = (cells >> np.uint64(self._guide_bits)).astype(np.intp)
+        low, high = self._first[cells].astype(np.intp), self._last[cells].astype(np.intp)
+        while (low < high).any():
             middle = (low + high) >> 1
             above = (low < high) & (self._steps[x, middle] <= value)
-            low = np.where(above, middle + 1, low)
-            high = np.where(above, high, middle)
+            low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
         return low
