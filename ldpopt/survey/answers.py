@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import InvalidInput, invalid
+
+T = TypeVar("T")
 
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
@@ -75,43 +76,44 @@ def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]
 
     `dictionaries` are columns that Parquet may give as dictionaries, which code faster.
     """
-    with values_hidden(part.path):
-        yield from _parquet_batches(part, columns, dictionaries) if part.parquet else _csv_batches(part, columns)
+    found = _parquet_batches(part, columns, dictionaries) if part.parquet else _csv_batches(part, columns)
+    while (batch := values_hidden(part.path, next, found, None)) is not None:
+        yield batch
 
 
 def column_names(path: Path) -> list[str]:
     """The column names of one file, all distinct."""
-    with values_hidden(str(path)):
-        if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
 
-            names = list(pq.read_schema(path).names)
-        else:
-            names = _names(_header(path)[0])
+        names = list(values_hidden(str(path), pq.read_schema, path).names)
+    else:
+        names = _names(_header(path)[0])
     if len(set(names)) != len(names):
         raise invalid("answers", "distinct column names", names, str(path))
     return names
 
 
-@contextmanager
-def values_hidden(path: str) -> Iterator[None]:
-    """Turn an arrow error, whose message may quote answers, into one that names the file alone."""
+def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
+    """The function's result; an arrow error, whose message may quote answers, becomes one that names `where`."""
     import pyarrow as pa
 
-    failure = None
     try:
-        yield
+        return function(*arguments)
     except pa.ArrowException as error:
         failure = type(error).__name__
-    if failure is not None:  # raised out here, so that the first error is not its context
-        raise invalid("answers", "a well-formed file in UTF-8", failure, path)
+    except OSError as error:
+        if error.errno is not None:  # the file system's, not arrow's word for a corrupt file
+            raise
+        failure = "a corrupt one"
+    # Raised out here, so that the first error is not the context of this one.
+    raise invalid("answers", "well-formed values in UTF-8", failure, where)
 
 
 def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
     import pyarrow.parquet as pq
 
-    with values_hidden(str(path)):
-        metadata = pq.read_metadata(path)
+    metadata = values_hidden(str(path), pq.read_metadata, path)
     start = rows = 0
     for group in range(metadata.num_row_groups):
         rows += metadata.row_group(group).num_rows

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import invalid
+from ldpopt.survey.answers import values_hidden
 from ldpopt.survey.coding import Coder, Tally
 from ldpopt.survey.planfile import Plan
 from ldpopt.survey.randomness import Randomness, WordSource, default_randomness
@@ -45,10 +46,10 @@ class Privatizer:
         column = batch.column(self.plan.respondent)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        kind = column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-            raise invalid(what, "text or integers", str(kind))
-        column = pc.cast(column, pa.large_string())
+        texts = (pa.string(), pa.large_string(), pa.string_view())
+        if not (column.type in texts or pa.types.is_integer(column.type)):
+            raise invalid(what, "text or integers", str(column.type))
+        column = values_hidden(what, pc.cast, column, pa.large_string())
         empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
         if pc.any(empty).as_py():
             raise invalid(what, "an id in every row", "none", f"row {first_row + pc.index(empty, True).as_py()}")

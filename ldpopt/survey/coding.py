@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
+from ldpopt.survey.answers import values_hidden
 from ldpopt.survey.planfile import Plan, PlannedQuestion
 from ldpopt.survey.sampler import Codes
 
@@ -64,7 +65,7 @@ class Coder:
         """
         import pyarrow.compute as pc
 
-        found = self._lookup(column)
+        found = values_hidden(f"column {self._question.column!r}", self._lookup, column)
         absent = _to_numpy(pc.is_null(column, nan_is_null=True)) if column.null_count or _floating(column) else None
         codes = _to_numpy(pc.fill_null(found, -1))
         made = codes.astype(self._kind)

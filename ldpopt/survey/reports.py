@@ -40,7 +40,9 @@ def write_reports(path: Path, table: Any, plan: Plan, mode: str) -> None:
             labelled = table.replace_schema_metadata({FORMAT: strictjson.dumps(about(plan, mode))})
             pq.write_table(labelled, written, compression="zstd", row_group_size=1 << 20)
         else:
-            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+            # CSV takes neither dictionaries nor string views.
+            views = (pa.types.is_dictionary, pa.types.is_string_view)
+            plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
             csv.write_csv(pa.table(plain, table.column_names), written)
 
 

@@ -83,8 +83,8 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise invalid("key file", "a readable file that is no link", error.strerror, str(path)) from None
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise invalid("key file", "a regular file", "something else", str(path))
         if status.st_uid != os.geteuid():
@@ -92,7 +92,9 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
         if status.st_mode & 0o077:
             mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
             raise invalid("key file", "mode 0600 (no access for group and others)", mode, str(path))
-        content = file.read(200)
+        content = os.read(handle, 200)
+    finally:
+        os.close(handle)
     text = content.removeprefix(_HEADER).removesuffix(b"\n")
     secret = _unhex(text) if content.startswith(_HEADER) and len(text) == 2 * _BYTES else None
     if secret is None:
