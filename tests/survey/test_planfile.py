@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
@@ -198,3 +200,32 @@ def test_an_infinite_claim_survives() -> None:
     plan = make_plan(SurveySpec("s", (QuestionSpec("q", (0, 1)),)), {"q": np.eye(2)})
     assert Plan.from_json(plan.to_json()).epsilon == math.inf
     assert plan.over_rounds(2) == (math.inf, 1.0)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 12), st.text(max_size=12))
+@settings(max_examples=200, deadline=None)
+def test_a_damaged_plan_is_refused_or_the_same(at: int, length: int, replacement: str) -> None:
+    """Whatever replaces a few characters of a plan file, it reads as the same plan or fails as documented."""
+    text = PLAN.to_json()
+    at %= len(text)
+    damaged = text[:at] + replacement + text[at + length :]
+    try:
+        checksum = Plan.from_json(damaged).checksum
+    except (InvalidInput, CertificateError):
+        checksum = None
+    assert checksum == PLAN.checksum or (checksum is None and damaged != text)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+                    | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
+                    | st.dictionaries(st.sampled_from(["0", "1", "a", "weights"]), inner, max_size=3), max_leaves=8),
+       st.sampled_from(sorted(json.loads(PLAN.to_json())["questions"][0]["channel"])))  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_any_value_in_any_field_of_a_channel(value: Any, field: str) -> None:
+    """A channel with one field replaced by an arbitrary value is refused as documented, or is a channel."""
+    channel = json.loads(PLAN.to_json())["questions"][0]["channel"]
+    try:
+        made = ExactChannel.from_dict({**channel, field: value})
+    except (InvalidInput, CertificateError):
+        return
+    assert made.shape == (2, 2)
