@@ -26,6 +26,8 @@ Blocks = npt.NDArray[np.uint64]
 
 Lengths = npt.NDArray[np.int64]
 
+_ROWS = 1 << 13  # ids absorbed at a time, so that the buffers stay in a core's own cache
+
 LONGEST = 4096
 """Bytes in the longest respondent id."""
 
@@ -48,9 +50,11 @@ class Respondents:
         doubled = int.from_bytes(self._encryptor.update(bytes(16)), "big") << 1
         doubled ^= (doubled >> 128) * ((1 << 128) | 0x87)
         self._subkey = np.frombuffer(doubled.to_bytes(16, "big"), "<u8")
-        self._states = np.empty((len(ids), 2), "<u8")
-        for start in range(0, len(ids), CHUNK):
-            self._states[start : start + CHUNK] = self._absorb(*_bytes(ids.slice(start, CHUNK)))
+        self._room = np.empty(16 * CHUNK + 16, np.uint8)  # the cipher asks for a block more than it writes
+        self._states: Blocks = np.empty((len(ids), 2), "<u8")
+        for start in range(0, len(ids), _ROWS):
+            text, starts, sizes = _bytes(ids.slice(start, _ROWS))
+            self._absorb(text, starts, sizes, self._states[start : start + _ROWS])
 
     def __len__(self) -> int:
         return len(self._states)
@@ -59,37 +63,51 @@ class Respondents:
         """The words of the question with this 16-byte tag, one for each id in order."""
         return MemoisedWords(self, tag)
 
-    def macs(self, tag: bytes, start: int = 0, count: int | None = None) -> Blocks:
-        """The 128-bit MACs of `count` ids from `start` and a 16-byte tag, shape (count, 2)."""
-        states = self._states[start:] if count is None else self._states[start : start + count]
-        return self._encrypt(states ^ (np.frombuffer(tag, "<u8") ^ self._subkey))
+    def macs(self, tag: bytes) -> Blocks:
+        """The 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
+        made: Blocks = np.empty_like(self._states)
+        for start in range(0, len(made), CHUNK):
+            made[start : start + CHUNK] = self.some_macs(tag, start, CHUNK)
+        return made
+
+    def some_macs(self, tag: bytes, start: int, count: int) -> Blocks:
+        """The MACs of at most `count` <= `CHUNK` ids from `start`; overwritten by the next call."""
+        states, masks = self._states[start : start + count], np.frombuffer(tag, "<u8") ^ self._subkey
+        blocks = np.empty_like(states)
+        for half in range(2):  # by columns: a broadcast along rows of two is slow
+            np.bitwise_xor(states[:, half], masks[half], out=blocks[:, half])
+        return self._encrypt(blocks)
 
     def _encrypt(self, blocks: Blocks) -> Blocks:
-        plain = np.ascontiguousarray(blocks).reshape(-1).view(np.uint8)
-        return np.frombuffer(self._encryptor.update(plain.data), "<u8").reshape(-1, 2)
+        size = blocks.nbytes
+        self._encryptor.update_into(blocks.reshape(-1).view(np.uint8).data, self._room[: size + 16].data)
+        return self._room[:size].view("<u8").reshape(-1, 2)
 
-    def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths) -> Blocks:
-        states: Blocks = np.zeros((len(starts), 2), "<u8")
-        if len(starts) == 0:
-            return states
+    def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths, states: Blocks) -> None:
+        """Put the states after the blocks of every id into `states`."""
         if sizes.max() > LONGEST:
             raise invalid("respondent ids", f"at most {LONGEST} bytes", "a longer one")
         # Every eight bytes of the text as a word, from any offset; masks cut what lies beyond the id's end.
         padded = np.concatenate([text, np.zeros(16, np.uint8)])
         eights: Any = np.ndarray((len(padded) - 7,), "<u8", buffer=padded, strides=(1,))
-        blocks = (sizes + 2 + 15) // 16  # two bytes for the length
-        for j in range(int(blocks.max())):
-            active = np.flatnonzero(blocks > j) if j else slice(None)
+        blocks = (sizes + (2 + 15)) >> 4  # two bytes for the length
+        shortest, longest = int(blocks.min()), int(blocks.max())
+        for j in range(longest):
+            active: Any = slice(None) if j < shortest else np.flatnonzero(blocks > j)
             begin, left = starts[active] + 16 * j, sizes[active] - 16 * j
             message: Blocks = np.empty((len(begin), 2), "<u8")
             for half in range(2):
                 kept = np.clip(left - 8 * half, 0, 8)
                 at = np.minimum(begin + 8 * half, len(text))
-                message[:, half] = eights[at] & _MASKS[kept]
-            final = blocks[active] == j + 1
-            message[:, 1] |= np.where(final, sizes[active].astype(np.uint64) << np.uint64(48), np.uint64(0))
-            states[active] = self._encrypt(states[active] ^ message)
-        return states
+                np.bitwise_and(eights.take(at), _MASKS.take(kept), out=message[:, half])
+            if j + 1 >= shortest:
+                length = sizes[active].astype(np.uint64) << np.uint64(48)
+                if shortest < longest:
+                    length[blocks[active] != j + 1] = 0
+                message[:, 1] |= length
+            if j:
+                message ^= states[active]
+            states[active] = self._encrypt(message)
 
 
 class MemoisedWords:
@@ -102,7 +120,7 @@ class MemoisedWords:
 
     def fill(self, out: WordArray) -> None:
         """Put the words of the next ids into `out`."""
-        out[:] = self._respondents.macs(self._tag, self._next, len(out))[:, 0]
+        out[:] = self._respondents.some_macs(self._tag, self._next, len(out))[:, 0]
         self._next += len(out)
 
 
