@@ -302,7 +302,9 @@ def probabilities(matrix: Any) -> Array:
 
 def _integers(values: Any, largest: int) -> Integers:
     """A new int64 array of two dimensions from integers, or from decimal strings of at most 20 digits."""
-    if isinstance(values, list) and values and all(isinstance(row, list) for row in values):
+    if not isinstance(values, np.ndarray):
+        if not isinstance(values, (list, tuple)) or not all(isinstance(r, (list, tuple, np.ndarray)) for r in values):
+            raise invalid("weights", "a table of integers", type(values).__name__)
         values = [[_integer(value) for value in row] for row in values]
         if len({len(row) for row in values}) > 1:
             raise invalid("weights", "rows of one length", "rows of different lengths")

@@ -112,6 +112,8 @@ def edited(**changes: Any) -> str:
         {"weights": [[3.0, 1.0], [1.0, 3.0]]},
         {"weights": [[True, 3], [1, 3]]},
         {"weights": []},
+        {"weights": [None, []]},
+        {"weights": [[[3], 1], [1, 3]]},
         {"weights": [[], []]},
         {"weights": 5},
         {"weights": [[5, -1], [1, 3]]},
