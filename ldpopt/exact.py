@@ -113,12 +113,12 @@ class ExactChannel:
     @property
     def epsilon(self) -> float:
         """The proved epsilon, in nats: the exact largest log ratio, rounded up."""
-        return self.proof().epsilon
+        return log_up(largest_ratio(self.weights)[0])
 
     @property
     def eta(self) -> float:
         """The proved eta: the exact largest distance between two rows, rounded up."""
-        return self.proof().eta
+        return float_up(Fraction(int(largest_distance(self.weights)[0]), 1 << self.bits))
 
     def proof(self) -> ExactProof:
         """Both guarantees recomputed from the integers alone; O(k^2 m) integer operations."""
