@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, distribution
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.tolerances import CONVEXITY
 
 Function = Callable[[Any], Any]
@@ -230,7 +230,7 @@ def _check_generator(f: Function) -> Array:
         at = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
             "generator f", "a convex function",
-            _Text(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
+            Phrase(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
         )  # fmt: skip
     return values
 
@@ -246,15 +246,6 @@ def _check_derivative(slope: Function, values: Array) -> None:
     if not (right & left).all():
         at = int(np.argmin(right & left))
         raise invalid("derivative", "a subgradient of f", slopes[at], f"t = {_PROBES[at]:.6g}")
-
-
-class _Text(str):
-    """A phrase to show as it is, not quoted."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def _difference(f: Function) -> Function:
