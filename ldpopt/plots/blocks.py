@@ -21,12 +21,12 @@ def blocks(
     channel: ChannelLike | None = None,
     ax: Axes | None = None,
     *,
-    names: tuple[str, str] = ("P0", "P1"),
+    names: tuple[str, str] | None = None,
 ) -> Axes:
     """Draw P0 and P1 with the answers sorted by P0/P1, and a band for every block of answers with one row.
 
     utility : a finite `Divergence` with k answers, or a `Design`, whose own channel is then the default.
-    channel : the channel with the blocks, k rows. names : what P0 and P1 stand for. ax : matplotlib axes; a new
+    channel : the channel with the blocks, k rows. names : what P0 and P1 are. ax : matplotlib axes; a new
     figure without one. Returns the axes. Answers of one block get the same random report, so a report says
     no more about them than their block does. Raises `InvalidInput` for other numbers of rows.
 
@@ -34,7 +34,7 @@ def blocks(
     >>> from ldpopt.divergences import KL
     >>> ax = blocks(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]])
     >>> [text.get_text() for text in ax.texts]
-    ['block 1\\nP0/P1 = 2.5', 'block 2\\nP0/P1 0.4 to 1']
+    ['block 0\\nP0/P1 0.4 to 1', 'block 1 · P0/P1 = 2.5']
     """
     design = utility if hasattr(utility, "channel") else None
     if design is not None:
@@ -50,33 +50,31 @@ def blocks(
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = p0 / p1
-    order = np.argsort(np.where(np.isnan(ratio), np.inf, -ratio), kind="stable")
+    order = np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")
     ratio, p0, p1, rows = ratio[order], p0[order], p1[order], channel.matrix[order]
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     k = len(p0)
     ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
     y = np.arange(k)
+    titles = ("P0", "P1") if names is None else (f"P0: {names[0]}", f"P1: {names[1]}")
     if k <= LABELLED:
-        ax.barh(y - 0.2, p0, 0.4, color=FIRST, label=names[0])
-        ax.barh(y + 0.2, p1, 0.4, color=SECOND, label=names[1])
+        ax.barh(y - 0.2, p0, 0.4, color=FIRST, label=titles[0])
+        ax.barh(y + 0.2, p1, 0.4, color=SECOND, label=titles[1])
         ax.set_yticks(y, [shorten(channel.inputs[x]) for x in order])
     else:
-        for mass, colour, name in ((p0, FIRST, names[0]), (p1, SECOND, names[1])):
+        for mass, colour, name in ((p0, FIRST, titles[0]), (p1, SECOND, titles[1])):
             ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
-    for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True), 1):
-        ax.axhspan(start - 0.5, stop - 0.5, color="0.93" if number % 2 else "1.0", lw=0, zorder=0)
+    for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True)):
+        ax.axhspan(start - 0.5, stop - 0.5, color="1.0" if number % 2 else "0.93", lw=0, zorder=0)
         if start:
             ax.axhline(start - 0.5, color="0.35", lw=0.9, ls=(0, (5, 3)))
         if len(starts) <= 24:
             text = f"block {number}" + (" · " if stop - start == 1 else "\n") + _range(ratio[start:stop])
-            ax.text(
-                1.01, (start + stop - 1) / 2, text.replace("P0", names[0]).replace("P1", names[1]),
-                transform=ax.get_yaxis_transform(), va="center", fontsize=8,
-            )  # fmt: skip
+            ax.text(1.01, (start + stop - 1) / 2, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.set(xlim=(0, 1.05 * float(max(p0.max(), p1.max()))), ylim=(k - 0.5, -0.5))
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
     ax.set_xlabel("probability of the answer")
-    ax.set_ylabel(f"answer, by {names[0]}/{names[1]} from high to low")
+    ax.set_ylabel("answers, sorted by P0/P1")
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -58,7 +58,7 @@ def shade(shares: Any, name: str = "viridis") -> list[Any]:
     """Colours of an ordered scale at `shares` in [0, 1], without its palest end."""
     from matplotlib import colormaps
 
-    return list(colormaps[name](0.88 * shares))
+    return list(colormaps[name](0.82 * shares))
 
 
 def ink(colour: Any) -> str:

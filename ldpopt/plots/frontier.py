@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 
 STYLES = {
     "optimum": ("optimal channel", "-", 2.2),
-    "erased_optimum": ("optimum for ε, erased", "-.", 1.4),
-    "binary_with_erasure": ("binary with erasure", "--", 1.4),
-    "randomized_response_with_erasure": ("k-ary randomized response, erased", ":", 1.8),
+    "erased_optimum": ("optimum for ε, erased", "-", 0.9),
+    "binary_with_erasure": ("binary with erasure", "--", 1.7),
+    "randomized_response_with_erasure": ("k-ary randomized response, erased", ":", 1.9),
 }
-BOUNDS = {"tv_bound": "η·TV(P0, P1) [GI, Thm 5]", "thm6": "[GI, Thm 6]", "thm7": "[GI, Thm 7]"}
+_DOTTED = (0, (1, 1, 5, 1))
+BOUNDS: dict[str, tuple[str, Any]] = {
+    "tv_bound": ("bound η·TV(P0, P1) [GI, Thm 5]", _DOTTED),
+    "thm6": ("bound [GI, Thm 6]", (0, (7, 2, 1, 2))),
+    "thm7": ("bound [GI, Thm 7]", _DOTTED),
+}
 
 
 def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
@@ -25,7 +30,7 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
 
     frontier : from `ldpopt.frontier`. ax : matplotlib axes; a new figure without one. Returns the axes.
     The band above an optimum reaches to its proven upper bound; where the design is certified it has no
-    width. The papers' bounds appear as thin lines where they come near enough to fit.
+    width. A paper's bound appears as a thin line if it fits as far as eta binds.
     """
     from matplotlib.lines import Line2D
 
@@ -33,7 +38,7 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
     epsilons = np.unique(frontier.column("epsilon"))
     colours = shade(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
     top = 1.12 * float(np.max(np.maximum(frontier.column("upper_bound"), frontier.column("optimum"))))
-    fitting: dict[str, Any] = {}
+    fitting: list[str] = []
     uncertain = False
     for epsilon, colour in zip(epsilons, colours, strict=True):
         at = np.flatnonzero(frontier.column("epsilon") == epsilon)
@@ -47,21 +52,33 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
         if open_gap.any():
             uncertain = True
             ax.fill_between(eta, optimum, np.where(open_gap, bound, optimum), color=colour, alpha=0.3, lw=0)
-        for name, grey in zip(BOUNDS, ("0.15", "0.45", "0.65"), strict=True):
+        for name, (_, style) in BOUNDS.items():
             values = frontier.column(name)[at]
-            if np.any(values <= top):
-                fitting[name] = ax.plot(eta, values, lw=0.9, color=grey, zorder=1)[0]
+            binding = eta <= np.tanh(epsilon / 2)
+            if binding.any() and values[binding][-1] <= top:
+                ax.plot(eta, values, ls=style, lw=0.9, color=colour, zorder=1)
+                fitting.append(name)
     handles = [Line2D([], [], color=colour, lw=5) for colour in colours]
-    labels = [f"ε = {epsilon:g} nats" for epsilon in epsilons]
+    labels = [f"ε = {epsilon:g}" for epsilon in epsilons]
     for text, style, width in STYLES.values():
         handles.append(Line2D([], [], color="0.25", ls=style, lw=width))
         labels.append(text)
-    handles += fitting.values()
-    labels += [BOUNDS[name] for name in fitting]
+    for name in dict.fromkeys(fitting):
+        handles.append(Line2D([], [], color="0.25", ls=BOUNDS[name][1], lw=0.9))
+        labels.append(BOUNDS[name][0])
     if uncertain:
         handles.append(Line2D([], [], color="0.25", alpha=0.3, lw=7))
         labels.append("up to the proven bound, not certified")
-    ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
+    ax.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+        fontsize=9,
+        title="ε in nats",
+        alignment="left",
+    )
     low, high = float(np.min(frontier.column("eta"))), float(np.max(frontier.column("eta")))
     if high > low:
         ax.set_xlim(low, high)

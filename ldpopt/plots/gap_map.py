@@ -35,11 +35,11 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
         for i, j in np.argwhere(np.isfinite(table)):
             colour = ink(mesh.cmap(mesh.norm(table[i, j])))
             x, y = (across[j] + across[j + 1]) / 2, (up[i] + up[i + 1]) / 2
-            ax.text(x, y, f"{max(0.0, table[i, j]):.0%}", ha="center", va="center", fontsize=7, color=colour)
+            ax.text(x, y, f"{max(0.0, table[i, j]):.0%}", ha="center", va="center", fontsize=7, color=colour, zorder=4)
     curve = np.linspace(across[0], across[-1], 200)
     reach = np.tanh(curve / 2)
-    ax.plot(curve, reach, color="white", lw=3.5)
-    ax.plot(curve, reach, color="#D55E00", lw=1.8, label="η = tanh(ε/2): above it η does not bind")
+    ax.plot(curve, reach, color="white", lw=3)
+    ax.plot(curve, reach, color="#D55E00", lw=1.4, label="η = tanh(ε/2): above it η does not bind")
     ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
     if np.any((reach > up[0]) & (reach < up[-1])):
         ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5, borderaxespad=0.2)
