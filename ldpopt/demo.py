@@ -22,7 +22,7 @@ CAPS = (None, 0.4, 0.2)
 FEATURED = (2.0, 0.4)
 CURVES = (1.0, 2.0, 4.0)
 MAP_EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
-MAP_ETAS = tuple(round(0.1 * i, 1) for i in range(1, 11))
+MAP_ETAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 QUESTIONS = {"income": "Household income", "party": "Party identification"}
 
 
@@ -41,7 +41,7 @@ class Answered:
 
 def steps() -> int:
     """How often `run` reports progress."""
-    return len(QUESTIONS) * (len(EPSILONS) * len(CAPS) + len(CURVES) * len(_kinks()) + _CELLS + 4) + 1
+    return len(QUESTIONS) * (len(EPSILONS) * len(CAPS) + len(CURVES) * len(_kinks()) + _CELLS + 3) + 1
 
 
 _CELLS = len(MAP_EPSILONS) * len(MAP_ETAS)
@@ -79,15 +79,15 @@ def textbook_gaps(one: Answered, epsilon: float, eta: float | None) -> dict[str,
 
 
 _TEXTBOOK = {
-    "randomized_response_with_erasure": "k-ary randomized response",
+    "randomized_response_with_erasure": "randomized response",
     "binary_with_erasure": "binary with erasure",
-    "erased_optimum": "optimum for ε, erased",
+    "erased_optimum": "the optimum for ε, erased",
 }
 
 
 def _kinks() -> list[float]:
     """Caps at which to draw the curves: even ones, and where optima of few blocks have their kinks."""
-    even = np.linspace(0, 1, 11)
+    even = np.linspace(0, 1, 6)
     bends = [(math.exp(e) - 1) / (math.exp(e) + m - 1) for e in CURVES for m in (2, 3, 4)]
     return sorted({*even.tolist(), *bends})
 
@@ -98,8 +98,8 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
     designs = {}
     for epsilon in EPSILONS:
         for eta in CAPS:
-            constraints = [LocalDP(epsilon), *([] if eta is None else [TotalVariation(eta)])]
-            designs[epsilon, eta] = optimal_channel(utility, constraints)
+            caps = [] if eta is None else [TotalVariation(eta)]
+            designs[epsilon, eta] = optimal_channel(utility, (LocalDP(epsilon), *caps))
             step()
     curves = frontier(utility, CURVES, _kinks(), each=step)
     grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, each=step)
@@ -108,16 +108,20 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
 
 
 def _pictures(one: Answered, step: Callable[..., object]) -> dict[str, bytes]:
-    made = {}
-    for kind, draw in {
-        "frontier": lambda: plots.picture(plots.frontier(one.curves)),
-        "gap-binary": lambda: plots.picture(plots.gap_map(one.grid, "binary_with_erasure")),
-        "gap-randomized-response": lambda: plots.picture(plots.gap_map(one.grid, "randomized_response_with_erasure")),
-        "design": lambda: design_picture(one.designs[FEATURED], one.names),
-    }.items():
-        made[kind] = draw()
-        step()
+    made = {"frontier": plots.picture(plots.frontier(one.curves))}
+    step()
+    made["gaps"] = plots.picture(_gap_maps(one.grid))
+    step()
+    made["design"] = design_picture(one.designs[FEATURED], one.names)
+    step()
     return made
+
+
+def _gap_maps(grid: Frontier) -> plots.Axes:
+    axes = plots.panels((6.2, 6.2), 4.4)
+    for ax, name in zip(axes, ("randomized_response_with_erasure", "binary_with_erasure"), strict=True):
+        plots.gap_map(grid, name, ax=ax)
+    return axes[0]
 
 
 def _opening(survey: SurveyTable) -> list[str]:
@@ -127,7 +131,7 @@ def _opening(survey: SurveyTable) -> list[str]:
         "<h1>Telling two electorates apart from private answers</h1>",
         f'<p class="lead">In 1996, {len(survey)} respondents of the American National Election Study said whom they '
         f"would vote for: {groups}. How much would their income, or their party, still tell about their vote, if "
-        "nobody but themselves ever saw the answer?</p>",
+        "nobody but they themselves ever saw the answer?</p>",
         "<p>Here each answer passes through a <em>channel</em>: a table of probabilities from which the respondent’s "
         "own device draws a report. Only the report leaves the device. For every limit on what a report may give away, "
         "ldpopt computed the channel whose reports keep the most Kullback–Leibler divergence between the two groups, "
@@ -141,8 +145,9 @@ def _opening(survey: SurveyTable) -> list[str]:
         f"<li><strong>η, total variation.</strong> Who hesitates between two equally likely answers of yours guesses "
         f"right at most (1&nbsp;+&nbsp;η)/2 of the time: {50 * (1 + eta):g}&nbsp;% for η&nbsp;=&nbsp;{eta:g}. It caps "
         "what happens on the whole, where ε caps the worst report.</li></ul>",
-        "<p>A design keeps a divergence in nats. As many respondents are needed for a given error as the divergence "
-        "is small: a mechanism that misses half of the optimum needs twice the respondents.</p>",
+        "<p>What a design keeps is a divergence, in nats. In large samples the number of respondents needed to tell "
+        "the groups apart is inversely proportional to it: a mechanism that misses half of the optimum needs twice as "
+        "many.</p>",
     ]
 
 
@@ -164,16 +169,11 @@ def _section(one: Answered, pictures: dict[str, bytes]) -> list[str]:
             "What the optimal channel keeps, and the mechanisms of the textbooks, as the cap η is raised.",
         ),
         embed(
-            pictures["gap-randomized-response"],
-            f"Map of the optimality gap of randomized response, {one.title}",
-            "The share of the optimum that k-ary randomized response misses, with erasure where η asks for it.",
+            pictures["gaps"],
+            f"Maps of the optimality gap of randomized response and of the binary mechanism, {one.title}",
+            "The share of the optimum that the two textbook mechanisms miss, with erasure where η asks for it.",
         ),
-        embed(
-            pictures["gap-binary"],
-            f"Map of the optimality gap of the binary mechanism, {one.title}",
-            "The share of the optimum that the binary mechanism with erasure misses.",
-        ),
-        f"<h3>A design from near: ε = {epsilon:g}, η = {eta:g}</h3>",
+        f"<h3>One design close up: ε = {epsilon:g}, η = {eta:g}</h3>",
         embed(
             pictures["design"],
             f"Blocks of answers, and the channel as a heat map, {one.title}",
@@ -197,7 +197,7 @@ def _details(one: Answered, limits: tuple[float, float | None], design: Design, 
     measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
     promises = "".join(f"<li>{escape(guarantee_in_words(one))}</li>" for one in measured)
     said = reports_in_words(design.channel, one.utility.p0, one.utility.p1, one.names)
-    rows = [[label, ", ".join(likely), evidence] for label, likely, evidence in said]
+    rows = [[label, "; ".join(likely), evidence] for label, likely, evidence in said]
     missed = "; ".join(f"{text} {_percent(gaps[name])}" for name, text in _TEXTBOOK.items())
     proof = design.certificate.argument if design.certificate else "none"
     note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""

@@ -21,23 +21,24 @@ from ldpopt.cli.hypotheses import (
     P0Option,
     P1Option,
     divergence,
+    number,
     populations,
     utility,
 )
 from ldpopt.cli.outputs import claim, kind_of, write_all
 
 if TYPE_CHECKING:
-    from ldpopt.design import Design
+    from ldpopt.design import Constraint, Design
 
 _HERE = Path("channel.json")
 
 
 def design(
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Local differential privacy, in nats.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Local differential privacy, in nats.")],
     file: FileArgument = None,
     eta: Annotated[
-        float | None, typer.Option("--eta", "-t", help="Cap on the total variation, in [0, 1].", show_default="none")
-    ] = None,
+        str, typer.Option("--eta", "-t", help="Cap on the total variation, in [0, 1].", show_default="none")
+    ] = "",
     f: DivergenceOption = "kl",
     p0: P0Option = "",
     p1: P1Option = "",
@@ -65,7 +66,9 @@ def design(
     from ldpopt.design import LocalDP, TotalVariation, optimal_channel
     from ldpopt.reports.pictures import design_picture
 
-    constraints = [LocalDP(epsilon), *([] if eta is None else [TotalVariation(eta)])]
+    constraints: list[Constraint] = [LocalDP(number(epsilon, "epsilon"))]
+    if eta:
+        constraints.append(TotalVariation(number(eta, "eta")))
     if out is None and not json:
         out = _HERE
     if picture is None and out is not None:
@@ -84,18 +87,19 @@ def design(
             files[picture] = design_picture(made, pair.names, kind)
     write_all(files, force)
     if json:
-        _as_json(made, epsilon, eta, paths)
+        _as_json(made, paths)
     else:
         _as_text(made, pair.names, paths)
 
 
-def _as_json(made: Design, epsilon: float, eta: float | None, paths: list[Path]) -> None:
+def _as_json(made: Design, paths: list[Path]) -> None:
     from ldpopt import strictjson
 
     unprivate = made.utility.unprivate
+    bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
     found: dict[str, Any] = {
-        "epsilon": epsilon,
-        "eta": eta,
+        "epsilon": bounds["LocalDP"],
+        "eta": bounds.get("TotalVariation"),
         **made.to_dict(),
         "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
         "verified": bool(made.certificate.verify()) if made.certificate else False,

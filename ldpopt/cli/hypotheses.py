@@ -112,6 +112,16 @@ def numbers(text: str, what: str) -> list[float]:
     return values
 
 
+def number(text: str, what: str) -> float:
+    """One number."""
+    from ldpopt.errors import invalid
+
+    try:
+        return float(text)
+    except ValueError:
+        raise invalid(what, "a number", text) from None
+
+
 def divergence(name: str) -> FDivergence:
     """The divergence of a name, with its parameter after a colon.
 
@@ -121,7 +131,7 @@ def divergence(name: str) -> FDivergence:
     from ldpopt.divergences.named import rebuild
 
     family, _, parameter = name.partition(":")
-    return rebuild(family, *numbers(parameter, f"--divergence {family}")) if parameter else rebuild(family)
+    return rebuild(family, number(parameter, f"divergence {family}")) if parameter else rebuild(family)
 
 
 def utility(f: FDivergence, pair: Populations) -> Divergence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -15,19 +16,19 @@ from ldpopt.cli.design import design
 from ldpopt.cli.frontier import frontier
 from ldpopt.errors import InvalidInput, LdpoptError
 
-USAGE_ERROR = typer.BadParameter.__mro__[2]
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """What typer raises for arguments that it cannot take; it has no public name of its own."""
 
 
 class Program(TyperGroup):
     """The group of commands; bad input ends it with one line and exit code 2."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run, and exit with the code; return it instead if not `standalone_mode`."""
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(args, *rest, **extra | {"standalone_mode": False})
         except USAGE_ERROR as error:
-            code = _say(error.format_message(), 2)  # type: ignore[attr-defined]
+            code = _say(_usage(error), 2)
         except InvalidInput as error:
             code = _say(str(error), 2)
         except LdpoptError as error:
@@ -40,9 +41,13 @@ class Program(TyperGroup):
         return code
 
 
+def _usage(error: Any) -> str:
+    where = error.ctx.command_path if getattr(error, "ctx", None) else "ldpopt"
+    return f"{error.format_message()} (see {where} --help)"
+
+
 def _say(message: str, code: int) -> int:
-    line = " ".join(message.split()) or "no command given; ldpopt --help lists them"
-    print(f"ldpopt: error: {line}", file=sys.stderr)
+    print(f"ldpopt: error: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 

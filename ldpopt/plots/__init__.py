@@ -6,8 +6,8 @@ changes global state. Save a picture with ``ax.figure.savefig(path)``.
 
 from ldpopt.plots.blocks import blocks
 from ldpopt.plots.channel import channel
-from ldpopt.plots.figure import panels, picture
+from ldpopt.plots.figure import Axes, panels, picture
 from ldpopt.plots.frontier import frontier
 from ldpopt.plots.gap_map import gap_map
 
-__all__ = ["blocks", "channel", "frontier", "gap_map", "panels", "picture"]
+__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture"]

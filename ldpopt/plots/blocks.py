@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,18 +36,19 @@ def blocks(
     >>> [text.get_text() for text in ax.texts]
     ['block 0\\nP0/P1 0.4 to 1', 'block 1 · P0/P1 = 2.5']
     """
-    design = utility if hasattr(utility, "channel") else None
-    if design is not None:
-        channel = design.channel if channel is None else channel
+    posed: Any = utility
+    if hasattr(posed, "channel"):
+        channel = posed.channel if channel is None else channel
         # For continuous hypotheses the certificate's utility is that of their intervals.
-        utility = design.certificate.utility if design.certificate else design.utility
+        posed = posed.certificate.utility if posed.certificate else posed.utility
     if channel is None:
         raise invalid("channel", "a channel beside a Divergence", Phrase("none"))
     channel = as_channel(channel)
-    if utility.continuous or channel.shape[0] != len(utility.p0):
-        size = "continuous hypotheses" if utility.continuous else f"{len(utility.p0)} answers"
-        raise invalid("channel", f"a row for each answer of finite hypotheses ({size})", channel.shape[0])
-    p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
+    if posed.continuous:
+        raise invalid("utility", "hypotheses on finitely many answers", posed)
+    if channel.shape[0] != len(posed.p0):
+        raise invalid("channel", f"{len(posed.p0)} rows, one for each answer", channel.shape[0])
+    p0, p1 = np.asarray(posed.p0), np.asarray(posed.p1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = p0 / p1
     order = np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")

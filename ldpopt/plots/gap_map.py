@@ -11,7 +11,7 @@ from ldpopt.plots.figure import Axes, axes_on, ink
 from ldpopt.plots.frontier import STYLES
 
 if TYPE_CHECKING:
-    from ldpopt.design.frontier import Frontier
+    from ldpopt.design import Frontier
 
 
 def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
@@ -21,6 +21,7 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
     ``"binary_with_erasure"``. ax : matplotlib axes; a new figure without one. Returns the axes. Above the
     curve eta = tanh(epsilon/2) the cap does not bind [GI, Prop 2]. Raises `InvalidInput` for an unknown column.
     """
+    from matplotlib.patheffects import withStroke
     from matplotlib.ticker import PercentFormatter
 
     gap = frontier.gap(baseline)
@@ -33,9 +34,10 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
     mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=0, vmax=max(0.01, float(np.nanmax(table))))
     if table.size <= 150:
         for i, j in np.argwhere(np.isfinite(table)):
-            colour = ink(mesh.cmap(mesh.norm(table[i, j])))
+            cell = mesh.cmap(mesh.norm(table[i, j]))
             x, y = (across[j] + across[j + 1]) / 2, (up[i] + up[i + 1]) / 2
-            ax.text(x, y, f"{max(0.0, table[i, j]):.0%}", ha="center", va="center", fontsize=7, color=colour, zorder=4)
+            text = ax.text(x, y, f"{max(0.0, table[i, j]):.0%}", ha="center", va="center", fontsize=7, color=ink(cell))
+            text.set(zorder=4, path_effects=[withStroke(linewidth=2, foreground=cell)])
     curve = np.linspace(across[0], across[-1], 200)
     reach = np.tanh(curve / 2)
     ax.plot(curve, reach, color="white", lw=3)

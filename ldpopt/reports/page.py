@@ -11,7 +11,7 @@ _STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; color: var(--ink); background: #fff; }
 body { font: 16px/1.55 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
-main { max-width: 64rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+main { max-width: 68rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .6rem; }
 h2 { font-size: 1.35rem; margin: 3rem 0 .6rem; padding-top: 1.2rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 2rem 0 .4rem; }
@@ -23,7 +23,9 @@ caption { text-align: left; padding-bottom: .4rem; max-width: 46rem; }
 table { border-collapse: collapse; margin: .8rem 0 1.2rem; font-variant-numeric: tabular-nums; font-size: .92rem; }
 th, td { padding: .32rem .8rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 thead th { border-bottom: 2px solid var(--ink); vertical-align: bottom; line-height: 1.25; }
-td.number, th.number { text-align: right; white-space: nowrap; }
+td.number, th.number { text-align: right; }
+td.number { white-space: nowrap; }
+thead th { max-width: 8.5rem; }
 figure { margin: 1rem 0 1.6rem; }
 img { max-width: 100%; height: auto; }
 details { border-bottom: 1px solid var(--line); padding: .5rem 0; }
@@ -63,7 +65,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
 
 
 def embed(png: bytes, description: str, caption: str = "") -> str:
-    """A PNG picture inside the page; `description` is for those who cannot see it."""
+    """A PNG picture of 150 dots an inch inside the page, no larger than it was drawn.
+
+    `description` is for those who cannot see it.
+    """
+    width = round(int.from_bytes(png[16:20]) / 150 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}"
     said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f'<figure><img src="{source}" alt="{escape(description)}">{said}</figure>'
+    return f'<figure><img src="{source}" alt="{escape(description)}" width="{width}">{said}</figure>'

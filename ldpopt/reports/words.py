@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def guarantee_in_words(guarantee: Guarantee) -> str:
 
     >>> from ldpopt.privacy import local_dp
     >>> guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
-    'Whatever you answer, any report is at most e^1.0987 = 3.001 times likelier than under any other answer.'
+    'Whatever you answer, any report is at most 3.001 (e^1.0987) times likelier than under any other answer.'
     """
     say = _SENTENCES.get(guarantee.notion)
     return f"{guarantee}." if say is None else say(guarantee.value)
@@ -31,16 +32,17 @@ def _local_dp(epsilon: float) -> str:
         return "Every answer gives every report equally often: the report says nothing about it."
     ratio = ceil_digits(up(math.exp(epsilon)), 4) if epsilon < 700 else "more than 1e304"
     return (
-        f"Whatever you answer, any report is at most e^{ceil_digits(epsilon, 5)} = {ratio} times likelier than under "
+        f"Whatever you answer, any report is at most {ratio} (e^{ceil_digits(epsilon, 5)}) times likelier than under "
         "any other answer."
     )
 
 
 def _total_variation(eta: float) -> str:
-    right = ceil_digits(up(50 * (1 + eta)), 4)
+    # In decimal arithmetic, which is exact here: 0.2 must not become 60.01 % by its own rounding.
+    right = (50 * (1 + Decimal(eta))).quantize(Decimal("0.01"), ROUND_CEILING)
     return (
-        f"Who hesitates between two equally likely answers of yours guesses right at most {right} % of the time with "
-        "your report, and 50 % without it."
+        f"Who hesitates between two equally likely answers of yours guesses right at most {float(right):g} % of the "
+        "time with your report, and 50 % without it."
     )
 
 
