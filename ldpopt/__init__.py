@@ -4,7 +4,7 @@ Names below load when first used, so that importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
-['Channel', 'Design', 'Divergence']
+['CertificateError', 'Channel', 'Design']
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
     from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
+    from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.privacy import Guarantee
 
@@ -31,10 +32,24 @@ _HOMES = {
     "SolverError": "ldpopt.errors",
     "CertificateError": "ldpopt.errors",
     "TotalVariation": "ldpopt.design",
+    "frontier": "ldpopt.design",
     "optimal_channel": "ldpopt.design",
 }
 
-_MODULES = {"bounds", "channel", "composition", "datasets", "design", "divergences", "errors", "io", "mechanisms", "plots", "privacy", "survey"}
+_MODULES = {
+    "bounds",
+    "channel",
+    "composition",
+    "datasets",
+    "design",
+    "divergences",
+    "errors",
+    "io",
+    "mechanisms",
+    "plots",
+    "privacy",
+    "survey",
+}
 
 __all__ = [
     "CertificateError",
@@ -47,6 +62,7 @@ __all__ = [
     "LocalDP",
     "SolverError",
     "TotalVariation",
+    "frontier",
     "optimal_channel",
 ]
 

@@ -60,6 +60,23 @@ _ALL = [
               "Annals of Mathematical Statistics", 1953),
     Reference("Warner", "Stanley Warner", "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias",
               "Journal of the American Statistical Association", 1965),
+    Reference("Geometric", "Arpita Ghosh, Tim Roughgarden, Mukund Sundararajan",
+              "Universally Utility-Maximizing Privacy Mechanisms", "ACM STOC", 2009),
+    Reference("RAPPOR", "Úlfar Erlingsson, Vasyl Pihur, Aleksandra Korolova",
+              "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response", "ACM CCS", 2014),
+    Reference("LH", "Tianhao Wang, Jeremiah Blocki, Ninghui Li, Somesh Jha",
+              "Locally Differentially Private Protocols for Frequency Estimation", "USENIX Security", 2017),
+    Reference("HR", "Jayadev Acharya, Ziteng Sun, Huanyu Zhang",
+              "Hadamard Response: Estimating Distributions Privately, Efficiently, and with Little Communication",
+              "AISTATS", 2019),
+    Reference("Forced", "Robert Boruch", "Assuring Confidentiality of Responses in Social Research",
+              "American Sociologist", 1971),
+    Reference("Unrelated", "Bernard Greenberg, Abdel-Latif Abul-Ela, Walt Simmons, Daniel Horvitz",
+              "The Unrelated Question Randomized Response Model: Theoretical Framework",
+              "Journal of the American Statistical Association", 1969),
+    Reference("Kuk", "Anthony Kuk", "Asking Sensitive Questions Indirectly", "Biometrika", 1990),
+    Reference("Crosswise", "Jun-Wu Yu, Guo-Liang Tian, Man-Lai Tang",
+              "Two New Models for Survey Sampling with Sensitive Characteristic: Design and Analysis", "Metrika", 2008),
 ]  # fmt: skip
 
 REFERENCES = {reference.key: reference for reference in _ALL}

@@ -15,7 +15,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
     {"errors", "tolerances", "rounding", "strictjson", "references", "files"},
-    {"distribution", "divergences"},
+    {"distribution", "divergences", "labels"},
     {"exact"},
     {"channel"},
     {"mechanisms", "privacy"},

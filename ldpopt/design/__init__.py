@@ -3,6 +3,7 @@
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
 from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
 from ldpopt.design.design import Design
+from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
@@ -14,6 +15,8 @@ __all__ = [
     "Design",
     "Divergence",
     "Erasure",
+    "Frontier",
+    "FrontierRow",
     "LabelDual",
     "LocalDP",
     "MergedPartition",
@@ -23,5 +26,6 @@ __all__ = [
     "PatternLP",
     "TotalVariation",
     "Verification",
+    "frontier",
     "optimal_channel",
 ]

@@ -164,7 +164,6 @@ LE_CAM = _make(
 )
 
 
-@cache
 def hockey_stick(gamma: float) -> FDivergence:
     """E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, for gamma > 0; gamma = 1 is total variation.
 
@@ -174,6 +173,11 @@ def hockey_stick(gamma: float) -> FDivergence:
     gamma = number(gamma, "gamma", "a positive number")
     if gamma <= 0:
         raise invalid("gamma", "a positive number", gamma)
+    return _hockey_stick(gamma)
+
+
+@cache
+def _hockey_stick(gamma: float) -> FDivergence:
     offset = max(1 - gamma, 0.0)
     # The subgradient at a kink on t = 1 (gamma = 1) is one half, as for total variation.
     slope = 0.5 if gamma == 1 else float(gamma < 1)
@@ -194,7 +198,6 @@ def hockey_stick(gamma: float) -> FDivergence:
     )
 
 
-@cache
 def alpha(order: float) -> FDivergence:
     """The alpha-divergence, f(t) = (t^order - 1) / (order^2 - order) [CIM, section 2]; 1 is KL, 0 reverse KL.
 
@@ -206,6 +209,11 @@ def alpha(order: float) -> FDivergence:
         return KL
     if order == 0:
         return REVERSE_KL
+    return _alpha(order)
+
+
+@cache
+def _alpha(order: float) -> FDivergence:
     scale = order * (order - 1)
     dual = order / (order - 1)
 
