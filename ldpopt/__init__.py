@@ -12,14 +12,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
     from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
     from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.privacy import Guarantee
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Channel": "ldpopt.channel",
