@@ -170,7 +170,7 @@ def _section(one: Answered, pictures: dict[str, bytes]) -> list[str]:
     head = ["ε", "cap η", "reports", "kept (nats)", "verdict", *(f"missed by {text}" for text in _TEXTBOOK.values())]
     return [
         f"<h2>{escape(one.title)}: {k} answers</h2>",
-        f"<p>Without any privacy the answers carry {one.utility.unprivate:.4g} nats between the two groups.</p>",
+        f"<p>Without any privacy the answers of the two groups are {one.utility.unprivate:.4g} nats apart.</p>",
         table(
             head, rows, "The optimal channels, and what the textbook mechanisms miss of them.", (0, 1, 2, 3, 5, 6, 7)
         ),

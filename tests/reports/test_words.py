@@ -73,7 +73,8 @@ def test_the_verdict_recomputes_the_proof():
     """A verdict comes from the certificate's own check; a broken certificate is called so."""
     assert verdict(DESIGN) == "optimal, proof checked"
     assert verdict(optimal_channel(DESIGN.utility, LocalDP(1.0), certify=False)) == "no proof asked for"
-    loose = replace(DESIGN, certified=False, upper_bound=DESIGN.value / 0.9725)
+    loose = replace(DESIGN, upper_bound=DESIGN.value / 0.9725)
     assert verdict(loose) == "within 2.8 % of the optimum, proof checked"
+    assert verdict(replace(DESIGN, upper_bound=math.inf)) == "no bound found"
     broken = replace(DESIGN, certificate=replace(DESIGN.certificate, channel=Channel(np.eye(3))))
     assert verdict(broken).startswith("PROOF FAILED: the channel is inf-LDP")
