@@ -1,0 +1,216 @@
+"""The API reference: one page a public module, made from signatures and docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+from docstrings import markdown
+from public_names import Public, home, offered, public_modules, registry
+
+import ldpopt
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_BASES = {"Protocol", "Generic", "ABC", "object"}
+
+
+class _Raw:
+    """A piece of a signature that is shown as it stands."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def pages() -> dict[str, str]:
+    """The Markdown of every page of the reference, by file name."""
+    names = registry()
+    modules = public_modules()
+    made = {f"{module}.md": _module_page(module, names) for module in modules}
+    made["index.md"] = _index(modules, names)
+    return made
+
+
+def _index(modules: list[str], names: dict[str, Public]) -> str:
+    shortcuts = []
+    for name in sorted(ldpopt.__all__, key=str.lower):
+        full = home(getattr(ldpopt, name), names)
+        shortcuts.append(f"| `ldpopt.{name}` | {{py:obj}}`{full}` | {_summary(getattr(ldpopt, name))} |")
+    rows = [
+        f"| [`{module}`]({module}.md) | {_summary(importlib.import_module(module))} |" for module in modules
+    ]  # fmt: skip
+    return "\n".join(
+        [
+            "# API reference",
+            "",
+            "Every public name, from its docstring. Quantities of information and privacy are in nats; channels are",
+            "matrices with a row for each answer and a column for each report; whatever is wrong with an argument is",
+            "{py:obj}`ldpopt.errors.InvalidInput`, which says what was expected, what was found, and where.",
+            "Sources are cited as [GI, Thm 5]; the keys are on the page of [references](../references.md).",
+            "",
+            "## Modules",
+            "",
+            "| module | what it holds |",
+            "|---|---|",
+            *rows,
+            "",
+            "## Shortcuts",
+            "",
+            "What is used most can be imported from `ldpopt` itself.",
+            "",
+            "| shortcut | documented as | |",
+            "|---|---|---|",
+            *shortcuts,
+            "",
+            "```{toctree}",
+            ":hidden:",
+            "",
+            *[f"{module} <{module}>" for module in modules],
+            "```",
+            "",
+        ]
+    )
+
+
+def _module_page(module: str, names: dict[str, Public]) -> str:
+    found = importlib.import_module(module)
+    own = [names[f"{module}.{name}"] for name in offered(module) if f"{module}.{name}" in names]
+    others = [(name, home(getattr(found, name), names)) for name in offered(module) if f"{module}.{name}" not in names]
+    kinds = {
+        "Functions": [entry for entry in own if inspect.isroutine(entry.value)],
+        "Classes": [entry for entry in own if inspect.isclass(entry.value)],
+        "Constants": [entry for entry in own if not inspect.isroutine(entry.value) and not inspect.isclass(entry.value)],
+    }
+    lines = [f"# `{module}`", "", f"```{{py:module}} {module}", "```", "", markdown(inspect.getdoc(found) or ""), ""]
+    for title, entries in kinds.items():
+        if entries:
+            lines += [f"**{title}**", "", "| | |", "|---|---|"]
+            lines += [f"| {{py:obj}}`{entry.name} <{entry.full}>` | {_summary(entry.value)} |" for entry in entries]
+            lines += [""]
+    elsewhere = [f"{{py:obj}}`{name} <{full}>`" for name, full in others if full]
+    inner = [f"[`{module}.{name}`]({module}.{name}.md)" for name, full in others if not full]
+    if elsewhere:
+        lines += [f"Also offered here: {', '.join(elsewhere)}.", ""]
+    if inner:
+        lines += [f"Modules: {', '.join(inner)}.", ""]
+    for title, entries in kinds.items():
+        if entries:
+            lines += [f"## {title}", ""]
+            lines += [_entry(entry) for entry in entries]
+    return "\n".join(lines)
+
+
+def _summary(value: Any) -> str:
+    doc = _doc(value)
+    first = markdown(doc.split("\n\n")[0]).replace("\n", " ")
+    return first.replace("|", r"\|").replace(r"\\|", r"\|") if doc else ""
+
+
+def _doc(value: Any) -> str:
+    """The docstring of a module, class or function; what a constant says of itself."""
+    if inspect.ismodule(value) or inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, property):
+        return inspect.getdoc(value) or ""
+    return ""
+
+
+def _entry(entry: Public) -> str:
+    if inspect.isclass(entry.value):
+        return _class(entry)
+    if inspect.isroutine(entry.value):
+        return _directive("function", entry.name + _signature(entry.value), entry.module, markdown(_doc(entry.value)), 5)
+    return _directive("data", entry.name, entry.module, f"`{_constant(entry.value)}`", 5)
+
+
+def _constant(value: Any) -> str:
+    text = _ADDRESS.sub("", repr(value)).replace("\n", " ")
+    if len(text) <= 120:
+        return text
+    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else f"{text[:110]} ..."
+
+
+def _class(entry: Public) -> str:
+    body = [markdown(_doc(entry.value))]
+    for name, member in _members(entry.value):
+        body.append(_member(name, member, entry.value))
+    signature = "" if _is_abstract(entry.value) else _signature(entry.value)
+    return _directive("class", entry.name + signature, entry.module, "\n\n".join(body), 7)
+
+
+def _is_abstract(cls: type) -> bool:
+    return inspect.isabstract(cls) or getattr(cls, "_is_protocol", False) or issubclass(cls, BaseException)
+
+
+def _members(cls: type) -> list[tuple[str, Any]]:
+    """Public methods and properties with docstrings, inherited ones included, in the order of their definition."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith("ldpopt"):
+            found |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
+    return [(name, value) for name, value in found.items() if _kind(value) and _member_doc(name, value, cls)]
+
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, property) or type(value).__name__ == "cached_property":
+        return "property"
+    if isinstance(value, (classmethod, staticmethod)) or inspect.isfunction(value):
+        return "method"
+    return None
+
+
+def _member_doc(name: str, value: Any, cls: type) -> str:
+    for base in cls.__mro__:
+        found = vars(base).get(name)
+        doc = inspect.getdoc(getattr(found, "__func__", found)) if found is not None else None
+        if doc:
+            return doc
+    return ""
+
+
+def _member(name: str, value: Any, cls: type) -> str:
+    text = markdown(_member_doc(name, value, cls))
+    if _kind(value) == "property":
+        return _directive("property", name, None, text, 5)
+    options = {classmethod: ":classmethod:", staticmethod: ":staticmethod:"}.get(type(value), "")
+    function = value if options == "" else getattr(cls, name)
+    return _directive("method", name + _signature(function, bound=options == ""), None, text, 5, options)
+
+
+def _directive(kind: str, head: str, module: str | None, body: str, fence: int, options: str = "") -> str:
+    ticks = "`" * fence
+    lines = [f"{ticks}{{py:{kind}}} {head}"]
+    lines += [f":module: {module}"] if module else []
+    lines += [options] if options else []
+    return "\n".join([*lines, "", body, ticks, ""])
+
+
+def _signature(value: Any, bound: bool = False) -> str:
+    try:
+        signature = inspect.signature(value)
+    except ValueError:
+        return "()"
+    parameters = list(signature.parameters.values())[1 if bound else 0 :]
+    shown = [
+        p.replace(annotation=_raw_annotation(p.annotation), default=_raw_default(p.default))
+        for p in parameters
+        if not p.name.startswith("_")
+    ]
+    returned = inspect.Signature.empty if inspect.isclass(value) else _raw_annotation(signature.return_annotation)
+    return str(signature.replace(parameters=shown, return_annotation=returned)).replace("\n", " ")
+
+
+def _raw_annotation(annotation: Any) -> Any:
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return _Raw(text.replace("npt.", ""))
+
+
+def _raw_default(default: Any) -> Any:
+    if default is inspect.Parameter.empty:
+        return default
+    text = _ADDRESS.sub("", repr(default))
+    return _Raw("..." if "<" in text else text)

@@ -1,0 +1,62 @@
+"""Docstrings as Markdown: examples become code, lists of ``name : meaning`` become lists."""
+
+from __future__ import annotations
+
+import re
+
+_ITEM = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, \*{0,2}[A-Za-z_]\w*)*) : ")
+_INLINE_ITEM = re.compile(r"(?<=\. )(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*) : ")
+_CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
+
+
+def markdown(doc: str) -> str:
+    """The docstring `doc`, dedented, as Markdown."""
+    lines = [line for line in doc.splitlines() if not re.fullmatch(r"-{3,}", line.strip())]
+    lines = [line for line in lines if line not in ("Parameters", "Returns", "Raises", "Examples")]
+    blocks: list[list[str]] = [[]]
+    for line in lines:
+        # An example or a list of names begins a block even without a blank line before it.
+        begins = line.startswith(">>> ") and blocks[-1] and not blocks[-1][0].startswith(">>> ")
+        begins = begins or bool(_ITEM.match(line) and blocks[-1] and not _ITEM.match(blocks[-1][0]))
+        if not line.strip() or begins:
+            blocks.append([])
+        if line.strip():
+            blocks[-1].append(line)
+    return "\n\n".join(_block(block) for block in blocks if block)
+
+
+def _block(lines: list[str]) -> str:
+    if lines[0].startswith(">>> "):
+        return "\n".join(["```pycon", *lines, "```"])
+    if _ITEM.match(lines[0]):
+        return _items(lines)
+    if all(line.startswith("    ") for line in lines):
+        return "\n".join(["```text", *(line[4:] for line in lines), "```"])
+    return _text("\n".join(lines))
+
+
+def _items(lines: list[str]) -> str:
+    items: list[str] = []
+    for line in lines:
+        if _ITEM.match(line):
+            items.append(line)
+        elif line.startswith(" ") or not items:
+            items.append(line.strip()) if not items else items.__setitem__(-1, f"{items[-1]} {line.strip()}")
+        else:
+            items[-1] += f" {line}"
+    parts = [part for item in items for part in _INLINE_ITEM.sub(lambda m: f"\n{m['names']} : ", item).split("\n")]
+    made = []
+    for part in parts:
+        names, meaning = part.split(" : ", 1)
+        shown = ", ".join(f"`{name}`" for name in names.split(", "))
+        made.append(f"- {shown}: {_text(meaning.strip())}")
+    return "\n".join(made)
+
+
+def _text(text: str) -> str:
+    """Prose with the characters escaped that Markdown would take for its own, outside code."""
+    parts = _CODE.split(text)
+    for at in range(0, len(parts), 2):
+        parts[at] = re.sub(r"([*<$~{}#|])", r"\\\1", parts[at])
+        parts[at] = re.sub(r"(?m)^([-+=]|\d+\.)(?= )", r"\\\1", parts[at])
+    return "".join(parts)

@@ -1,0 +1,99 @@
+"""Pages made from the rest of the repository: the reference, the tours, the commands, the gallery, the references."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from api_pages import pages
+
+from ldpopt.references import REFERENCES
+
+DOCS = Path(__file__).resolve().parent.parent
+ROOT = DOCS.parent
+PICTURES = (".png", ".svg")
+
+
+def make(app: Any = None) -> None:
+    """Write every made page; files that did not change are left alone."""
+    _fill(DOCS / "api", pages())
+    _fill(DOCS / "tours", {path.name: path.read_text("utf-8") for path in sorted((ROOT / "notebooks").glob("*.py"))})
+    _fill(DOCS / "made", {"references.md": references(), "commands.md": commands(), "gallery.md": gallery()})
+
+
+def _fill(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in files and path.suffix not in PICTURES:
+            path.unlink()
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def references() -> str:
+    """Every paper, with its key and its BibTeX entry."""
+    parts = []
+    for key, paper in sorted(REFERENCES.items(), key=lambda item: item[0].lower()):
+        parts += [f"(ref-{key.lower()})=", f"**[{key}]** {paper.authors}. *{paper.title}*. {paper.venue}, {paper.year}.", ""]
+    parts += ["## BibTeX", "", "```bibtex", *[paper.bibtex for paper in REFERENCES.values()], "```", ""]
+    return "\n".join(parts)
+
+
+def commands() -> str:
+    """What every command says of itself, from its own --help."""
+    from ldpopt.cli import app
+
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    names += [group.name for group in app.registered_groups]
+    parts = ["## `ldpopt`", "", _help()]
+    for name in names:
+        parts += [f"## `ldpopt {name}`", "", _help(name)]
+    return "\n".join(parts)
+
+
+def _help(*arguments: str) -> str:
+    environment = os.environ | {"COLUMNS": "92", "NO_COLOR": "1", "TERM": "dumb"}
+    command = [sys.executable, "-m", "ldpopt", *arguments, "--help"]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    text = "\n".join(line.rstrip() for line in shown.replace("python -m ldpopt", "ldpopt").splitlines()).strip("\n")
+    return f"```text\n{text}\n```\n"
+
+
+def gallery() -> str:
+    """The pictures of the experiments, each with its claim and verdict."""
+    parts = []
+    for readme in sorted((ROOT / "experiments").glob("*/README.md")):
+        pictures = sorted(path for path in readme.parent.iterdir() if path.suffix in PICTURES)
+        if not pictures:
+            continue
+        title, body = _split(readme.read_text("utf-8"))
+        parts += [f"## {title}", ""]
+        for picture in pictures:
+            copied = f"{readme.parent.name}-{picture.name}"
+            shutil.copyfile(picture, DOCS / "made" / copied)
+            parts += [f"![{title}](made/{copied})", ""]
+        parts += [body, ""]
+    return "\n".join(parts) + "\n"
+
+
+def _split(readme: str) -> tuple[str, str]:
+    """Title and text of a README, without its pictures, its links into the repository and its own headings."""
+    title = re.search(r"^# +(.+)$", readme, re.MULTILINE)
+    body = re.sub(r"^# .*$|^!\[.*$", "", readme, flags=re.MULTILINE)
+    body = re.sub(r"^#+ +(.+)$", r"**\1**", body, flags=re.MULTILINE)
+    body = re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", body)
+    return (title[1] if title else "Experiment"), re.sub(r"\n{3,}", "\n\n", body).strip()
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Make the pages before Sphinx looks for any."""
+    (DOCS / "made").mkdir(exist_ok=True)
+    app.connect("config-inited", lambda app, config: make())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

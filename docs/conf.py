@@ -1,0 +1,67 @@
+"""How the site is built, offline and from a clone: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
+
+import doctest
+import importlib.util
+import sys
+from pathlib import Path
+
+import ldpopt
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+project = "ldpopt"
+author = "The ldpopt contributors"
+project_copyright = "the ldpopt contributors"
+release = version = ldpopt.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.doctest",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "crosslinks",
+    "made_pages",
+]
+exclude_patterns = ["_build", "_ext", "conf.py", "images", "made", "**.ipynb_checkpoints"]
+nitpicky = True
+# Types in signatures that have no page of their own; every other reference must resolve.
+nitpick_ignore_regex = [("py:class", r".*")]
+keep_warnings = True
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "fieldlist", "colon_fence", "smartquotes"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+doctest_global_setup = "import numpy as np\nimport ldpopt"
+doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+modindex_common_prefix = ["ldpopt."]
+
+html_theme = "furo"
+html_title = f"ldpopt {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "xcode"
+pygments_dark_style = "github-dark"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# Formulas are drawn by a MathJax that the site carries, so that it reads the same without a network.
+_MATHJAX = importlib.util.find_spec("sphinx-mathjax-offline")
+html_static_path.append(str(Path(_MATHJAX.origin).parent / "static" / "mathjax" / "tex-svg.js"))
+mathjax_path = "tex-svg.js"
