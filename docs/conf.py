@@ -1,4 +1,4 @@
-"""How the site is built, offline and from a clone: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``."""
+"""How the site is built: ``python -m sphinx -W --keep-going -b html docs docs/_build/html``, in a clone, offline."""
 
 import doctest
 import importlib.util

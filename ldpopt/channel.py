@@ -310,7 +310,11 @@ ChannelLike = Channel | Array | Sequence[Sequence[float]]
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """`channel` itself, or an array checked and made into one."""
+    """`channel` itself, or an array checked and made into one.
+
+    >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
+    Channel(2 inputs -> 2 outputs)
+    """
     if isinstance(channel, Channel):
         return channel
     if isinstance(channel, (str, bytes)):

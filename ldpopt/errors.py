@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["CertificateError", "InvalidInput", "LdpoptError", "SolverError"]
+
 
 class LdpoptError(Exception):
     """Base of every exception the package raises on purpose."""

@@ -18,6 +18,8 @@ from ldpopt.labels import Label
 from ldpopt.rounding import up
 from ldpopt.tolerances import ROW_SUM
 
+__all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
+
 Integers = npt.NDArray[np.int64]
 
 FORMAT = "ldpopt-exact-channel"

@@ -11,9 +11,9 @@
 # %% [markdown]
 # # Design a survey question
 #
-# Do income reports still tell how somebody votes, when nobody but the respondent ever sees the income? This tour takes a real question
-# through all steps: two populations, a privacy level, the optimal channel and its certificate, a simulated survey, and an estimate
-# from privatized reports.
+# Do income reports still tell how somebody votes, when nobody but the respondent ever sees the income? This tour takes
+# a real question through all steps: two populations, a privacy level, the optimal channel and its certificate, a
+# simulated survey, and an estimate from privatized reports.
 
 # %%
 # %config InlineBackend.figure_formats = ["svg"]
@@ -30,8 +30,9 @@ survey = load_anes96()
 survey
 
 # %% [markdown]
-# The American National Election Study of 1996 asked 944 voters for their household income (24 classes) and for whom they would vote.
-# These shares stand for what an earlier survey has told us. Only they are used below: no single answer is.
+# The American National Election Study of 1996 asked 944 voters for their household income (24 classes) and for whom
+# they would vote. These shares stand for what an earlier survey has told us. Only they are used below: no single answer
+# is.
 
 # %%
 p0, p1 = survey.conditional("income", given="vote")
@@ -42,16 +43,17 @@ print(f"{utility.unprivate:.4f} nats of KL divergence between the two electorate
 # %% [markdown]
 # ## The optimal channel
 #
-# We promise $\varepsilon = 2$ and $\eta = 0.4$: no report may change anybody's odds by more than a factor of $e^2 = 7.4$, and nobody
-# who sees one report guesses right between two incomes in more than 70 % of the cases.
+# We promise $\varepsilon = 2$ and $\eta = 0.4$: no report may change anybody's odds by more than a factor of $e^2 =
+# 7.4$, and nobody who sees one report guesses right between two incomes in more than 70 % of the cases.
 
 # %%
 design = optimal_channel(utility, [LocalDP(2.0), TotalVariation(0.4)])
 design
 
 # %% [markdown]
-# 24 answers, few reports. The channel sorts the incomes by how much they speak for either candidate, cuts the sorted list into blocks, and applies
-# randomized response to the label of the block. Silence (*erased*) makes up for the cap on total variation.
+# 24 answers, few reports. The channel sorts the incomes by how much they speak for either candidate, cuts the sorted
+# list into blocks, and applies randomized response to the label of the block. Silence (*erased*) makes up for the cap
+# on total variation.
 
 # %%
 ax = plots.blocks(design, names=survey.labels("vote"))
@@ -66,8 +68,8 @@ design.certificate.verify()
 # %% [markdown]
 # ## What the textbook would have kept
 #
-# Randomized response on all 24 answers wastes most of its budget on telling apart incomes that say the same about the vote. Both are erased
-# until they meet the same cap.
+# Randomized response on all 24 answers wastes most of its budget on telling apart incomes that say the same about the
+# vote. Both are erased until they meet the same cap.
 
 # %%
 response = randomized_response(24, 2.0, inputs=incomes)
@@ -84,8 +86,8 @@ for name, channel in mechanisms.items():
 # %% [markdown]
 # ## How many respondents?
 #
-# The best test of $P_0$ against $P_1$ misses with a probability that falls like $e^{-n\,\mathrm{KL}}$ in the number $n$ of reports [CT, Thm 11.8.3]. To
-# bring it down to the order of one in a million takes about
+# The best test of $P_0$ against $P_1$ misses with a probability that falls like $e^{-n\,\mathrm{KL}}$ in the number $n$
+# of reports [CT, Thm 11.8.3]. To bring it down to the order of one in a million takes about
 
 # %%
 for name, channel in {"open question": np.eye(24), **mechanisms}.items():
@@ -94,8 +96,9 @@ for name, channel in {"open question": np.eye(24), **mechanisms}.items():
 # %% [markdown]
 # ## A simulated survey
 #
-# Two thousand respondents with the incomes of the first group send their reports. The channel does not identify all 24 shares, and was not made to.
-# What it does identify is the share of each block, and differences of blocks are what tells the electorates apart.
+# Two thousand respondents with the incomes of the first group send their reports. The channel does not identify all 24
+# shares, and was not made to. What it does identify is the share of each block, and differences of blocks are what
+# tells the electorates apart.
 
 # %%
 rng = np.random.default_rng(1996)
@@ -104,7 +107,7 @@ reports = design.channel.sample([incomes[a] for a in answers], rng)
 rows = design.channel.matrix
 blocks = [np.flatnonzero((rows == row).all(axis=1)) for row in np.unique(rows, axis=0)]
 shares = np.array([np.isin(np.arange(24), block) for block in blocks], dtype=float)
-labels = tuple(f"{len(block)} classes from {incomes[block[0]]}" for block in blocks)
+labels = tuple(f"block of {len(block)} with {incomes[block[0]]}" for block in blocks)
 found = estimate_contrasts(reports, design.channel, shares, labels)
 found
 

@@ -11,8 +11,9 @@
 # %% [markdown]
 # # The trade-off frontier and optimality gaps
 #
-# How much utility does privacy cost, and how much of the cost is the mechanism's fault? This tour draws the exact frontier over
-# $(\varepsilon, \eta)$, sets the textbook mechanisms and the published bounds beside it, and shows how the optimum is made.
+# How much utility does privacy cost, and how much of the cost is the mechanism's fault? This tour draws the exact
+# frontier over $(\varepsilon, \eta)$, sets the textbook mechanisms and the published bounds beside it, and shows how
+# the optimum is made.
 
 # %%
 # %config InlineBackend.figure_formats = ["svg"]
@@ -30,8 +31,8 @@ utility = Divergence(KL, p0, p1)
 # %% [markdown]
 # ## The frontier
 #
-# Every curve is straight from the origin up to a kink, then concave, then flat. Straight: the best channel, erased. Concave: a public coin
-# between channels with more and with fewer blocks. Flat: $\eta$ no longer binds.
+# Every curve is straight from the origin up to a kink, then concave, then flat. Straight: the best channel, erased.
+# Concave: a public coin between channels with more and with fewer blocks. Flat: $\eta$ no longer binds.
 
 # %%
 etas = np.linspace(0, 1, 21)
@@ -48,8 +49,8 @@ print(all(row.certified for row in table), max(row.upper_bound / row.optimum - 1
 # %% [markdown]
 # ## The gap of erasure
 #
-# The simplest way to a cap on total variation is to erase the reports of the best $\varepsilon$-LDP channel [GI, Thm 8]. For most divergences that is
-# not optimal. Here is by how much it fails, at the cap where it fails most.
+# The simplest way to a cap on total variation is to erase the reports of the best $\varepsilon$-LDP channel [GI, Thm
+# 8]. For most divergences that is not optimal. Here is by how much it fails, at the cap where it fails most.
 
 # %%
 for f in (TOTAL_VARIATION, KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON):
@@ -62,8 +63,8 @@ for f in (TOTAL_VARIATION, KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON):
         print(f"{f.name:30} epsilon {epsilon:g}: {loses}")
 
 # %% [markdown]
-# For total variation itself nothing is lost [GI, Thm 5]. At $\varepsilon = 1$ the best channel has two blocks here, and two is the fewest: nothing is
-# gained by a coin between more and fewer.
+# For total variation itself nothing is lost [GI, Thm 5]. At $\varepsilon = 1$ the best channel has two blocks here, and
+# two is the fewest: nothing is gained by a coin between more and fewer.
 #
 # ## A map of the gap
 #
@@ -77,8 +78,8 @@ ax.figure
 # %% [markdown]
 # ## The optimum and the published bounds
 #
-# Upper bounds on the KL divergence that any channel keeps, against what the best one does keep. (DJW and Theorem 7 bound the symmetrised
-# divergence, which is larger.)
+# Upper bounds on the KL divergence that any channel keeps, against what the best one does keep. (DJW and Theorem 7
+# bound the symmetrised divergence, which is larger.)
 
 # %%
 print(f"{'epsilon':>8} {'optimum':>10} {'AZ':>10} {'DJW':>10} {'GI Thm 7':>10}")
@@ -92,7 +93,8 @@ for epsilon in (0.25, 0.5, 1.0, 2.0):
 # %% [markdown]
 # ## Two roads to the optimum
 #
-# The dynamic program over partitions and the linear program over all $2^6 - 1$ staircase patterns share no code. They agree.
+# The dynamic program over partitions and the linear program over all $2^6 - 1$ staircase patterns share no code. They
+# agree.
 
 # %%
 limits = [LocalDP(2.0), TotalVariation(0.55)]

@@ -11,8 +11,8 @@
 # %% [markdown]
 # # What a channel guarantees under every notion
 #
-# One matrix, many promises. This tour measures a classical survey design under every notion of privacy that the package knows, shows
-# how the notions relate, and where a published formula understates the loss.
+# One matrix, many promises. This tour measures a classical survey design under every notion of privacy that the package
+# knows, shows how the notions relate, and where a published formula understates the loss.
 
 # %%
 # %config InlineBackend.figure_formats = ["svg"]
@@ -41,8 +41,8 @@ from ldpopt.privacy.claims import PureDP
 # %% [markdown]
 # ## Warner's design
 #
-# In 1965 Stanley Warner let a spinner decide whether a respondent answers the question or its negation. With probability 0.7 it is the
-# question itself.
+# In 1965 Stanley Warner let a spinner decide whether a respondent answers the question or its negation. With
+# probability 0.7 it is the question itself.
 
 # %%
 design = warner(0.7)
@@ -50,8 +50,8 @@ channel = design.channel
 audit(channel)
 
 # %% [markdown]
-# Each row names the two answers and the reports at which the value is attained. Any channel will do; here is one that nobody published,
-# with an answer that is never confused with another. The audit does not fail: it says infinity.
+# Each row names the two answers and the reports at which the value is attained. Any channel will do; here is one that
+# nobody published, with an answer that is never confused with another. The audit does not fail: it says infinity.
 
 # %%
 careless = Channel([[0.6, 0.4, 0.0], [0.3, 0.5, 0.2]], inputs=["no", "yes"])
@@ -61,8 +61,8 @@ for guarantee in (local_dp(careless), total_variation(careless), hockey_stick(ca
 # %% [markdown]
 # ## The trade-off curve
 #
-# All hypothesis-testing guarantees are in one curve: the least type II error that an adversary pays for each type I error. It is exact
-# and piecewise linear. Perfect privacy is the diagonal.
+# All hypothesis-testing guarantees are in one curve: the least type II error that an adversary pays for each type I
+# error. It is exact and piecewise linear. Perfect privacy is the diagonal.
 
 # %%
 figure = Figure(figsize=(5.5, 4.2), layout="constrained")
@@ -78,8 +78,8 @@ figure
 # %% [markdown]
 # ## Rényi, concentrated, mean-concentrated
 #
-# For binary randomized response, the exact values are $\rho = \mu = \varepsilon\tanh(\varepsilon/2)$ and $\tau^2 = 2\varepsilon\tanh(\varepsilon/2)$. The
-# conversions from $\varepsilon$ alone are looser.
+# For binary randomized response, the exact values are $\rho = \mu = \varepsilon\tanh(\varepsilon/2)$ and $\tau^2 =
+# 2\varepsilon\tanh(\varepsilon/2)$. The conversions from $\varepsilon$ alone are looser.
 
 # %%
 print(f"{'epsilon':>8} {'rho':>9} {'from eps':>9} {'mu':>9} {'tau^2 / 2':>9}")
@@ -103,11 +103,13 @@ ax.legend(frameon=False)
 figure
 
 # %% [markdown]
-# With much erasure the supremum moves to an interior order. A formula that assumes $\alpha \to 1$ would claim too little privacy loss.
+# With much erasure the supremum moves to an interior order. A formula that assumes $\alpha \to 1$ would claim too
+# little privacy loss.
 #
 # ## Adversaries of bounded capacity
 #
-# An adversary that can only compute affine functions of the report learns less. Give every report a number, and measure that, too.
+# An adversary that can only compute affine functions of the report learns less. Give every report a number, and measure
+# that, too.
 
 # %%
 ordinal = np.array([[0.5, 0.3, 0.15, 0.05], [0.3, 0.3, 0.25, 0.15], [0.05, 0.15, 0.3, 0.5]])
@@ -118,7 +120,8 @@ restricted, full = capacity_bounded(ordinal, features, RestrictedRenyi(2.0)), re
 print(f"order 2 against affine adversaries {restricted.value:.6f}, against all {full.value:.6f}")
 
 # %% [markdown]
-# The printed bound for this quantity under Laplace noise [CIM, Thm 13] is too small for orders above 2 and small $\varepsilon$:
+# The printed bound for this quantity under Laplace noise [CIM, Thm 13] is too small for orders above 2 and small
+# $\varepsilon$:
 
 # %%
 noise = laplace(0.1)

@@ -11,8 +11,8 @@
 # %% [markdown]
 # # Composition
 #
-# People answer more than once. This tour adds up what their reports reveal: exactly where that is possible, and beside the bounds that
-# are usually quoted.
+# People answer more than once. This tour adds up what their reports reveal: exactly where that is possible, and beside
+# the bounds that are usually quoted.
 
 # %%
 # %config InlineBackend.figure_formats = ["svg"]
@@ -35,8 +35,8 @@ from ldpopt.privacy import ApproximateDP, PureDP, trade_off
 # %% [markdown]
 # ## A thousand small reports
 #
-# Each report is 0.1-LDP. In one survey it is randomized response; in the other 30 % of the reports are erased, so that the total
-# variation is capped. What is $\varepsilon$ of all of them together, at $\delta = 10^{-6}$?
+# Each report is 0.1-LDP. In one survey it is randomized response; in the other 30 % of the reports are erased, so that
+# the total variation is capped. What is $\varepsilon$ of all of them together, at $\delta = 10^{-6}$?
 
 # %%
 epsilon, delta = 0.1, 1e-6
@@ -65,7 +65,8 @@ figure
 # %% [markdown]
 # ## Different mechanisms
 #
-# A list of different channels composes just as well. The result brackets the truth; on a common lattice of losses, the two ends agree.
+# A list of different channels composes just as well. The result brackets the truth; on a common lattice of losses, the
+# two ends agree.
 
 # %%
 asked = [warner(0.7).channel] * 3 + [randomized_response(4, 0.5)] * 2
@@ -76,15 +77,17 @@ for d in (0.0, 1e-6, 1e-3):
 # %% [markdown]
 # ## The same answer, asked again
 #
-# If all reports are about one answer, the worst pair of answers is the same throughout, and the joint channel reveals less than the worst cases
-# of the single channels together.
+# If all reports are about one answer, the worst pair of answers is the same throughout, and the joint channel reveals
+# less than the worst cases of the single channels together.
 
 # %%
 first = [[0.7, 0.2, 0.1], [0.4, 0.4, 0.2], [0.3, 0.3, 0.4]]
 second = [[0.4, 0.6], [0.6, 0.4], [0.45, 0.55]]
 print("worst of each: ", compose([first, second]).approximate_dp(0.01))
 pairs = compose_same_input([first, second])
-print("one answer:     approximate dp, delta = 0.01 =", max(float(pair.approximate_dp(0.01)) for pair in pairs.values()))
+print(
+    "one answer:     approximate dp, delta = 0.01 =", max(float(pair.approximate_dp(0.01)) for pair in pairs.values())
+)
 
 # %% [markdown]
 # ## Keeping account
@@ -99,7 +102,8 @@ print(ledger.approximate_dp(delta))
 # %% [markdown]
 # ## Planning backwards
 #
-# How many reports fit into a budget, and how private must each be for a given number? Both answers are rounded to the private side.
+# How many reports fit into a budget, and how private must each be for a given number? Both answers are rounded to the
+# private side.
 
 # %%
 target = ApproximateDP(3.0, delta)
@@ -110,7 +114,8 @@ print(f"epsilon = {largest_epsilon(target, 100).epsilon:.6f} each, for a hundred
 # %% [markdown]
 # ## The Gaussian limit
 #
-# Many small mechanisms together look like one Gaussian mechanism [GI, Thm 3]. The distance is between the exact trade-off curve and its limit.
+# Many small mechanisms together look like one Gaussian mechanism [GI, Thm 3]. The distance is between the exact
+# trade-off curve and its limit.
 
 # %%
 for k in (10, 100, 1000):

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from docstrings import markdown
-from public_names import Public, home, offered, public_modules, registry
+from public_names import Public, home, is_class, offered, public_modules, registry
 
 import ldpopt
 
@@ -82,8 +82,8 @@ def _module_page(module: str, names: dict[str, Public]) -> str:
     others = [(name, home(getattr(found, name), names)) for name in offered(module) if f"{module}.{name}" not in names]
     kinds = {
         "Functions": [entry for entry in own if inspect.isroutine(entry.value)],
-        "Classes": [entry for entry in own if inspect.isclass(entry.value)],
-        "Constants": [entry for entry in own if not inspect.isroutine(entry.value) and not inspect.isclass(entry.value)],
+        "Classes": [entry for entry in own if is_class(entry.value)],
+        "Constants": [entry for entry in own if not inspect.isroutine(entry.value) and not is_class(entry.value)],
     }
     lines = [f"# `{module}`", "", f"```{{py:module}} {module}", "```", "", markdown(inspect.getdoc(found) or ""), ""]
     for title, entries in kinds.items():
@@ -112,16 +112,18 @@ def _summary(value: Any) -> str:
 
 def _doc(value: Any) -> str:
     """The docstring of a module, class or function; what a constant says of itself."""
-    if inspect.ismodule(value) or inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, property):
+    if inspect.ismodule(value) or is_class(value) or inspect.isroutine(value) or isinstance(value, property):
         return inspect.getdoc(value) or ""
     return ""
 
 
 def _entry(entry: Public) -> str:
-    if inspect.isclass(entry.value):
+    if is_class(entry.value):
         return _class(entry)
     if inspect.isroutine(entry.value):
-        return _directive("function", entry.name + _signature(entry.value), entry.module, markdown(_doc(entry.value)), 5)
+        return _directive(
+            "function", entry.name + _signature(entry.value), entry.module, markdown(_doc(entry.value)), 5
+        )
     return _directive("data", entry.name, entry.module, f"`{_constant(entry.value)}`", 5)
 
 
@@ -198,7 +200,7 @@ def _signature(value: Any, bound: bool = False) -> str:
         for p in parameters
         if not p.name.startswith("_")
     ]
-    returned = inspect.Signature.empty if inspect.isclass(value) else _raw_annotation(signature.return_annotation)
+    returned = inspect.Signature.empty if is_class(value) else _raw_annotation(signature.return_annotation)
     return str(signature.replace(parameters=shown, return_annotation=returned)).replace("\n", " ")
 
 

@@ -18,6 +18,9 @@ def markdown(doc: str) -> str:
         # An example or a list of names begins a block even without a blank line before it.
         begins = line.startswith(">>> ") and blocks[-1] and not blocks[-1][0].startswith(">>> ")
         begins = begins or bool(_ITEM.match(line) and blocks[-1] and not _ITEM.match(blocks[-1][0]))
+        # After a list of names, a sentence at the margin is about all of them.
+        ended = blocks[-1] and _ITEM.match(blocks[-1][0]) and blocks[-1][-1].endswith(".")
+        begins = begins or bool(ended and re.match(r"[A-Z]\w*\b", line) and not _ITEM.match(line))
         if not line.strip() or begins:
             blocks.append([])
         if line.strip():

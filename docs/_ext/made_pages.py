@@ -41,7 +41,11 @@ def references() -> str:
     """Every paper, with its key and its BibTeX entry."""
     parts = []
     for key, paper in sorted(REFERENCES.items(), key=lambda item: item[0].lower()):
-        parts += [f"(ref-{key.lower()})=", f"**[{key}]** {paper.authors}. *{paper.title}*. {paper.venue}, {paper.year}.", ""]
+        parts += [
+            f"(ref-{key.lower()})=",
+            f"**[{key}]** {paper.authors}. *{paper.title}*. {paper.venue}, {paper.year}.",
+            "",
+        ]
     parts += ["## BibTeX", "", "```bibtex", *[paper.bibtex for paper in REFERENCES.values()], "```", ""]
     return "\n".join(parts)
 

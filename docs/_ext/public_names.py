@@ -13,7 +13,7 @@ import ldpopt
 FIRST = ["ldpopt.channel", "ldpopt.divergences", "ldpopt.design", "ldpopt.privacy", "ldpopt.mechanisms"]
 """Modules whose pages come first, and which document a name that several modules offer."""
 
-BESIDE = ["ldpopt.exact", "ldpopt.references", "ldpopt.reports", "ldpopt.demo"]
+BESIDE = ["ldpopt.exact", "ldpopt.references"]
 """Public modules that the package does not name itself."""
 
 
@@ -64,7 +64,7 @@ def registry() -> dict[str, Public]:
             value = getattr(importlib.import_module(module), name)
             if isinstance(value, ModuleType):
                 continue
-            lasting = inspect.isclass(value) or inspect.isroutine(value)
+            lasting = is_class(value) or inspect.isroutine(value)
             if lasting and id(value) in known:
                 continue
             entry = Public(module, name, value)
@@ -72,6 +72,11 @@ def registry() -> dict[str, Public]:
             if lasting:
                 known[id(value)] = entry.full
     return made
+
+
+def is_class(value: Any) -> bool:
+    """Whether `value` is a class of this package, not a type that it has a name for."""
+    return inspect.isclass(value) and value.__module__.startswith("ldpopt")
 
 
 def home(value: Any, names: dict[str, Public]) -> str | None:

@@ -28,7 +28,11 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
 
 
 def gaussian_trade_off(mu: float, type_one: Any) -> Array:
-    """G_mu: the least type II error of testing N(0, 1) against N(mu, 1) at a type I error [GI, eq. 13]."""
+    """G_mu: the least type II error of testing N(0, 1) against N(mu, 1) at a type I error [GI, eq. 13].
+
+    >>> gaussian_trade_off(1.0, [0.05, 0.5]).round(6)
+    array([0.740489, 0.158655])
+    """
     from scipy.special import ndtr, ndtri
 
     t = np.asarray(type_one, dtype=np.float64)

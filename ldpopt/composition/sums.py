@@ -42,7 +42,11 @@ def compose_pure(items: Iterable[Item]) -> PureDP:
 
 
 def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
-    """Epsilons and deltas add, adaptively; `compose` and `k_fold` are exact."""
+    """Epsilons and deltas add, adaptively; `compose` and `k_fold` are exact.
+
+    >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
+    ApproximateDP(epsilon=1.5, delta=1e-06) (not tight, [KOV15])
+    """
     parts = _counted(ApproximateDP, items)
     delta = min(1.0, _total([(claim.delta, n) for claim, n in parts]))
     epsilon = _total([(claim.epsilon, n) for claim, n in parts])
@@ -50,7 +54,11 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
 
 
 def compose_renyi(items: Iterable[Item]) -> RenyiDP:
-    """Rényi epsilons of one order add, adaptively [M, Prop 1]."""
+    """Rényi epsilons of one order add, adaptively [M, Prop 1].
+
+    >>> compose_renyi([RenyiDP(2.0, 0.25), (RenyiDP(2.0, 0.125), 4)])
+    RenyiDP(order=2, epsilon=0.75) (tight, [M, Prop 1])
+    """
     parts = _counted(RenyiDP, items)
     orders = {claim.order for claim, _ in parts}
     if len(orders) != 1:
@@ -71,7 +79,11 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
 
 
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
-    """xi and rho add, 1 - delta multiply: delta + delta' - delta delta' [BS, Lemma 8.2]."""
+    """xi and rho add, 1 - delta multiply: delta + delta' - delta delta' [BS, Lemma 8.2].
+
+    >>> compose_approximate_zcdp([(ApproximateZCDP(1e-6, 0.0, 0.125), 2)])
+    ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
+    """
     parts = _counted(ApproximateZCDP, items)
     xi = _total([(claim.xi, n) for claim, n in parts])
     rho = _total([(claim.rho, n) for claim, n in parts])
@@ -98,12 +110,19 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
     NON-ADAPTIVE ONLY: the mechanisms are fixed before any report is seen. The adversary's class is the sum
     H1 + H2 + ... of functions of one report each, every H convex, translation invariant and with constants; it
     contains no function of two reports together.
+
+    >>> round(restricted_sequential([0.25, 0.5]), 6)
+    0.75
     """
     return _total([(nonnegative(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
-    """The same for releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY."""
+    """The same for releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY.
+
+    >>> round(restricted_parallel([0.25, 0.5]), 6)
+    0.5
+    """
     return max(nonnegative(epsilon, "epsilon") for epsilon in _listed(epsilons))
 
 
@@ -148,7 +167,11 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
 
 
 def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: float) -> ApproximateDP:
-    """(4 eps sqrt(2 n log(1/delta)), delta)-DP of n eps-DP mechanisms, when log(1/delta) >= eps^2 n [M, Cor 1]."""
+    """(4 eps sqrt(2 n log(1/delta)), delta)-DP of n eps-DP mechanisms, when log(1/delta) >= eps^2 n [M, Cor 1].
+
+    >>> renyi_advanced_composition(PureDP(0.1), 100, 1e-6)
+    ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
+    """
     epsilon, count, delta = need(PureDP, claim).epsilon, positive_integer(count, "count"), unit_interval(delta, "delta")
     if not 0 < delta < 1 or -math.log(delta) < epsilon**2 * count * (1 + 8 * ULP):
         raise invalid("delta", "delta in (0, 1) with log(1/delta) >= epsilon^2 count", delta)
@@ -160,6 +183,9 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
     """Approximate-DP claims through approximate zCDP: rho = sum eps_i^2/2, then the three-way bound [BS, Cor 8.9-8.11].
 
     (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP with the epsilon at which the bound is `slack`.
+
+    >>> zcdp_advanced_composition([(ApproximateDP(0.1, 1e-9), 100)], 1e-6)
+    ApproximateDP(epsilon=5.22153, delta=1.1e-06) (not tight, [BS, Cor 8.9])
     """
     parts = _counted(ApproximateDP, items)
     rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
@@ -169,7 +195,11 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
 
 
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
-    """The same read at an `epsilon` of at least rho: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9]."""
+    """The same read at an `epsilon` of at least rho: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
+
+    >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
+    ApproximateDP(epsilon=5, delta=7.23742e-06) (not tight, [BS, Cor 8.9])
+    """
     parts = _counted(ApproximateDP, items)
     rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
     inner = zcdp_delta(ZCDP(0.0, rho), epsilon)

@@ -187,7 +187,7 @@ LE_CAM = _make(
 
 
 def hockey_stick(gamma: float) -> FDivergence:
-    """E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, for gamma > 0; gamma = 1 is total variation.
+    """E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, for gamma > 0 [ADC]; 1 is total variation.
 
     >>> hockey_stick(1.5)([0.9, 0.1], [0.2, 0.8])
     0.6

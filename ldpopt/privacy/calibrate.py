@@ -28,7 +28,11 @@ def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
 
 
 def largest_rho_sharp(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
-    """The largest rho whose `zcdp_to_approximate_sharp` meets `target`, to 12 digits, from below."""
+    """The largest rho whose `zcdp_to_approximate_sharp` meets `target`, to 12 digits, from below.
+
+    >>> largest_rho_sharp(ApproximateDP(1.0, 1e-6))
+    ZCDP(xi=0, rho=0.024356) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
+    """
     target = need(ApproximateDP, target, "target")
     low = largest_rho(target, xi).rho
     high = 2 * low
@@ -47,7 +51,11 @@ def largest_rho_sharp(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
 
 
 def largest_renyi(target: ApproximateDP, order: float) -> RenyiDP:
-    """The largest Rényi epsilon at `order` > 1 whose sharp conversion meets `target` [CKS, Prop 12]; raises if none."""
+    """The largest Rényi epsilon at `order` > 1 whose sharp conversion meets `target` [CKS, Prop 12]; raises if none.
+
+    >>> largest_renyi(ApproximateDP(1.0, 1e-6), 32.0)
+    RenyiDP(order=32, epsilon=0.697885) (not tight, [CKS, Prop 12])
+    """
     target = need(ApproximateDP, target, "target")
     delta = positive_delta(target.delta)
     at_zero = renyi_to_approximate_sharp(RenyiDP(order, 0.0), delta).epsilon
@@ -67,6 +75,9 @@ def largest_pure(target: ApproximateDP) -> PureDP:
     """The largest epsilon for which every epsilon-DP mechanism meets (epsilon', delta)-DP [GI, Cor 1].
 
     From delta = (e^epsilon - e^epsilon')/(1 + e^epsilon): e^epsilon = (e^epsilon' + delta)/(1 - delta).
+
+    >>> largest_pure(ApproximateDP(1.0, 0.01))
+    PureDP(epsilon=1.01372) (tight, [GI, Cor 1])
     """
     target = need(ApproximateDP, target, "target")
     if target.delta == 1 or math.isinf(target.epsilon):

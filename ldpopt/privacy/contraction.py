@@ -36,6 +36,9 @@ def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy =
 
     It is the largest E_gamma between two rows; gamma = 1 gives the Dobrushin coefficient, and gamma = e^epsilon
     gives zero exactly for epsilon-LDP channels.
+
+    >>> round(float(hockey_stick_contraction([[0.75, 0.25], [0.25, 0.75]], 1.0)), 6)
+    0.5
     """
     ratio = number(gamma, "gamma")
     if ratio < 1:

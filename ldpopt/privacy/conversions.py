@@ -26,6 +26,31 @@ from ldpopt.privacy.claims import (
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP, up
 
+__all__ = [
+    "approximate_curve_to_zcdp",
+    "approximate_to_approximate_zcdp",
+    "approximate_to_approximate_zcdp_sharp",
+    "approximate_to_tv",
+    "approximate_zcdp_to_approximate",
+    "approximate_zcdp_to_epsilon",
+    "mcdp_to_zcdp",
+    "pure_to_approximate",
+    "pure_to_mcdp",
+    "pure_to_mcdp_sharp",
+    "pure_to_renyi",
+    "pure_to_tv",
+    "pure_to_zcdp",
+    "pure_to_zcdp_sharp",
+    "renyi_to_approximate",
+    "renyi_to_approximate_sharp",
+    "tv_to_approximate",
+    "zcdp_delta",
+    "zcdp_to_approximate",
+    "zcdp_to_approximate_sharp",
+    "zcdp_to_mcdp_mean",
+    "zcdp_to_renyi",
+]
+
 Given = Claim | Guarantee
 
 
@@ -43,6 +68,9 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     """The smallest epsilon' with (epsilon', delta)-DP: that of binary randomized response [GI, Cor 1].
 
     delta = (e^epsilon - e^epsilon')/(1 + e^epsilon).
+
+    >>> pure_to_approximate(PureDP(1.0), 0.1)
+    ApproximateDP(epsilon=0.852905, delta=0.1) (tight, [GI, Cor 1])
     """
     epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
     reference = "[GI, Cor 1]"
@@ -54,7 +82,11 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def approximate_to_tv(claim: Given) -> TV:
-    """eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2]."""
+    """eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
+
+    >>> approximate_to_tv(ApproximateDP(1.0, 0.1))
+    TV(eta=0.515905) (tight, [GI, Thm 2])
+    """
     made = need(ApproximateDP, claim)
     return TV(
         min(1.0, up(made.delta + (1 - made.delta) * math.tanh(made.epsilon / 2))), tight=True, reference="[GI, Thm 2]"
@@ -62,7 +94,11 @@ def approximate_to_tv(claim: Given) -> TV:
 
 
 def tv_to_approximate(claim: Given) -> ApproximateDP:
-    """eta-TV is (0, eta)-DP and nothing else [GI, Def 7]."""
+    """eta-TV is (0, eta)-DP and nothing else [GI, Def 7].
+
+    >>> tv_to_approximate(TV(0.3))
+    ApproximateDP(epsilon=0, delta=0.3) (tight, [GI, Def 7])
+    """
     return ApproximateDP(0.0, need(TV, claim).eta, tight=True, reference="[GI, Def 7]")
 
 
@@ -70,6 +106,9 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
     """The Rényi divergence of binary randomized response, the largest of any epsilon-DP mechanism [M, Prop 5].
 
     D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1); epsilon tanh(epsilon/2) at order 1.
+
+    >>> pure_to_renyi(PureDP(1.0), 2.0)
+    RenyiDP(order=2, epsilon=0.735326) (tight, [M, Prop 5; KOV15])
     """
     epsilon = need(PureDP, claim).epsilon
     order = RenyiDP(order, 0.0).order
@@ -89,19 +128,31 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def pure_to_zcdp(claim: Given) -> ZCDP:
-    """rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`."""
+    """rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`.
+
+    >>> pure_to_zcdp(PureDP(1.0))
+    ZCDP(xi=0, rho=0.5) (not tight, [BS, Prop 1.4])
+    """
     epsilon = need(PureDP, claim).epsilon
     return ZCDP(0.0, up(epsilon**2 / 2), tight=False, reference="[BS, Prop 1.4]")
 
 
 def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
-    """rho = epsilon tanh(epsilon/2): D_a / a of binary randomized response is largest as a falls to 1."""
+    """rho = epsilon tanh(epsilon/2): D_a / a of binary randomized response is largest as a falls to 1.
+
+    >>> pure_to_zcdp_sharp(PureDP(1.0))
+    ZCDP(xi=0, rho=0.462117) (tight, [BS, Prop 1.4; KOV15])
+    """
     epsilon = need(PureDP, claim).epsilon
     return ZCDP(0.0, up(epsilon * math.tanh(epsilon / 2), 16), tight=True, reference="[BS, Prop 1.4; KOV15]")
 
 
 def pure_to_mcdp(claim: Given) -> MCDP:
-    """(epsilon (e^epsilon - 1)/2, epsilon) [DR, Thm 3.5]; loose: see `pure_to_mcdp_sharp`."""
+    """(epsilon (e^epsilon - 1)/2, epsilon) [DR, Thm 3.5]; loose: see `pure_to_mcdp_sharp`.
+
+    >>> pure_to_mcdp(PureDP(1.0))
+    MCDP(mu=0.859141, tau=1) (not tight, [DR, Thm 3.5])
+    """
     epsilon = need(PureDP, claim).epsilon
     mu = epsilon * math.expm1(epsilon) / 2 if epsilon < 700 else math.inf
     return MCDP(up(mu, 16), epsilon, tight=False, reference="[DR, Thm 3.5]")
@@ -112,6 +163,9 @@ def pure_to_mcdp_sharp(claim: Given) -> MCDP:
 
     Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2), but mCDP is not closed under
     post-processing [BS, App A], so that says nothing about other epsilon-DP mechanisms.
+
+    >>> pure_to_mcdp_sharp(PureDP(1.0))
+    MCDP(mu=0.462117, tau=1) (not tight, [DR, Lemma 3.6, 3.9])
     """
     epsilon = need(PureDP, claim).epsilon
     mu = epsilon * math.tanh(epsilon / 2)
@@ -119,7 +173,11 @@ def pure_to_mcdp_sharp(claim: Given) -> MCDP:
 
 
 def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """epsilon + log(1/delta)/(order - 1) [M, Prop 3]; loose: see `renyi_to_approximate_sharp`."""
+    """epsilon + log(1/delta)/(order - 1) [M, Prop 3]; loose: see `renyi_to_approximate_sharp`.
+
+    >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
+    ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
+    """
     made, delta = need(RenyiDP, claim), positive_delta(delta)
     if made.order == 1:
         return ApproximateDP(math.inf, delta, tight=False, reference="[M, Prop 3]")
@@ -145,7 +203,11 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
 
 
 def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
-    """D_order <= xi + rho order [BS, Def 1.1]."""
+    """D_order <= xi + rho order [BS, Def 1.1].
+
+    >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
+    RenyiDP(order=4, epsilon=0.4) (tight, [BS, Def 1.1])
+    """
     made = need(ZCDP, claim)
     order = RenyiDP(order, 0.0).order
     growth = made.rho * order if made.rho > 0 else 0.0
@@ -168,6 +230,9 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
     """The delta at `epsilon` >= xi + rho: a Gaussian tail times the least of three factors [BS, Lemma 3.6].
 
     1 below xi + rho, where the lemma says nothing.
+
+    >>> zcdp_delta(ZCDP(0.0, 0.1), 2.0)
+    ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
     """
     made, epsilon = need(ZCDP, claim), number(epsilon, "epsilon")
     if epsilon < 0:
@@ -194,7 +259,11 @@ def _three_way(xi: float, rho: float, epsilon: float) -> float:
 
 
 def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
-    """The least epsilon of the three-way bound [BS, Lemma 3.6] and of [CKS, Prop 12] over all orders."""
+    """The least epsilon of the three-way bound [BS, Lemma 3.6] and of [CKS, Prop 12] over all orders.
+
+    >>> zcdp_to_approximate_sharp(ZCDP(0.0, 0.1), 1e-6)
+    ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
+    """
     made, delta = need(ZCDP, claim), positive_delta(delta)
     reference = "[BS, Lemma 3.6; CKS, Prop 12]"
     if math.isinf(made.rho) or math.isinf(made.xi):
@@ -232,6 +301,9 @@ def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
     """From (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0, both in [0, 1] [BS, Lemma 3.7].
 
     The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP: sound, far from tight.
+
+    >>> approximate_curve_to_zcdp(0.1, 0.2)
+    ZCDP(xi=3.3937, rho=0.05) (not tight, [BS, Lemma 3.7])
     """
     xi_hat, rho_hat = unit_interval(xi_hat, "xi_hat"), unit_interval(rho_hat, "rho_hat")
     xi = sum_up(xi_hat, 5 * rho_hat**0.25, -rho_hat / 4)
@@ -239,7 +311,11 @@ def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
 
 
 def mcdp_to_zcdp(claim: Given) -> ZCDP:
-    """(mu - tau^2/2, tau^2/2)-zCDP, attained by the Gaussian and by randomized response [BS, Lemma 4.2]."""
+    """(mu - tau^2/2, tau^2/2)-zCDP, attained by the Gaussian and by randomized response [BS, Lemma 4.2].
+
+    >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
+    ZCDP(xi=0.5, rho=0.5) (tight, [BS, Lemma 4.2])
+    """
     made = need(MCDP, claim)
     if math.isinf(made.mu) or math.isinf(made.tau):
         return ZCDP(math.inf, math.inf, tight=True, reference="[BS, Lemma 4.2]")
@@ -252,26 +328,41 @@ def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
 
     The lemma's subgaussian parameter O(sqrt(xi + 2 rho)) has no stated constant, so none is claimed: measure the
     mechanism's own tau instead.
+
+    >>> zcdp_to_mcdp_mean(ZCDP(0.1, 0.2))
+    RenyiDP(order=1, epsilon=0.3) (tight, [BS, Lemma 4.3])
     """
     made = need(ZCDP, claim)
     return RenyiDP(1.0, max(0.0, sum_up(made.xi, made.rho)), tight=True, reference="[BS, Lemma 4.3]")
 
 
 def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
-    """delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; loose: see `approximate_to_approximate_zcdp_sharp`."""
+    """delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; loose: see `approximate_to_approximate_zcdp_sharp`.
+
+    >>> approximate_to_approximate_zcdp(ApproximateDP(1.0, 1e-6))
+    ApproximateZCDP(delta=1e-06, xi=0, rho=0.5) (not tight, [BS, Prop 1.13])
+    """
     made = need(ApproximateDP, claim)
     return ApproximateZCDP(made.delta, 0.0, up(made.epsilon**2 / 2), tight=False, reference="[BS, Prop 1.13]")
 
 
 def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
-    """delta-approximate epsilon tanh(epsilon/2)-zCDP: the proof conditions on randomized response [BS, Cor 8.7]."""
+    """delta-approximate epsilon tanh(epsilon/2)-zCDP: the proof conditions on randomized response [BS, Cor 8.7].
+
+    >>> approximate_to_approximate_zcdp_sharp(ApproximateDP(1.0, 1e-6))
+    ApproximateZCDP(delta=1e-06, xi=0, rho=0.462117) (not tight, [BS, Cor 8.7])
+    """
     made = need(ApproximateDP, claim)
     rho = pure_to_zcdp_sharp(PureDP(made.epsilon)).rho
     return ApproximateZCDP(made.delta, 0.0, rho, tight=False, reference="[BS, Cor 8.7]")
 
 
 def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
-    """(epsilon, delta + (1 - delta) delta')-DP with delta' of the three-way bound [BS, Lemma 8.8]."""
+    """(epsilon, delta + (1 - delta) delta')-DP with delta' of the three-way bound [BS, Lemma 8.8].
+
+    >>> approximate_zcdp_to_approximate(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0)
+    ApproximateDP(epsilon=2, delta=1.215e-05) (not tight, [BS, Lemma 8.8])
+    """
     made, epsilon = need(ApproximateZCDP, claim), number(epsilon, "epsilon")
     inner = zcdp_delta(ZCDP(made.xi, made.rho), epsilon).delta
     value = min(1.0, up(made.delta + (1 - made.delta) * inner, 8))
@@ -282,6 +373,9 @@ def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
     """The epsilon at a `delta` above the claim's own: Lemma 8.8 read the other way; inf at or below it.
 
     With xi alone (rho = 0) it is (xi, delta)-DP [BS, Lemma 8.8].
+
+    >>> approximate_zcdp_to_epsilon(ApproximateZCDP(1e-6, 0.0, 0.1), 1e-5)
+    ApproximateDP(epsilon=1.92522, delta=1e-05) (not tight, [BS, Lemma 8.8])
     """
     made, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
     reference = "[BS, Lemma 8.8]"

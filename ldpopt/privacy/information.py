@@ -17,6 +17,9 @@ def information_any(claim: Given, size: int) -> float:
     """I(X; M(X)) <= xi n (1 + log n) + rho n^2 nats for n people with any joint distribution [BS, Prop 6.1].
 
     Computed with the harmonic number in place of 1 + log n, as its proof does; xi below 0 counts as 0.
+
+    >>> round(information_any(ZCDP(0.0, 0.01), 10), 6)
+    1.0
     """
     return information_blocks(claim, 1, size)
 
@@ -32,7 +35,11 @@ def information_independent(claim: Given, size: int) -> float:
 
 
 def information_blocks(claim: Given, blocks: int, size: int) -> float:
-    """I(X; M(X)) <= m (xi l (1 + log l) + rho l^2) nats for m independent blocks of l people [BS, Thm 6.3]."""
+    """I(X; M(X)) <= m (xi l (1 + log l) + rho l^2) nats for m independent blocks of l people [BS, Thm 6.3].
+
+    >>> round(information_blocks(ZCDP(0.0, 0.01), 5, 2), 6)
+    0.2
+    """
     made = need(ZCDP, claim)
     blocks, size = positive_integer(blocks, "blocks"), positive_integer(size, "size")
     if size == 1:
@@ -66,6 +73,10 @@ def bayes_factor_moment(claim: Given) -> tuple[float, float]:
 
     The odds are of an input D against D', the report is drawn under D'. For a `PureDP` claim (inf, e^epsilon): the
     factor itself is at most e^epsilon, always.
+
+    >>> order, bound = bayes_factor_moment(RenyiDP(2.0, 0.5))
+    >>> order, round(bound, 6)
+    (2.0, 1.648721)
     """
     order, epsilon = _order(claim)
     if math.isinf(order):
@@ -75,12 +86,20 @@ def bayes_factor_moment(claim: Given) -> tuple[float, float]:
 
 
 def bayes_factor_log(claim: Given) -> float:
-    """The expected change of log odds is at most epsilon, at any order [M, Table I]; for pure DP, always."""
+    """The expected change of log odds is at most epsilon, at any order [M, Table I]; for pure DP, always.
+
+    >>> round(bayes_factor_log(RenyiDP(2.0, 0.5)), 6)
+    0.5
+    """
     return _order(claim)[1]
 
 
 def bayes_factor_tail(claim: Given, factor: float) -> float:
-    """A bound on the probability that the odds move by more than `factor` >= 1: Markov on the moment [M, Table I]."""
+    """A bound on the probability that the odds move by more than `factor` >= 1: Markov on the moment [M, Table I].
+
+    >>> round(bayes_factor_tail(RenyiDP(4.0, 0.5), 10.0), 6)
+    0.004482
+    """
     order, epsilon = _order(claim)
     log = math.log(max(1.0, nonnegative(factor, "factor")))
     if math.isinf(order):
@@ -94,6 +113,9 @@ def composed_event(epsilon: float, count: int, probability: float) -> float:
 
     The printed proof multiplies by exp(3 epsilon ...) from its own Lemma 1; the claim holds through the constant 1/2
     of [BS, Prop 1.4].
+
+    >>> round(composed_event(0.1, 10, 1e-6), 9)
+    1.0494e-05
     """
     epsilon, count = nonnegative(epsilon, "epsilon"), positive_integer(count, "count")
     probability = unit_interval(probability, "probability")
@@ -108,6 +130,9 @@ def generalization_gap(restricted_kl: float) -> float:
 
     For queries with values in [0, 1] chosen by a mechanism of (H, KL)-capacity bounded privacy epsilon, H containing
     the evaluations q -> q(x). At most 1, which any query meets.
+
+    >>> round(generalization_gap(1e-4), 6)
+    0.08
     """
     return min(1.0, restricted_pinsker(restricted_kl))
 
@@ -116,6 +141,9 @@ def restricted_pinsker(restricted_kl: float) -> float:
     """IPM_H(P, Q) <= 8 sqrt(KL_H(P, Q)) [CIM, Thm 7].
 
     H convex, translation invariant, closed under negation, with range [-1, 1].
+
+    >>> round(restricted_pinsker(1e-4), 6)
+    0.08
     """
     return up(8 * math.sqrt(nonnegative(restricted_kl, "restricted_kl")), 8)
 
