@@ -44,7 +44,8 @@ ax.figure
 # Every point is certified: the value and a proven upper bound agree.
 
 # %%
-print(all(row.certified for row in table), max(row.upper_bound / row.optimum - 1 for row in table if row.optimum > 0))
+open_gaps = [row.upper_bound / row.optimum - 1 for row in table if row.optimum > 0]
+print(f"all certified: {all(row.certified for row in table)}; largest relative gap {max(open_gaps):.1e}")
 
 # %% [markdown]
 # ## The gap of erasure
@@ -59,8 +60,8 @@ for f in (TOTAL_VARIATION, KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON):
         one = frontier(Divergence(f, p0, p1), [epsilon], caps)
         gaps = one.gap("erased_optimum")
         worst = int(np.argmax(gaps))
-        loses = f"loses up to {gaps[worst]:.2%}, at eta = {caps[worst]:.3f}" if gaps[worst] > 1e-6 else "loses nothing"
-        print(f"{f.name:30} epsilon {epsilon:g}: {loses}")
+        loss = f"up to {gaps[worst]:.2%}, at eta = {caps[worst]:.3f}" if gaps[worst] > 1e-6 else "nothing"
+        print(f"{f.name:30} epsilon {epsilon:g}: loses {loss}")
 
 # %% [markdown]
 # For total variation itself nothing is lost [GI, Thm 5]. At $\varepsilon = 1$ the best channel has two blocks here, and
@@ -68,7 +69,7 @@ for f in (TOTAL_VARIATION, KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON):
 #
 # ## A map of the gap
 #
-# The same for $k$-ary randomized response over the whole plane: dark is far from the optimum.
+# The same for $k$-ary randomized response over the whole plane: bright is far from the optimum.
 
 # %%
 grid = frontier(utility, [0.5, 1.0, 1.5, 2.0, 3.0, 4.0], [0.1, 0.2, 0.4, 0.6, 0.8, 1.0])

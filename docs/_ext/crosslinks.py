@@ -13,9 +13,9 @@ from sphinx.transforms import SphinxTransform
 from ldpopt.references import REFERENCES
 
 _KEYS = "|".join(sorted(map(re.escape, REFERENCES), key=len, reverse=True))
-_ONE = rf"(?:{_KEYS})(?:,? [^\[\];]+)?"
-_CITATION = re.compile(rf"\[{_ONE}(?:; ?{_ONE})*\]")
-_KEY = re.compile(rf"(?<=\[)(?:{_KEYS})(?=[,\] ;])|(?<=; )(?:{_KEYS})(?=[,\] ;])")
+_ONE = rf"(?:{_KEYS})(?:,?\s[^\[\];]+)?"
+_CITATION = re.compile(rf"\[{_ONE}(?:;\s?{_ONE})*\]")
+_KEY = re.compile(rf"(?<=\[)(?:{_KEYS})(?=[,\];\s])|(?<=;\s)(?:{_KEYS})(?=[,\];\s])")
 _NAME = re.compile(r"^[A-Za-z_][\w.]*(?=\(|$)")
 
 

@@ -71,29 +71,48 @@ def _help(*arguments: str) -> str:
 
 
 def gallery() -> str:
-    """The pictures of the experiments, each with its claim and verdict."""
-    parts = []
+    """The experiments with their verdicts in a table, then each with its claim, picture and numbers."""
+    rows, parts = [], []
     for readme in sorted((ROOT / "experiments").glob("*/README.md")):
-        pictures = sorted(path for path in readme.parent.iterdir() if path.suffix in PICTURES)
-        if not pictures:
+        picture = readme.with_name("picture.png")
+        if not picture.exists():
             continue
-        title, body = _split(readme.read_text("utf-8"))
-        parts += [f"## {title}", ""]
-        for picture in pictures:
-            copied = f"{readme.parent.name}-{picture.name}"
-            shutil.copyfile(picture, DOCS / "made" / copied)
-            parts += [f"![{title}](made/{copied})", ""]
-        parts += [body, ""]
-    return "\n".join(parts) + "\n"
+        name, text = readme.parent.name, readme.read_text("utf-8")
+        shutil.copyfile(picture, DOCS / "made" / f"{name}.png")
+        claim, source, verdict = (_field(text, field) for field in ("Claim", "Source", "Verdict"))
+        rows.append(f"| [{name}](#{name}) | {verdict.split('.**')[0].strip('*').strip()} | {source} |")
+        caption = re.search(r"^!\[(.*)\]\(picture\.png\)$", text, re.MULTILINE)
+        shown = _math_free(caption[1]) if caption else name
+        parts += [
+            f"### {name}",
+            "",
+            f"**Claim.** {_math_free(claim)} {source}",
+            "",
+            f"**Verdict: {_math_free(verdict)}",
+        ]
+        parts += ["", f"```{{figure}} made/{name}.png", f":alt: {name}", "", shown, "```", ""]
+        numbers = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+        if numbers:
+            parts += [":::{dropdown} Numbers", numbers, ":::", ""]
+    if not rows:
+        return "\n"
+    head = [
+        "## Experiments",
+        "",
+        "One for each claim of a paper that can be computed. `ldpopt reproduce NAME` computes it anew.",
+        "",
+    ]
+    return "\n".join([*head, "| experiment | verdict | source |", "|---|---|---|", *rows, "", *parts])
 
 
-def _split(readme: str) -> tuple[str, str]:
-    """Title and text of a README, without its pictures, its links into the repository and its own headings."""
-    title = re.search(r"^# +(.+)$", readme, re.MULTILINE)
-    body = re.sub(r"^# .*$|^!\[.*$", "", readme, flags=re.MULTILINE)
-    body = re.sub(r"^#+ +(.+)$", r"**\1**", body, flags=re.MULTILINE)
-    body = re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", body)
-    return (title[1] if title else "Experiment"), re.sub(r"\n{3,}", "\n\n", body).strip()
+def _field(readme: str, name: str) -> str:
+    """The paragraph of a README that begins with the bold word `name`."""
+    found = re.search(rf"^\*\*{name}[.:](?:\*\*)? ?(.*?)(?=\n\n|\Z)", readme, re.MULTILINE | re.DOTALL)
+    return found[1].replace("\n", " ").strip() if found else ""
+
+
+def _math_free(text: str) -> str:
+    return text.replace("$", r"\$")
 
 
 def setup(app: Any) -> dict[str, Any]:
