@@ -60,6 +60,15 @@ _ALL = [
               "Annals of Mathematical Statistics", 1953),
     Reference("Warner", "Stanley Warner", "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias",
               "Journal of the American Statistical Association", 1965),
+    Reference("HS", "Peter Huber, Volker Strassen", "Minimax Tests and the Neyman-Pearson Lemma for Capacities",
+              "Annals of Statistics", 1973),
+    Reference("OP", "Or Ordentlich, Yury Polyanskiy",
+              "Strong Data Processing Constant Is Achieved by Binary Inputs",
+              "IEEE Transactions on Information Theory", 2022),
+    Reference("ADC", "Shahab Asoodeh, Mario Diaz, Flavio Calmon",
+              "Contraction of E-gamma Divergence and Its Applications to Privacy", "arXiv 2012.11035", 2020),
+    Reference("IWK", "Ibrahim Issa, Aaron Wagner, Sudeep Kamath", "An Operational Approach to Information Leakage",
+              "IEEE Transactions on Information Theory", 2020),
 ]  # fmt: skip
 
 REFERENCES = {reference.key: reference for reference in _ALL}

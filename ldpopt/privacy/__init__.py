@@ -1,7 +1,53 @@
 """What a channel guarantees: one file a notion, each measure a function from a channel to a `Guarantee`."""
 
+from ldpopt.privacy.approximate_dp import approximate_dp
+from ldpopt.privacy.approximate_zcdp import approximate_zcdp
+from ldpopt.privacy.audit import Audit, audit
+from ldpopt.privacy.capacity import (
+    RestrictedAlpha,
+    RestrictedKL,
+    RestrictedRenyi,
+    RestrictedTotalVariation,
+    capacity_bounded,
+)
+from ldpopt.privacy.contraction import chi_squared_contraction, hockey_stick_contraction
+from ldpopt.privacy.features import Affine, Polynomial
 from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.privacy.hockey_stick import hockey_stick
+from ldpopt.privacy.leakage import doeblin, maximal_leakage, mutual_information
 from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.mcdp import MeanConcentrated, mcdp
+from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
+from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
+from ldpopt.privacy.zcdp import zcdp
 
-__all__ = ["Guarantee", "Witness", "local_dp", "total_variation"]
+__all__ = [
+    "Affine",
+    "Audit",
+    "Guarantee",
+    "MeanConcentrated",
+    "Polynomial",
+    "RestrictedAlpha",
+    "RestrictedKL",
+    "RestrictedRenyi",
+    "RestrictedTotalVariation",
+    "TradeOffCurve",
+    "Witness",
+    "approximate_dp",
+    "approximate_zcdp",
+    "audit",
+    "capacity_bounded",
+    "chi_squared_contraction",
+    "doeblin",
+    "hockey_stick",
+    "hockey_stick_contraction",
+    "local_dp",
+    "maximal_leakage",
+    "mcdp",
+    "mutual_information",
+    "renyi",
+    "total_variation",
+    "trade_off",
+    "zcdp",
+]

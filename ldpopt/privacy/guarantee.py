@@ -78,7 +78,7 @@ class Guarantee:
             "value": "inf" if math.isinf(self.value) else self.value,
             "exact": self.exact,
             "reference": self.reference,
-            "parameters": dict(self.parameters),
+            "parameters": {name: "inf" if math.isinf(x) else x for name, x in self.parameters.items()},
             "witness": None
             if self.witness is None
             else {"inputs": list(self.witness.inputs), "outputs": list(self.witness.outputs)},
