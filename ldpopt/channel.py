@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.tolerances import ROW_SUM
 
 Label = Hashable
@@ -53,7 +53,7 @@ class Channel:
         matrix = finite_array(self.matrix, "channel", 2)
         k, m = matrix.shape
         if k == 0 or m == 0:
-            raise invalid("channel", "at least one input and one output", f"shape {matrix.shape}")
+            raise invalid("channel", "at least one input and one output", Phrase(f"shape {matrix.shape}"))
         if matrix.min() < 0:
             x, y = (int(i) for i in np.unravel_index(int(matrix.argmin()), matrix.shape))
             raise invalid("channel", "non-negative entries", matrix[x, y], f"row {x}, column {y}")
@@ -121,7 +121,7 @@ class Channel:
         """Two answers through two independent channels: inputs and outputs are pairs (Kronecker product)."""
         other = as_channel(other)
         return Channel(
-            _stochastic(np.kron(self.matrix, other.matrix)),
+            _stochastic(np.asarray(np.kron(self.matrix, other.matrix), dtype=np.float64)),
             tuple((a, b) for a in self.inputs for b in other.inputs),
             tuple((a, b) for a in self.outputs for b in other.outputs),
         )
@@ -146,7 +146,9 @@ class Channel:
         if ERASED in self.outputs:
             at = self.outputs.index(ERASED)
             if np.ptp(self.matrix[:, at]) > 0:
-                raise invalid("erase", f"an uninformative column where the label {ERASED!r} is taken", "another")
+                raise invalid(
+                    "erase", f"an uninformative column where the label {ERASED!r} is taken", Phrase("another")
+                )
             matrix[:, at] += alpha
             return Channel(_stochastic(matrix), self.inputs, self.outputs)
         matrix = np.hstack([matrix, np.full((len(matrix), 1), alpha)])
@@ -222,7 +224,7 @@ class Channel:
         x = np.asarray(x)
         k, m = self.shape
         if x.size and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= k):
-            raise invalid("answers", f"positions 0 to {k - 1}", f"{x.dtype} from {x.min()} to {x.max()}")
+            raise invalid("answers", f"positions 0 to {k - 1}", Phrase(f"{x.dtype} from {x.min()} to {x.max()}"))
         # One sorted table for all rows: row r's thresholds lie in [r, r + 1).
         steps = np.cumsum(self.matrix, axis=1)
         table = np.minimum(steps / steps[:, -1:], 1.0)[:, :-1] + np.arange(k)[:, None]
@@ -294,7 +296,7 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
     if isinstance(channel, Channel):
         return channel
     if isinstance(channel, (str, bytes)):
-        raise invalid(what, "a Channel or an array", "text (read a file with ldpopt.io.read_channel)")
+        raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
     return Channel(channel)  # type: ignore[arg-type]
 
 
@@ -314,7 +316,7 @@ def _labels(labels: Iterable[Label] | None, count: int, what: str) -> tuple[Labe
         raise invalid(what, f"{count} labels", len(made))
     if len(set(made)) != count:
         twice = next(label for i, label in enumerate(made) if label in made[:i])
-        raise invalid(what, "distinct labels", f"{twice!r} twice")
+        raise invalid(what, "distinct labels", Phrase(f"{twice!r} twice"))
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
 Array = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
     except (TypeError, ValueError, OverflowError):
         raise invalid(what, "an array of numbers", values) from None
     if array.ndim != ndim:
-        raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", f"shape {array.shape}")
+        raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", Phrase(f"shape {array.shape}"))
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
         at = tuple(int(i) for i in bad[0])
@@ -50,7 +50,7 @@ def distribution(p: Any, what: str = "distribution", size: int | None = None) ->
     if size is not None and len(array) != size:
         raise invalid(what, f"{size} entries", len(array))
     if len(array) == 0:
-        raise invalid(what, "at least one entry", "none")
+        raise invalid(what, "at least one entry", Phrase("none"))
     if array.min() < 0:
         at = int(array.argmin())
         raise invalid(what, "non-negative entries", float(array[at]), f"entry {at}")

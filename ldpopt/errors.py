@@ -19,6 +19,15 @@ class CertificateError(LdpoptError, RuntimeError):
     """A certificate does not prove what it claims."""
 
 
+class Phrase(str):
+    """Words for the `got` of `invalid`, shown as they are; other text is quoted."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def invalid(what: str, expected: str, got: object, where: str = "") -> InvalidInput:
     """An `InvalidInput` in the package's one form.
 
@@ -26,6 +35,8 @@ def invalid(what: str, expected: str, got: object, where: str = "") -> InvalidIn
     epsilon: expected a positive finite number, got -1
     >>> print(invalid("p0", "non-negative entries", -0.5, "entry 3"))
     p0: expected non-negative entries, got -0.5 at entry 3
+    >>> print(invalid("labels", "distinct labels", Phrase("'a' twice")))
+    labels: expected distinct labels, got 'a' twice
     """
     text = repr(got) if isinstance(got, str) else str(got)
     if len(text) > 120:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -13,7 +13,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise invalid("JSON object", "distinct keys", f"{twice!r} twice")
+        raise invalid("JSON object", "distinct keys", Phrase(f"{twice!r} twice"))
     return made
 
 
@@ -35,7 +35,7 @@ def loads(text: str | bytes, what: str = "JSON") -> Any:
     {'a': [1, 2.5]}
     >>> loads('{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    ldpopt.errors.InvalidInput: JSON object: expected distinct keys, got "'a' twice"
+    ldpopt.errors.InvalidInput: JSON object: expected distinct keys, got 'a' twice
     """
     try:
         if isinstance(text, bytes):
@@ -44,11 +44,11 @@ def loads(text: str | bytes, what: str = "JSON") -> Any:
     except InvalidInput:
         raise
     except RecursionError:
-        raise invalid(what, "JSON of moderate depth", "deeply nested brackets") from None
+        raise invalid(what, "JSON of moderate depth", Phrase("deeply nested brackets")) from None
     except UnicodeDecodeError as error:
-        raise invalid(what, "UTF-8 text", f"byte {error.start} that is not") from None
+        raise invalid(what, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
     except ValueError as error:
-        raise invalid(what, "valid JSON", str(error)) from None
+        raise invalid(what, "valid JSON", Phrase(error)) from None
 
 
 def dumps(value: Any) -> str:

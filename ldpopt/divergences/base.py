@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, distribution
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.tolerances import CONVEXITY
 
 Function = Callable[[Any], Any]
@@ -99,7 +99,9 @@ class FDivergence:
         t = np.asarray(t, dtype=np.float64)
         with np.errstate(all="ignore"):
             inner = self._generator(np.where((t > 0) & np.isfinite(t), t, 1.0))
-        top = math.inf if self.slope_at_infinity > 0 else -math.inf
+            top = float(self._generator(np.float64(math.inf)))
+        if math.isnan(top):
+            top = math.inf if self.slope_at_infinity > 0 else -math.inf
         return _plain(np.where(t == 0, self.at_zero, np.where(np.isinf(t), top, inner)))
 
     def derivative(self, t: Any) -> Any:
@@ -119,6 +121,10 @@ class FDivergence:
         inside = (a > 0) & (b > 0)
         with np.errstate(all="ignore"):
             value = np.where(b > 0, b * self._generator(np.where(inside, a, 1.0) / np.where(inside, b, 1.0)), 0.0)
+            if self._excess is not None and not np.isfinite(value[inside]).all():
+                # a/b left the range of doubles; mu itself may not have.
+                safe = self._excess(np.where(inside, a, 1.0), np.where(inside, b, 1.0)) + self._slope_at_one() * (a - b)
+                value = np.where(inside & ~np.isfinite(value), safe, value)
             value = np.where((a == 0) & (b > 0), b * self.at_zero, value)
             value = np.where((b == 0) & (a > 0), a * self.slope_at_infinity, value)
         return _plain(value)
@@ -138,9 +144,10 @@ class FDivergence:
 
     def positive_excess(self, a: Array, b: Array) -> Array:
         """`excess` for arrays with positive entries only: the fast path of the solvers."""
-        if self._excess is not None:
-            return np.asarray(self._excess(a, b))
-        return np.asarray(b * self._generator(a / b) - self._slope_at_one() * (a - b))
+        with np.errstate(all="ignore"):
+            if self._excess is not None:
+                return np.asarray(self._excess(a, b))
+            return np.asarray(b * self._generator(a / b) - self._slope_at_one() * (a - b))
 
     def _slope_at_one(self) -> float:
         return float(self._derivative(np.float64(1.0)))
@@ -230,7 +237,7 @@ def _check_generator(f: Function) -> Array:
         at = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
             "generator f", "a convex function",
-            _Text(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
+            Phrase(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
         )  # fmt: skip
     return values
 
@@ -246,15 +253,6 @@ def _check_derivative(slope: Function, values: Array) -> None:
     if not (right & left).all():
         at = int(np.argmin(right & left))
         raise invalid("derivative", "a subgradient of f", slopes[at], f"t = {_PROBES[at]:.6g}")
-
-
-class _Text(str):
-    """A phrase to show as it is, not quoted."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def _difference(f: Function) -> Function:

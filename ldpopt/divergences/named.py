@@ -1,7 +1,7 @@
 """The named f-divergences, in closed form.
 
 Each entry's `excess` is written in d = a - b, so that a divergence of order d^2 keeps its relative
-accuracy when a and b agree to many digits.
+accuracy when a and b agree to many digits; where logarithms would cancel, a series takes over.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy import exp, log, log1p, maximum, sqrt, where
+from numpy import exp, expm1, log, log1p, maximum, sqrt, where
 
 from ldpopt.distribution import number
 from ldpopt.divergences.base import FDivergence
@@ -32,6 +32,47 @@ def _jeffreys_conjugate(s: Any) -> Any:
     return t * s - (t - 1) * log(t)
 
 
+_NEAR = 0.01
+"""Relative distance (a - b)/(a + b) below which the series are used; they are exact to a double there."""
+
+
+def _log_ratio(a: Any, b: Any) -> Any:
+    """log(a/b) to a few units in the last place, near a = b and at ratios that overflow too."""
+    x = (a - b) / b
+    value = log1p(maximum(x, -0.5))
+    far = (x < -0.5) | np.isinf(x)
+    if np.any(far):
+        ratio = a / b
+        safe = (ratio > 0) & np.isfinite(ratio)
+        value = where(far, where(safe, log(where(safe, ratio, 1.0)), log(a) - log(b)), value)
+    return value
+
+
+def _kl_excess(a: Any, b: Any) -> Any:
+    """a log(a/b) - (a - b), without cancellation."""
+    d = a - b
+    value = a * _log_ratio(a, b) - d
+    r = d / (a + b)
+    near = abs(r) < _NEAR
+    if np.any(near):  # log(a/b) = 2 atanh r
+        r2 = r * r
+        tail = r * r2 * (1 / 3 + r2 * (1 / 5 + r2 * (1 / 7 + r2 / 9)))  # atanh r - r
+        value = where(near, (a + b) * (r2 + (1 + r) * tail), value)
+    return value
+
+
+def _jensen_shannon_excess(a: Any, b: Any) -> Any:
+    """(a log(2a/(a+b)) + b log(2b/(a+b))) / 2, without cancellation."""
+    m = (a + b) / 2
+    r = (a - b) / (a + b)
+    value = (a * _log_ratio(a, m) + b * _log_ratio(b, m)) / 2
+    near = abs(r) < _NEAR
+    if np.any(near):  # (1+r) log(1+r) + (1-r) log(1-r) = sum over n of r^2n / (n (2n-1))
+        r2 = r * r
+        value = where(near, m * r2 * (1 + r2 * (1 / 6 + r2 * (1 / 15 + r2 / 28))) / 2, value)
+    return value
+
+
 KL = _make(
     "KL divergence",
     lambda t: t * log(t),
@@ -39,7 +80,7 @@ KL = _make(
     0.0,
     _INF,
     lambda s: exp(s - 1),
-    lambda a, b: a * log1p((a - b) / b) - (a - b),
+    _kl_excess,
 )
 
 REVERSE_KL = _make(
@@ -49,7 +90,7 @@ REVERSE_KL = _make(
     _INF,
     0.0,
     lambda s: where(s < 0, -1 - log(where(s < 0, -s, 1.0)), _INF),
-    lambda a, b: b * log1p((b - a) / a) - (b - a),
+    lambda a, b: _kl_excess(b, a),
 )
 
 JEFFREYS = _make(
@@ -59,7 +100,7 @@ JEFFREYS = _make(
     _INF,
     _INF,
     _jeffreys_conjugate,
-    lambda a, b: (a - b) * log1p((a - b) / b),
+    lambda a, b: (a - b) * _log_ratio(a, b),
 )
 
 TOTAL_VARIATION = _make(
@@ -109,7 +150,7 @@ JENSEN_SHANNON = _make(
     log(2) / 2,
     log(2) / 2,
     lambda s: where(exp(2 * s) < 2, -log(where(exp(2 * s) < 2, 2 - exp(2 * s), 1.0)) / 2, _INF),
-    lambda a, b: (a * log1p((a - b) / (a + b)) + b * log1p((b - a) / (a + b))) / 2,
+    _jensen_shannon_excess,
 )
 
 LE_CAM = _make(
@@ -168,6 +209,22 @@ def alpha(order: float) -> FDivergence:
     scale = order * (order - 1)
     dual = order / (order - 1)
 
+    def excess(a: Any, b: Any) -> Any:
+        d, x = a - b, (a - b) / b
+        # Two forms of b ((a/b)^order - 1 - order x) / scale: one keeps its digits as order -> 1, one as order -> 0.
+        if order >= 0.5:
+            value = (a * expm1((order - 1) * _log_ratio(a, b)) / (order - 1) - d) / order
+        else:
+            value = (b * expm1(order * _log_ratio(a, b)) / order - d) / (order - 1)
+        near = abs(x) * (abs(order) + 2) < _NEAR
+        if np.any(near):  # the binomial series from its second-order term on
+            term = total = d * x / 2
+            for power in range(3, 8):
+                term = term * (x * ((order - power + 1) / power))
+                total = total + term
+            value = where(near, total, value)
+        return value
+
     def conjugate(s: Any) -> Any:
         u = (order - 1) * s  # t^(order-1) = u at the maximiser
         inner = where(u > 0, u, 1.0) ** dual / order + 1 / scale
@@ -181,7 +238,7 @@ def alpha(order: float) -> FDivergence:
         _INF if order < 0 else -1 / scale,
         _INF if order > 1 else 0.0,
         conjugate,
-        lambda a, b: b * (np.expm1(order * log1p((a - b) / b)) - order * ((a - b) / b)) / scale,
+        excess,
     )
 
 

@@ -1,0 +1,39 @@
+"""What share of the optimum the simple mechanisms are sure to reach, whatever P0 and P1."""
+
+from __future__ import annotations
+
+import math
+
+from ldpopt.distribution import positive_epsilon, unit_interval
+
+
+def binary_share_kairouz(epsilon: float) -> float:
+    """1 / (2 (e^epsilon + 1)^2): the share of the KL optimum the binary mechanism reaches [KOV14, Thm 7].
+
+    >>> round(binary_share_kairouz(1.0), 9)
+    0.036164744
+    """
+    base = math.exp(positive_epsilon(epsilon)) + 1
+    return 1 / base / base / 2
+
+
+def binary_share_ghazi_issa(epsilon: float) -> float:
+    """1 / (min{2, e^epsilon} (e^epsilon + 1)): a larger share of the KL optimum, sure too [GI, VII-B1].
+
+    >>> round(binary_share_ghazi_issa(1.0), 9)
+    0.134470711
+    """
+    growth = math.exp(positive_epsilon(epsilon))
+    return 1 / (min(2.0, growth) * (growth + 1))
+
+
+def erased_share(epsilon: float, eta: float) -> float:
+    """min{1, eta / tanh(epsilon/2)}: the share of the epsilon-LDP optimum left by erasing down to eta [GI, Thm 8].
+
+    OPT(epsilon, eta) >= erased_share * OPT(epsilon) for every f-divergence, by erasing the optimal channel with
+    probability 1 - erased_share.
+
+    >>> round(erased_share(1.0, 0.2), 9), erased_share(1.0, 0.9)
+    (0.432790683, 1.0)
+    """
+    return min(1.0, unit_interval(eta, "eta") / math.tanh(positive_epsilon(epsilon) / 2))

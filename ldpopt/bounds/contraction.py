@@ -1,0 +1,60 @@
+"""Strong data processing: the share of a divergence that survives a private channel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ldpopt.distribution import positive_epsilon, unit_interval
+from ldpopt.divergences import (
+    CHI_SQUARED,
+    JEFFREYS,
+    JENSEN_SHANNON,
+    KL,
+    LE_CAM,
+    NEYMAN_CHI_SQUARED,
+    REVERSE_KL,
+    SQUARED_HELLINGER,
+    FDivergence,
+)
+from ldpopt.errors import invalid
+
+# The theorem is for chi-squared, KL and squared Hellinger, and every pair. The others follow: exchanging P0 and
+# P1 gives the reversed ones and their sum, and a channel maps the mixture (P0 + P1)/2 to (M0 + M1)/2, which
+# gives Le Cam, 2 chi^2(P0 || mixture), and Jensen-Shannon, a mean of two KL divergences from the mixture.
+_CONTRACTED = (
+    CHI_SQUARED, KL, SQUARED_HELLINGER, REVERSE_KL, NEYMAN_CHI_SQUARED, JEFFREYS, LE_CAM, JENSEN_SHANNON,
+)  # fmt: skip
+
+
+def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> float:
+    """tanh(epsilon/2)^2 D(P0 || P1) bounds D(M0 || M1) of every epsilon-LDP channel [AZ, Thm 1].
+
+    divergence : KL, reverse KL, Jeffreys, either chi-squared, squared Hellinger, Le Cam or Jensen-Shannon;
+        `InvalidInput` for any other: total variation contracts by tanh(epsilon/2) only.
+    p0, p1 : distributions, shape (k,). epsilon : nats. Attained by binary randomized response for chi-squared
+    when P1 is uniform on two inputs, and in the limit of close pairs for the others. May be inf.
+
+    >>> from ldpopt.divergences import KL
+    >>> round(asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0), 9)
+    0.117594958
+    """
+    if not any(divergence is known for known in _CONTRACTED):
+        names = ", ".join(known.name for known in _CONTRACTED)
+        raise invalid("divergence", f"one of {names}", divergence)
+    return math.tanh(positive_epsilon(epsilon) / 2) ** 2 * divergence(p0, p1)
+
+
+def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
+    """eta D_f(P0 || P1) bounds D_f(M0 || M1) of every eta-TV channel and every f-divergence [Dobrushin].
+
+    p0, p1 : distributions, shape (k,). eta : in [0, 1]. Attained for total variation by a pair of point masses.
+    May be inf; 0 for eta = 0.
+
+    >>> from ldpopt.divergences import CHI_SQUARED
+    >>> round(dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5), 9)
+    0.520833333
+    """
+    eta = unit_interval(eta, "eta")
+    whole = divergence(p0, p1)
+    return eta * whole if eta > 0 else 0.0

@@ -1,0 +1,53 @@
+"""How far apart the reports of two populations can be in symmetrised KL divergence, from their TV alone.
+
+All three bound J(M0, M1) = KL(M0 || M1) + KL(M1 || M0), in nats, for distributions p0, p1 of shape (k,).
+None is attained; at large epsilon they overflow to inf, which is still a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ldpopt.distribution import positive_epsilon, unit_interval
+from ldpopt.divergences import TOTAL_VARIATION
+
+
+def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
+    """min{4, e^(2 epsilon)} (e^epsilon - 1)^2 TV(P0, P1)^2 for epsilon-LDP channels [DJW, Thm 1; GI, Thm 6].
+
+    >>> round(duchi_jordan_wainwright([0.9, 0.1], [0.4, 0.6], 0.5), 6)
+    0.28599
+    """
+    epsilon = positive_epsilon(epsilon)
+    growth = math.expm1(epsilon)
+    return _times_squared_tv(min(2.0, math.exp(epsilon)) ** 2 * (growth * growth), p0, p1)
+
+
+def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
+    """2 eta min{2, e^epsilon} (e^epsilon - 1) TV(P0, P1)^2 for epsilon-LDP, eta-TV channels [GI, Thm 7].
+
+    An eta above tanh(epsilon/2) says nothing that epsilon does not and is replaced by it [GI, Prop 2].
+
+    >>> round(ghazi_issa([0.9, 0.1], [0.4, 0.6], 0.5, 0.1), 6)
+    0.053478
+    """
+    epsilon = positive_epsilon(epsilon)
+    eta = min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
+    return _times_squared_tv(2 * eta * min(2.0, math.exp(epsilon)) * math.expm1(epsilon), p0, p1)
+
+
+def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
+    """2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 for epsilon-LDP channels [GI, Cor 2].
+
+    Never above `duchi_jordan_wainwright` [GI, eq 45].
+
+    >>> round(ghazi_issa_corollary([0.9, 0.1], [0.4, 0.6], 0.5), 6)
+    0.130978
+    """
+    return ghazi_issa(p0, p1, epsilon, 1.0)
+
+
+def _times_squared_tv(factor: float, p0: Any, p1: Any) -> float:
+    distance = TOTAL_VARIATION(p0, p1)
+    return factor * distance * distance if distance > 0 else 0.0

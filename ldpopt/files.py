@@ -1,0 +1,113 @@
+"""Whole files in and out: read as strict UTF-8, written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TypeAlias
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def read_text(path: PathLike) -> str:
+    """The text of a UTF-8 file, without its byte order mark.
+
+    `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
+    """
+    try:
+        raw = _path(path).read_bytes()
+    except OSError as error:
+        raise _refused(path, "a readable file", error) from None
+    try:
+        text = raw.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        got = Phrase(f"byte 0x{raw[error.start]:02x}")
+        raise invalid(str(path), "UTF-8 text", got, f"line {line}") from None
+    if not text.strip():
+        raise invalid(str(path), "a file with contents", Phrase("an empty one"))
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise invalid(str(path), "text", Phrase("a zero byte"), f"line {line}")
+    return text
+
+
+def write_text(path: PathLike, text: str, force: bool = False) -> Path:
+    """`write_bytes_atomically` of `text` as UTF-8."""
+    return write_bytes_atomically(path, text.encode("utf-8"), force)
+
+
+def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> Path:
+    """Write `data` to `path` so that the file appears whole or not at all; returns the path.
+
+    The bytes are written beside the target, flushed to the disk and moved into place. An existing target is
+    `InvalidInput` unless `force`, even when it appears while the bytes are being written, and so is a place
+    that cannot be written. Devices and pipes are never replaced.
+    """
+    target = _path(path)
+    if os.path.lexists(target):
+        if not force:
+            raise _exists(target)
+        if not target.is_file():
+            raise invalid(str(target), "the path of an ordinary file", Phrase("something else"))
+    aside = target.with_name(f".ldpopt-{secrets.token_hex(8)}.part")
+    try:
+        try:
+            with aside.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if force:
+                os.replace(aside, target)
+            else:
+                _move_to_new(aside, target)
+        finally:
+            aside.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+    except FileExistsError:
+        raise _exists(target) from None
+    except OSError as error:
+        raise _refused(path, "a place that can be written", error) from None
+    return target
+
+
+def _path(path: PathLike) -> Path:
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path) or not Path(path).name:
+        raise invalid("path", "the path of a file", path)
+    return Path(path)
+
+
+def _exists(target: Path) -> InvalidInput:
+    return invalid(str(target), "a path that does not exist yet, or leave to overwrite it", Phrase("an existing one"))
+
+
+def _refused(path: PathLike, expected: str, error: OSError) -> InvalidInput:
+    reason = error.strerror or type(error).__name__
+    return invalid(str(path), expected, Phrase(reason[:1].lower() + reason[1:]))
+
+
+def _move_to_new(aside: Path, target: Path) -> None:
+    """Give the file its name; a link fails where the name is taken, a rename would replace the other file."""
+    try:
+        os.link(aside, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        os.replace(aside, target)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the entry of the new name, where the system lets a folder be opened."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,93 @@
+"""Channel files: JSON, which keeps everything, and CSV, which spreadsheets read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ldpopt import strictjson
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import PathLike, read_text, write_text
+from ldpopt.io.table import is_number, naming, parse_table
+from ldpopt.privacy.guarantee import Guarantee
+
+CORNER = "answer \\ report"
+
+
+def read_channel(path: PathLike) -> Channel:
+    """The channel in a JSON or CSV file; see docs/channel-file.md for both.
+
+    JSON: what `write_channel` writes, or a bare list of rows. CSV: either numbers alone, or output labels in
+    the first line and input labels in the first column (the cell in the corner is then not a number).
+    `InvalidInput` names the file and what is wrong in it. Recorded guarantees are ignored: measure again.
+    """
+    text = read_text(path)
+    with naming(path):
+        if _is_json(path, text):
+            if text.lstrip().startswith("["):
+                return Channel(strictjson.loads(text, "channel file"))
+            return Channel.from_json(text)
+        return _from_csv(str(path), text)
+
+
+def write_channel(
+    path: PathLike, channel: ChannelLike, guarantees: Sequence[Guarantee] = (), force: bool = False
+) -> Path:
+    """Write a channel, whole or not at all; an existing file is refused unless `force`. Returns the path.
+
+    A path that ends in ``.csv`` gets labels and probabilities only; any other JSON, with `guarantees` recorded
+    as claims. Probabilities survive exactly in both; labels other than strings and 0, 1, 2, ... in JSON only.
+    """
+    channel = as_channel(channel)
+    if Path(path).suffix.lower() != ".csv":
+        return write_text(path, channel.to_json(guarantees), force)
+    if guarantees:
+        raise invalid("guarantees", "a JSON file to record them in", str(path))
+    return write_text(path, _to_csv(channel), force)
+
+
+def _is_json(path: PathLike, text: str) -> bool:
+    suffix = Path(path).suffix.lower()
+    return suffix == ".json" or (suffix != ".csv" and text.lstrip()[:1] in ("{", "["))
+
+
+def _from_csv(path: str, text: str) -> Channel:
+    table = parse_table(path, text)
+    bare = is_number(table.rows[0][0])
+    if not bare and (len(table.rows) < 2 or table.width < 2):
+        raise invalid(
+            path, "a line of labels and a line for each input", Phrase(f"{len(table.rows)} x {table.width} cells")
+        )
+    skip = 0 if bare else 1
+    rows, columns = range(skip, len(table.rows)), range(skip, table.width)
+    matrix = np.array([[table.number(row, column) for column in columns] for row in rows])
+    if bare:
+        return Channel(matrix)
+    inputs = [table.text(row, 0) for row in range(1, len(table.rows))]
+    outputs = [table.text(0, column) for column in range(1, table.width)]
+    return Channel(matrix, _labels(inputs), _labels(outputs))
+
+
+def _labels(labels: list[str]) -> tuple[Label, ...]:
+    """The default labels 0, 1, 2, ... come back as numbers; all others are text."""
+    counted = tuple(range(len(labels)))
+    return counted if labels == [str(i) for i in counted] else tuple(labels)
+
+
+def _to_csv(channel: Channel) -> str:
+    for name, labels in (("inputs", channel.inputs), ("outputs", channel.outputs)):
+        texts = [str(label) for label in labels]
+        if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):
+            expected = "labels that are strings, or 0, 1, 2, ..., for a CSV file (JSON keeps the others)"
+            raise invalid(name, expected, labels)
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([CORNER, *channel.outputs])
+    for label, row in zip(channel.inputs, channel.matrix.tolist(), strict=True):
+        writer.writerow([label, *map(repr, row)])
+    return out.getvalue()

@@ -1,0 +1,163 @@
+"""Two populations to tell apart, from a table of probabilities, of counts, or of single answers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt import strictjson
+from ldpopt.channel import Label
+from ldpopt.distribution import Array, distribution, finite_array, from_counts
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import PathLike, read_text
+from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, read_table
+
+
+@dataclass(frozen=True, eq=False)
+class Populations:
+    """How two groups answer one question with k answers.
+
+    labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
+    names : what the groups are called. counts : respondents behind p0 and p1, shape (2, k), if they were counted.
+    """
+
+    labels: tuple[Label, ...]
+    p0: Array
+    p1: Array
+    names: tuple[str, str] = ("p0", "p1")
+    counts: npt.NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        size = "" if self.counts is None else f", {self.counts[0].sum():g} and {self.counts[1].sum():g} respondents"
+        return f"Populations({self.names[0]!r} and {self.names[1]!r}, {len(self.labels)} answers{size})"
+
+
+def read_pair(
+    path: PathLike,
+    columns: tuple[ColumnKey, ColumnKey] | None = None,
+    labels: ColumnKey | None = None,
+    *,
+    counts: bool = False,
+) -> Populations:
+    """P0 and P1 from a CSV file, or from JSON ``{"p0": [...], "p1": [...], "labels": [...]}``.
+
+    columns : the two columns of a CSV file, by name or by position from 0; by default the ones named p0 and
+        p1, or both columns of a file that has two.
+    labels : the column of the answers' names; by default the first one, if it is neither p0 nor p1.
+    counts : accept counts (or weights) and divide them by their sum. Without it, anything that does not sum
+        to 1 within `tolerances.ROW_SUM` is refused.
+
+    A first line of numbers alone is data, not names. `InvalidInput` names the file, the line and the cell.
+    """
+    text = read_text(path)
+    with naming(path):
+        if Path(path).suffix.lower() == ".json" or (Path(path).suffix.lower() != ".csv" and text.lstrip()[:1] == "{"):
+            if columns is not None or labels is not None:
+                raise invalid("columns", "none to choose for a JSON file", Phrase(f"{columns}, {labels}"))
+            values, found, names = _pair_from_json(text)
+        else:
+            values, found, names = _pair_from_csv(parse_table(str(path), text), columns, labels)
+        made = tuple(range(len(values[0]))) if found is None else tuple(found)
+        if len(set(made)) != len(made) or len(made) != len(values[0]):
+            raise invalid("labels", f"{len(values[0])} distinct labels", made)
+        if counts:
+            p0, p1 = (from_counts(v, name) for v, name in zip(values, names, strict=True))
+            table = np.stack([finite_array(v, name, 1) for v, name in zip(values, names, strict=True)])
+            table.setflags(write=False)
+            return Populations(made, p0, p1, names, table)
+        return Populations(made, distribution(values[0], names[0]), distribution(values[1], names[1]), names)
+
+
+def read_microdata(path: PathLike, answer: ColumnKey, group: ColumnKey) -> Populations:
+    """Two groups' answers to one question from a CSV file with a line for each respondent and named columns.
+
+    `answer` and `group` are column names, or positions from 0. The answers are sorted: as numbers if all are
+    integers, else as text; so are the groups, and the first one is p0. `InvalidInput` unless there are exactly
+    two groups, two or more answers, and no empty cell in either column.
+    """
+    table = read_table(path)
+    names = table.names()
+    a, g = table.position(answer, names), table.position(group, names)
+    if a == g:
+        raise invalid(table.path, "two different columns", names[a])
+    pairs = Counter((table.text(row, g), table.text(row, a)) for row in range(1, len(table.rows)))
+    if not pairs:
+        raise invalid(table.path, "a line for each respondent", Phrase("column names alone"))
+    for at, side in ((g, 0), (a, 1)):
+        if names[at] in {pair[side] for pair in pairs}:
+            # Taking this line for names would drop a respondent without a word.
+            raise invalid(table.path, "column names in the first line", Phrase(f"{names[at]!r}, which is also a value"))
+    groups = sorted({pair[0] for pair in pairs}, key=_order({pair[0] for pair in pairs}))
+    if len(groups) != 2:
+        shown = ", ".join(map(repr, groups[:5])) + (", ..." if len(groups) > 5 else "")
+        raise invalid(table.path, "exactly two groups", Phrase(f"{len(groups)} ({shown})"), f"column {names[g]!r}")
+    texts = {pair[1] for pair in pairs}
+    answers = sorted(texts, key=_order(texts))
+    if len(answers) < 2:
+        raise invalid(table.path, "at least two different answers", Phrase("one"), f"column {names[a]!r}")
+    counts = np.array([[pairs[one, other] for other in answers] for one in groups], dtype=np.float64)
+    counts.setflags(write=False)
+    labels = tuple(int(text) for text in answers) if _integers(texts) else tuple(answers)
+    return Populations(labels, from_counts(counts[0]), from_counts(counts[1]), (groups[0], groups[1]), counts)
+
+
+def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
+    data = strictjson.loads(text, "populations")
+    if not isinstance(data, dict) or set(data) - {"p0", "p1", "labels"} or not {"p0", "p1"} <= set(data):
+        got = ", ".join(data) if isinstance(data, dict) else type(data).__name__
+        raise invalid("populations", "an object with the lists p0 and p1, and maybe labels", Phrase(got or "nothing"))
+    for name, value in data.items():
+        if not isinstance(value, list):
+            raise invalid(name, "a list", Phrase(type(value).__name__))
+        kinds = (str, int, float) if name == "labels" else (int, float)
+        for at, entry in enumerate(value):
+            if isinstance(entry, bool) or not isinstance(entry, kinds):
+                expected = "strings or numbers" if name == "labels" else "numbers"
+                raise invalid(name, expected, entry, f"entry {at}")
+    if len(data["p0"]) != len(data["p1"]):
+        raise invalid("p1", f"as many entries as p0, {len(data['p0'])}", len(data["p1"]))
+    return [data["p0"], data["p1"]], data.get("labels"), ("p0", "p1")
+
+
+def _pair_from_csv(
+    table: Table, columns: tuple[ColumnKey, ColumnKey] | None, labels: ColumnKey | None
+) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
+    named = not all(is_number(cell) for cell in table.rows[0])
+    names = table.names() if named else ()
+    if columns is None:
+        columns = ("p0", "p1") if table.width != 2 or {"p0", "p1"} <= set(names) else (0, 1)
+    if not isinstance(columns, (tuple, list)) or len(columns) != 2:
+        raise invalid("columns", "two column names or positions", columns)
+    first, second = (table.position(column, names) for column in columns)
+    if first == second:
+        raise invalid("columns", "two different ones", columns)
+    for column, at in zip(columns, (first, second), strict=True):
+        if named and not isinstance(column, str) and is_number(table.rows[0][at]):
+            # Taking this line for names would drop an answer without a word.
+            raise invalid(table.path, "column names in the first line, or numbers alone", table.rows[0][at])
+    start = 1 if named else 0
+    rows = range(start, len(table.rows))
+    if not rows:
+        raise invalid(table.path, "a line for each answer", Phrase("column names alone"))
+    values = [[table.number(row, column) for row in rows] for column in (first, second)]
+    if labels is None and 0 in (first, second):
+        found: list[Label] | None = None
+    else:
+        at = 0 if labels is None else table.position(labels, names)
+        found = [table.text(row, at) for row in rows]
+    titles = (names[first], names[second]) if named else ("p0", "p1")
+    return values, found, titles
+
+
+def _integers(texts: set[str]) -> bool:
+    return all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts)
+
+
+def _order(texts: set[str]) -> Any:
+    return int if _integers(texts) else str

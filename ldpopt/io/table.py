@@ -1,0 +1,118 @@
+"""A comma-separated file as a rectangle of cells that know where they stand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import PathLike, read_text
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+ColumnKey = str | int
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a decimal number; ``nan``, ``inf``, ``1_000`` and ``0x1`` are not.
+
+    >>> [is_number(cell) for cell in ("0.25", " -1e-3 ", ".5", "nan", "1_000", "")]
+    [True, True, True, False, False, False]
+    """
+    return _NUMBER.fullmatch(cell.strip()) is not None
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file, all of one length; `lines[i]` is the line on which `rows[i]` ends."""
+
+    path: str
+    rows: tuple[list[str], ...]
+    lines: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """How many cells each row has."""
+        return len(self.rows[0])
+
+    def names(self) -> tuple[str, ...]:
+        """The first row as distinct column names."""
+        names = tuple(cell.strip() for cell in self.rows[0])
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise invalid(self.path, "distinct column names", Phrase(f"{twice!r} twice"), f"line {self.lines[0]}")
+        return names
+
+    def position(self, column: ColumnKey, names: tuple[str, ...]) -> int:
+        """The position of a column given by its name or by a position from 0."""
+        if isinstance(column, str):
+            if column not in names:
+                shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+                raise invalid(self.path, f"a column among {shown or 'names in its first line'}", column)
+            return names.index(column)
+        if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < self.width:
+            raise invalid(self.path, f"a column name, or a position from 0 to {self.width - 1}", column)
+        return column
+
+    def number(self, row: int, column: int) -> float:
+        """The cell as a finite number."""
+        cell = self.rows[row][column]
+        where = f"line {self.lines[row]}, column {column + 1}"
+        if not is_number(cell):
+            raise invalid(self.path, "a number", cell, where)
+        value = float(cell)
+        if not math.isfinite(value):
+            raise invalid(self.path, "a finite double", cell, where)
+        return value
+
+    def text(self, row: int, column: int) -> str:
+        """The cell without surrounding blanks; an empty one is refused."""
+        cell = self.rows[row][column].strip()
+        if not cell:
+            where = f"line {self.lines[row]}, column {column + 1}"
+            raise invalid(self.path, "a value", Phrase("an empty cell"), where)
+        return cell
+
+
+def read_table(path: PathLike) -> Table:
+    """The table of a comma-separated UTF-8 file [RFC 4180]; blank lines are skipped.
+
+    `InvalidInput` names the file and the line of a row that is shorter or longer than the first one, of a
+    quote left open and of a cell too long to be an answer.
+    """
+    return parse_table(str(path), read_text(path))
+
+
+def parse_table(path: str, text: str) -> Table:
+    """The table in the `text` of the file at `path`."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        for row in reader:
+            if not row or (len(row) == 1 and not row[0].strip()):
+                continue
+            rows.append(row)
+            lines.append(reader.line_num)
+            if len(row) != len(rows[0]):
+                raise invalid(path, f"{len(rows[0])} cells in each line", len(row), f"line {reader.line_num}")
+    except csv.Error as error:
+        raise invalid(path, "comma-separated values", Phrase(str(error)), f"line {reader.line_num}") from None
+    if not rows:
+        raise invalid(path, "a table", Phrase("blank lines"))
+    return Table(path, tuple(rows), tuple(lines))
+
+
+@contextmanager
+def naming(path: PathLike) -> Iterator[None]:
+    """Put the file's name before the errors of what is made from its contents."""
+    try:
+        yield
+    except InvalidInput as error:
+        text = str(error)
+        raise error if text.startswith(f"{path}: ") else InvalidInput(f"{path}: {text}") from None

@@ -1,0 +1,27 @@
+"""k-ary randomized response: the true answer with odds e^epsilon, else any other at random."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.distribution import positive_epsilon, positive_integer
+from ldpopt.mechanisms.labels import input_labels
+from ldpopt.mechanisms.staircase_matrix import staircase_matrix
+
+
+def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
+    """Report the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon) [KOV14].
+
+    k >= 2; epsilon in nats; returns a (k, k) channel whose outputs carry the labels of the inputs. It is
+    (e - 1)/(e + k - 1)-TV. Raises `InvalidInput` for k < 2 or epsilon out of range.
+
+    >>> randomized_response(3, 1.0).matrix[0].round(4)
+    array([0.5761, 0.2119, 0.2119])
+    """
+    k = positive_integer(k, "k", 2)
+    matrix = staircase_matrix(np.eye(k, dtype=bool), positive_epsilon(epsilon))
+    labels = input_labels(inputs, k)
+    return Channel(matrix, labels, labels)

@@ -1,0 +1,187 @@
+"""Files are read as strict UTF-8 and appear whole or not at all."""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from ldpopt import files
+from ldpopt.errors import InvalidInput
+from ldpopt.files import read_text, write_bytes_atomically, write_text
+
+
+def says(text):
+    return pytest.raises(InvalidInput, match=re.escape(text))
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    """A text survives a round trip, accents and newlines included, and the path is returned."""
+    path = write_text(tmp_path / "a.txt", "é\r\n𝜀\n")
+    assert path == tmp_path / "a.txt"
+    assert path.read_bytes().decode() == "é\r\n𝜀\n"
+    assert read_text(path) == "é\r\n𝜀\n"
+
+
+def test_an_existing_file_is_refused_and_untouched(tmp_path):
+    """Without force an existing path is an error and keeps its contents; with force it is replaced."""
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with says(f"{path}: expected a path that does not exist yet, or leave to overwrite it, got an existing one"):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    write_text(path, "new", force=True)
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_dangling_link_counts_as_existing(tmp_path):
+    """A symbolic link to nowhere is a taken name."""
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with says("got an existing one"):
+        write_text(tmp_path / "link", "x")
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_failure_leaves_nothing(tmp_path, monkeypatch, force):
+    """When the disk refuses the bytes, neither the target nor a part of it is left, and an old file stays."""
+    if force:
+        (tmp_path / "a").write_text("old")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with says("a: expected a place that can be written, got no space left on device"):
+        write_bytes_atomically(tmp_path / "a", b"x" * 100, force)
+    assert [path.read_text() for path in tmp_path.iterdir()] == (["old"] if force else [])
+
+
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    """A keyboard interrupt while the bytes are flushed leaves no file behind."""
+
+    def interrupt(handle):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(tmp_path / "a", "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_target_that_appears_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
+    """A file that someone else creates during the write survives, and the write is an error."""
+    real = os.fsync
+
+    def race(handle):
+        (tmp_path / "a").write_text("theirs")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", race)
+    with says("got an existing one"):
+        write_text(tmp_path / "a", "ours")
+    assert (tmp_path / "a").read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_file_system_without_links(tmp_path, monkeypatch, taken):
+    """Where hard links are not to be had, the file is moved into place, still never over another one."""
+
+    def no_links(source, target):
+        if taken:
+            Path(target).write_text("theirs")
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    if taken:
+        with says("got an existing one"):
+            write_text(tmp_path / "a", "ours")
+    else:
+        write_text(tmp_path / "a", "ours")
+    assert (tmp_path / "a").read_text() == ("theirs" if taken else "ours")
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_written_file_has_the_usual_rights(tmp_path):
+    """The new file has the rights that a plainly opened one has."""
+    (tmp_path / "plain").write_text("")
+    path = write_text(tmp_path / "a", "x")
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    """A missing folder, a folder in place of a file, a pipe and an over-long name are errors with their reason."""
+    with says("got no such file or directory"):
+        write_text(tmp_path / "missing" / "a", "x")
+    with says("got an existing one"):
+        write_text(tmp_path, "x")
+    with says("expected the path of an ordinary file, got something else"):
+        write_text(tmp_path, "x", force=True)
+    os.mkfifo(tmp_path / "pipe")
+    with says("expected the path of an ordinary file, got something else"):
+        write_text(tmp_path / "pipe", "x", force=True)
+    with says("got file name too long"):
+        write_text(tmp_path / ("a" * 300), "x")
+    (tmp_path / "file").write_text("")
+    with says("got not a directory"):
+        write_text(tmp_path / "file" / "a", "x")
+    assert sorted(os.listdir(tmp_path)) == ["file", "pipe"]
+
+
+@pytest.mark.parametrize("path", ["", ".", "a\0b", None, 3, b"bytes"])
+def test_paths_that_are_none(path):
+    """Something that names no file is an error before anything is touched."""
+    for call in (lambda: read_text(path), lambda: write_text(path, "x")):
+        with says("path: expected the path of a file, got"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "expected a file with contents, got an empty one"),
+        (b" \n\t\n", "expected a file with contents, got an empty one"),
+        (b"\xef\xbb\xbf", "expected a file with contents, got an empty one"),
+        (b"a\nb\xff\n", "expected UTF-8 text, got byte 0xff at line 2"),
+        ("p0,p1\n".encode("utf-16"), "expected UTF-8 text, got byte 0xff at line 1"),
+        ("a\ncaf\u00e9".encode("latin-1"), "expected UTF-8 text, got byte 0xe9 at line 2"),
+        (b"\xef\xbb\xbfa\n\xff", "expected UTF-8 text, got byte 0xff at line 2"),
+        (b"a\nb\0c", "expected text, got a zero byte at line 2"),
+    ],
+)
+def test_contents_that_are_no_text(tmp_path, raw, message):
+    """An empty file and a file in another encoding are errors that name the file and the line."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(raw)
+    with says(f"{path}: {message}"):
+        read_text(path)
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path):
+    """The mark some editors put before UTF-8 is no part of the text."""
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfp0,p1")
+    assert read_text(tmp_path / "a") == "p0,p1"
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """A missing file and a folder are errors with the system's reason."""
+    with says(f"{tmp_path / 'a'}: expected a readable file, got no such file or directory"):
+        read_text(tmp_path / "a")
+    with says(f"{tmp_path}: expected a readable file, got is a directory"):
+        read_text(tmp_path)
+
+
+def test_a_folder_that_cannot_be_opened_is_no_failure(tmp_path, monkeypatch):
+    """Flushing the folder's entry is skipped where folders cannot be opened, and the file stands."""
+    real = os.open
+
+    def refuse(path, flags, *rest, **more):
+        if Path(path) == tmp_path:
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(files.os, "open", refuse)
+    assert write_text(tmp_path / "a", "x").read_text() == "x"

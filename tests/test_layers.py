@@ -1,0 +1,142 @@
+"""Imports go only down the list of layers, and light work stays light."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import ldpopt
+
+PACKAGE = Path(ldpopt.__file__).parent
+
+LAYERS = [
+    {"errors", "tolerances", "rounding", "strictjson", "references", "files"},
+    {"distribution", "divergences"},
+    {"exact"},
+    {"channel"},
+    {"mechanisms", "privacy"},
+    {"bounds", "composition"},
+    {"audit", "design"},
+    {"survey"},
+    {"datasets", "io", "plots"},
+    {"demo", "reports"},
+    {"cli"},
+    {"ldpopt", "__main__"},
+]
+"""From the bottom up; `ldpopt` is the package's own `__init__`, which may name everything below it."""
+
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def name_of(module: list[str]) -> str:
+    """The layered name of a dotted module: what follows ``ldpopt.``, or the package itself."""
+    return module[1] if len(module) > 1 else "ldpopt"
+
+
+def imports(source: str, module: list[str], is_package: bool) -> Iterator[tuple[str, int]]:
+    """(layered name, line) of every import of this package in `source`, wherever it stands in the file."""
+    submodules = {path.stem for path in PACKAGE.iterdir()}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module.split(".") if node.module else []
+            if node.level:
+                base = module[: len(module) - node.level + is_package] + base
+            # `from ldpopt import channel` is an edge to the channel, `from ldpopt import Channel` to the package.
+            found = [[*base, alias.name] if alias.name in submodules else base for alias in node.names]
+        else:
+            continue
+        for dotted in found:
+            if dotted[0] == "ldpopt":
+                yield name_of(dotted), node.lineno
+
+
+def modules() -> list[tuple[Path, list[str]]]:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = ["ldpopt", *path.relative_to(PACKAGE).with_suffix("").parts]
+        found.append((path, parts[:-1] if parts[-1] == "__init__" else parts))
+    return found
+
+
+def edges() -> Iterator[tuple[str, str, str]]:
+    """(importer, imported, place) for every edge between two different layered names."""
+    for path, module in modules():
+        own = name_of(module)
+        for other, line in imports(path.read_text("utf-8"), module, path.name == "__init__.py"):
+            if other != own:
+                yield own, other, f"{path.relative_to(PACKAGE.parent)}:{line}"
+
+
+def test_every_module_has_a_layer():
+    """Every module of the package stands in one layer; a new one is added to the list on purpose."""
+    assert {name_of(module) for _, module in modules()} <= set(LEVEL)
+
+
+def test_no_import_goes_up():
+    """A module imports from its own layer or a lower one, inside functions and for types too."""
+    upward = [f"{place}: {own} imports {other}" for own, other, place in edges() if LEVEL[other] > LEVEL[own]]
+    assert not upward, "\n".join(upward)
+
+
+def test_no_cycle_within_a_layer():
+    """Names of one layer may use each other, but never in a circle."""
+    graph = nx.DiGraph((own, other) for own, other, _ in edges())
+    assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("import ldpopt.design", "design"),
+        ("from ldpopt.design.solve import solve", "design"),
+        ("from ldpopt import channel", "channel"),
+        ("from ldpopt import Channel", "ldpopt"),
+        ("import ldpopt", "ldpopt"),
+        ("from .design import frontier", "design"),
+        ("from . import channel as c", "channel"),
+        ("def f():\n    from ldpopt.cli import main", "cli"),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ldpopt.cli", "cli"),
+    ],
+)
+def test_the_reader_of_imports_sees_every_form(line, expected):
+    """Absolute, relative, lazy and type-only imports all count."""
+    assert [name for name, _ in imports(line, ["ldpopt", "errors"], False)] == [expected]
+
+
+def test_a_relative_import_in_a_package_is_resolved():
+    """Two dots inside a subpackage lead out of it, one dot stays."""
+    assert [n for n, _ in imports("from ..design import x", ["ldpopt", "privacy", "renyi"], False)] == ["design"]
+    assert [n for n, _ in imports("from . import renyi", ["ldpopt", "privacy"], True)] == ["privacy"]
+
+
+HEAVY = "('cvxpy', 'matplotlib', 'networkx', 'pandas', 'rich', 'scipy.optimize', 'scipy.stats', 'typer')"
+MEASURE = """
+from ldpopt.channel import Channel
+from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.total_variation import total_variation
+channel = Channel([[0.75, 0.25], [0.25, 0.75]])
+local_dp(channel), total_variation(channel.erase(0.5))
+"""
+
+
+def loaded(code: str, names: str) -> str:
+    """Which of `names` a fresh interpreter holds after `code`."""
+    script = f"{code}\nimport sys\nprint(sorted(name for name in {names} if name in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    return run.stdout.strip()
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    """`import ldpopt` loads no solver, no plotting, no tables and no command line."""
+    assert loaded("import ldpopt", HEAVY) == "[]"
+
+
+def test_measuring_a_channel_loads_no_solver():
+    """Measuring a channel never imports cvxpy, matplotlib, networkx or pandas."""
+    assert loaded(MEASURE, "('cvxpy', 'matplotlib', 'networkx', 'pandas')") == "[]"
