@@ -18,7 +18,7 @@ from ldpopt.design.cells import Cells
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.privacy import local_dp, total_variation
+from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.tolerances import VERIFY
 
 
@@ -31,6 +31,7 @@ class Verification:
     epsilon: float
     total_variation: float
     failures: tuple[str, ...]
+    guarantees: tuple[Guarantee, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.failures

@@ -58,7 +58,7 @@ def optimal_channel(
     problem = pose(utility, constraints)
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify)
-    if method is None and certify and not design.certified and len(problem.reduction.pair) <= LIMIT:
+    if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
         better = _finish(problem, utility, PatternLP().find(problem), certify)
         if better.value > design.value * (1 + _GAIN):
             return better
@@ -78,7 +78,7 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
     guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
     value = finite.value(channel)
-    certificate = prove(problem, channel, value, _cuts(problem, found.matrix)) if certify else None
+    certificate = _certificate(problem, found, channel, value) if certify else None
     bound = max(value, certificate.upper_bound) if certificate else math.inf
     tolerance = BRACKET_GAP if certificate and coarse(problem, certificate) else CERTIFIED_GAP
     # A gap below the rounding of the utility itself is no gap.
@@ -91,9 +91,18 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     )  # fmt: skip
 
 
+def _certificate(problem: Problem, found: Found, channel: Channel, value: float) -> Certificate | None:
+    if found.prove is not None:
+        return found.prove(problem, channel)
+    return prove(problem, channel, value, _cuts(problem, found.matrix))
+
+
 def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp]]:
     """The distinct rows of the repaired channel, outputs in order of likelihood ratio, and each input's row."""
-    distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+    if problem.symmetric:
+        distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+    else:
+        distinct, which = matrix, np.arange(len(matrix))
     merged = Channel(distinct / distinct.sum(axis=1, keepdims=True)).merge().matrix
     which = which.reshape(-1)[problem.reduction.classes]
     k = len(distinct)
@@ -103,7 +112,9 @@ def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp
     silent = np.flatnonzero(np.ptp(merged, axis=0) <= 1e-12 * merged.max(axis=0))
     merged = np.hstack([np.delete(merged, silent, axis=1), merged[:, silent]])
     outputs: list[Label] = list(range(merged.shape[1] - len(silent)))
-    return Channel(repair(merged, problem.constraints), None, (*outputs, *[ERASED][: len(silent)])), which
+    inputs = None if problem.symmetric else problem.utility.inputs
+    repaired = repair(merged, problem.constraints, inputs)
+    return Channel(repaired, None, (*outputs, *[ERASED][: len(silent)])), which  # type: ignore[arg-type]
 
 
 def _cuts(problem: Problem, matrix: Array) -> Array:

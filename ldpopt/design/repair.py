@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.channel import Channel
+from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 
-def repair(matrix: Array, constraints: Sequence[Constraint]) -> Array:
+def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
     """A stochastic matrix near `matrix` whose measures are within the constraints.
 
     Negative entries are clipped, rows divided by their sums, and the result mixed with the constant channel of its
@@ -25,7 +25,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint]) -> Array:
     weight = 0.0
     while weight <= 1e-3:
         mixed = (1 - weight) * clipped + weight * mean
-        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True))
+        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True), inputs)  # type: ignore[arg-type]
         if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)

@@ -1,0 +1,157 @@
+"""Constraints in column form: sums over outputs of convex, positively homogeneous functions of the column.
+
+A term says  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c, with phi_c convex and homogeneous. Weak
+duality needs only that phi_c lies above its linear supports: `support` turns a multiplier for every label into
+vectors u with u.q <= nu phi(q), and `charge` is the nu cap that they cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+
+Index = npt.NDArray[np.intp]
+
+
+class Term(Protocol):
+    """One family of column constraints."""
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        ...
+
+    def excess(self, matrix: Array) -> Array:
+        """By how much each pair exceeds its cap at `matrix` (k, n); at most 0 where it holds."""
+        ...
+
+    def take(self, pairs: Index) -> Term:
+        """The term of these pairs alone."""
+        ...
+
+    def support(self, multiplier: Array, inputs: int) -> Array:
+        """(n, inputs) supports of the weighted term, one a label, for a multiplier as `program` makes it."""
+        ...
+
+    def charge(self, multiplier: Array) -> float:
+        """What the multiplier adds to the bound."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Every column lies in [m, ratio m] for some m >= 0: pure LDP between all inputs, without multipliers."""
+
+    ratio: float
+
+    def __len__(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class HockeyStick:
+    """sum_y (Q[left] - factor Q[right])_+ <= cap, arrays of shape (pairs,); a cap of 0 binds every column by itself.
+
+    A multiplier is an (n, pairs) array z >= 0: (a - E b)_+ >= z (a - E b)/nu whenever nu >= z.
+    """
+
+    left: Index
+    right: Index
+    factor: Array
+    cap: Array
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def excess(self, matrix: Array) -> Array:
+        """sum_y (Q[left] - factor Q[right])_+ - cap."""
+        parts = np.array_split(np.arange(len(self)), 1 + len(self) * matrix.shape[1] // 2**22)
+        sums = [
+            np.maximum(matrix[self.left[c]] - self.factor[c, None] * matrix[self.right[c]], 0.0).sum(axis=1)
+            for c in parts
+        ]
+        return np.asarray(np.concatenate(sums) - self.cap)
+
+    def take(self, pairs: Index) -> HockeyStick:
+        """The term of these pairs alone."""
+        return HockeyStick(self.left[pairs], self.right[pairs], self.factor[pairs], self.cap[pairs])
+
+    def support(self, multiplier: Array, inputs: int) -> Array:
+        """u = z on the left input and -z factor on the right one."""
+        z = np.maximum(multiplier, 0.0)
+        return _scatter(z, self.left, inputs) - _scatter(z * self.factor, self.right, inputs)
+
+    def charge(self, multiplier: Array) -> float:
+        """sum over pairs of cap max_i z_i."""
+        return float(self.cap @ np.maximum(multiplier, 0.0).max(axis=0)) if len(self) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
+
+    With o = 1, psi(a, b) = a log(a/b) - a + b. A multiplier is an array (2, n, pairs): weights z >= 0 and ratios
+    t > 0, for the support of psi at a/b = t.
+    """
+
+    left: Index
+    right: Index
+    order: float
+    cap: float
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def excess(self, matrix: Array) -> Array:
+        """sum_y psi - cap; inf where an output of the left input is impossible for the right one."""
+        a, b = matrix[self.left], matrix[self.right]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.order == 1:
+                power = np.where(a > 0, a * np.log(a / b), 0.0)
+            else:
+                power = np.where(a > 0, a * (a / b) ** (self.order - 1), 0.0)
+        shift = a - b if self.order == 1 else self.order * a - (self.order - 1) * b
+        return np.asarray((power - shift).sum(axis=1) - self.cap)
+
+    def take(self, pairs: Index) -> Moment:
+        """The term of these pairs alone."""
+        return replace(self, left=self.left[pairs], right=self.right[pairs])
+
+    def support(self, multiplier: Array, inputs: int) -> Array:
+        """u = z (psi_a, psi_b) at a/b = t."""
+        z, t = np.maximum(multiplier[0], 0.0), multiplier[1]
+        if self.order == 1:
+            on_left, on_right = np.log(t), 1 - t
+        else:
+            on_left = self.order * np.expm1((self.order - 1) * np.log(t))
+            on_right = -(self.order - 1) * np.expm1(self.order * np.log(t))
+        return _scatter(z * on_left, self.left, inputs) + _scatter(z * on_right, self.right, inputs)
+
+    def charge(self, multiplier: Array) -> float:
+        """sum over pairs of cap max_i z_i."""
+        return float(self.cap * np.maximum(multiplier[0], 0.0).max(axis=0).sum()) if len(self) else 0.0
+
+
+def _scatter(values: Array, at: Index, inputs: int) -> Array:
+    """(n, inputs) sums of the columns of `values` by input."""
+    n = len(values)
+    flat = at[None, :] + inputs * np.arange(n)[:, None]
+    return np.bincount(flat.ravel(), values.ravel(), n * inputs).reshape(n, inputs)
+
+
+def all_pairs(inputs: int) -> tuple[Index, Index]:
+    """Positions of every ordered pair of different inputs."""
+    left, right = np.nonzero(~np.eye(inputs, dtype=bool))
+    return left, right
+
+
+def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
+    """(epsilon, delta) between every two inputs; at epsilon = 0 one order of each pair says it for both."""
+    left, right = np.triu_indices(inputs, 1) if epsilon == 0 else all_pairs(inputs)
+    count = len(left)
+    return HockeyStick(left, right, np.full(count, math.exp(epsilon)), np.full(count, delta))
