@@ -73,7 +73,7 @@ class IntervalDual(Certificate):
             if isinstance(term, Box):
                 continue
             kept = term.take(multiplier.pairs)
-            reduced = reduced - kept.support(multiplier.values, len(p0))
+            reduced = reduced - kept.support(multiplier.values, len(reduced), len(p0))
             bound += kept.charge(multiplier.values)
         return bound + residual(reduced, ratio)
 

@@ -10,21 +10,22 @@ bounds meet after a handful of rounds, and the last dual values are the certific
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.interval_dual import IntervalDual, Multiplier, chords
+from ldpopt.design.interval_dual import IntervalDual, Multiplier, chords, residual
 from ldpopt.design.methods import Found
+from ldpopt.design.outputs import cleanest, tangents
 from ldpopt.design.problem import Problem
 from ldpopt.design.program import Expression, Solved, label_program
-from ldpopt.design.terms import Box, Index, Term
+from ldpopt.design.terms import Box, Index, Moment, Term
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, SolverError, invalid
 
 ROUNDS = 40
 GRID = 25
@@ -53,9 +54,8 @@ class Exchange:
         """The channel of the last program, its outputs merged where they are too rare to matter."""
         labels = Labels.of(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy)
-        matrix = tidy(best.solved.matrix, labels.p0, labels.p1)
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        return Found(matrix, how, best.certificate)
+        return Found(cleanest(problem, best.solved.matrix, labels.ascend), how, best.certificate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,8 @@ class Round:
     knots: Array
     active: tuple[Index, ...]
     scale: float
+    terms: tuple[Term | Box, ...]
+    gap: float
 
     def certificate(self, problem: Problem, channel: Channel) -> Certificate | None:
         """The certificate of the dual values; None where a constraint has no column form."""
@@ -73,7 +75,7 @@ class Round:
         if len(constraints) < len(problem.constraints):
             return None
         multipliers = tuple(
-            Multiplier(number, pairs, _scaled(values, self.scale))
+            Multiplier(number, pairs, _scaled(values, self.scale, isinstance(self.terms[number], Moment)))
             for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True))
         )
         points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
@@ -123,32 +125,77 @@ class Labels:
         return made
 
     def refine(self, rounds: int, accuracy: float) -> tuple[Round, int]:
-        """Solve on finer and finer intervals; the round with the smallest gap, and how many there were."""
+        """Solve on finer and finer intervals; the round with the smallest bound, and how many there were."""
         knots = self._grid()
         active = [self._first(term) for term in self.terms]
         scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
         best: Round | None = None
-        least = np.inf
         for number in range(1, rounds + 1):
-            gains = chords(self.f, self.p0, self.p1, knots) / scale
             kept = [t if isinstance(t, Box) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
-            solved = label_program(gains, kept, self.expressions)
-            made = Round(solved, knots, tuple(active), scale)
-            violated = self._violated(solved.matrix, active)
-            a, b = np.maximum(self.p0 @ solved.matrix, 0.0), np.maximum(self.p1 @ solved.matrix, 0.0)
-            lost = (gains.T * solved.matrix).sum(axis=0) - self.f.excess(a, b) / scale
-            gap = float(lost.sum())
+            gains = chords(self.f, self.p0, self.p1, knots) / scale
+            try:
+                solved = label_program(gains, kept, self.expressions)
+            except SolverError:
+                # A cone program too degenerate for the solver: what is proved so far stands.
+                if best is None or best.gap == np.inf:
+                    raise
+                break
+            q = np.maximum(solved.matrix, 0.0)
+            violated = self._violated(q, active)
+            a, b = self.p0 @ q, self.p1 @ q
+            lost = (gains.T * q).sum(axis=0) - self.f.excess(a, b) / scale
             settled = not any(len(pairs) for pairs in violated)
-            if best is None or (settled and gap < least):
-                best, least = made, gap if settled else np.inf
+            gap = self._bound(gains, kept, solved) - (float((gains.T * q).sum()) - float(lost.sum()))
+            made = Round(solved, knots, tuple(active), scale, self.terms, gap / max(solved.value, 1e-9))
+            if not settled:
+                made = replace(made, gap=np.inf)
+            if best is None or made.gap <= best.gap:
+                best = made
             if settled and gap <= accuracy * solved.value + 1e-12:
                 break
+            if settled and float(lost.sum()) <= 0.1 * gap:
+                break
             active = [np.union1d(old, new).astype(np.intp) for old, new in zip(active, violated, strict=True)]
-            knots = self._cut(knots, a, b, lost, accuracy * abs(solved.value) / len(knots))
+            knots = self._cut(knots, a, b, lost, max(accuracy * abs(solved.value), 0.2 * float(lost.sum())) / len(knots))
             if solved.value > 1e-6:
                 scale *= solved.value
         assert best is not None
         return best, number
+
+    def _bound(self, gains: Array, kept: Sequence[Term | Box], solved: Solved) -> float:
+        """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
+        if self.expressions:
+            return solved.value
+        reduced, charged = gains - solved.rows, float(solved.rows.sum())
+        ratio = np.inf
+        for term, multiplier in zip(kept, solved.multipliers, strict=True):
+            if isinstance(term, Box):
+                ratio = min(ratio, term.ratio)
+            elif len(term):
+                reduced = reduced - term.support(multiplier, len(gains), len(self.p0))
+                charged += term.charge(multiplier)
+        return charged + residual(reduced, ratio)
+
+    def ascend(self, matrix: Array) -> Array:
+        """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.
+
+        Only cones need it, whose solutions are interior: the few labels of a nearly optimal channel pose a small
+        program that is solved to more digits than the one with all intervals.
+        """
+        if not any(isinstance(term, Moment) for term in self.terms):
+            return matrix
+        value = float(self.f.excess(self.p0 @ matrix, self.p1 @ matrix).sum())
+        for _ in range(4):
+            gains = tangents(self.f, self.p0, self.p1, matrix) / (value or 1.0)
+            try:
+                new = np.maximum(label_program(gains, self.terms, self.expressions).matrix, 0.0)
+            except SolverError:
+                break
+            reached = float(self.f.excess(self.p0 @ new, self.p1 @ new).sum())
+            if reached <= value * (1 + 1e-9):
+                break
+            matrix, value = new, reached
+        return matrix
 
     def _grid(self) -> Array:
         """Even in log-ratio, and the ratio one, where many divergences have a kink."""
@@ -189,22 +236,6 @@ class Labels:
         return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])))
 
 
-def tidy(matrix: Array, p0: Array, p1: Array) -> Array:
-    """Merge every output too rare to matter into the frequent output of the nearest posterior.
-
-    Merging keeps the rows' sums and every constraint that is a convex sum over outputs.
-    """
-    q = np.maximum(matrix, 0.0)
-    mass = q.max(axis=0)
-    big = np.flatnonzero(mass > 1e-7)
-    total = np.maximum((p0 + p1) @ q, 1e-300)
-    posterior = p0 @ q / total
-    out = q[:, big].copy()
-    for y in np.flatnonzero((mass <= 1e-7) & (mass > 0)):
-        out[:, int(np.argmin(np.abs(posterior[big] - posterior[y])))] += q[:, y]
-    return out
-
-
 def _apart(knots: Array) -> Array:
     """Knots with at least 1e-9 between them, both ends kept."""
     kept = knots[np.concatenate([[True], np.diff(knots) > 1e-9])]
@@ -212,6 +243,6 @@ def _apart(knots: Array) -> Array:
     return kept
 
 
-def _scaled(values: Array, scale: float) -> Array:
-    """A multiplier times `scale`; of a moment's (weights, ratios) only the weights scale."""
-    return values * np.array([scale, 1.0])[:, None, None] if values.ndim == 3 else values * scale
+def _scaled(values: Array, scale: float, planes: bool) -> Array:
+    """A multiplier times `scale`; of a moment's (pair, label, ratio, weight) only the weight scales."""
+    return values * np.array([1.0, 1.0, 1.0, scale])[:, None] if planes else values * scale

@@ -2,8 +2,8 @@
 
     max  sum_i c_i . Q[:, i]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  the terms (z, nu)  and the users' own constraints.
 
-Linear for the hockey-stick terms, with power or exponential cones for the moments. The dual values come back in the
-form that `terms` proves bounds with.
+Linear for hockey-stick terms; moment terms enter as second-order, power or exponential cones. The dual values come
+back in the form that `terms` proves bounds with.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
+from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.design.terms import Box, HockeyStick, Index, Moment, Term
 from ldpopt.distribution import Array
 
@@ -52,8 +52,8 @@ def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequen
         constraints += list(expression(q))
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(gains.T, q))), constraints)
     slack = sum(len(term) for term in terms) * n
-    conic = bool(expressions) or any(isinstance(term, Moment) for term in terms)
-    solve(problem, "label program", INTERIOR if conic or slack > SMALL else SIMPLEX)
+    cones = bool(expressions) or any(isinstance(term, Moment) for term in terms)
+    solve(problem, "label program", CONIC if cones else INTERIOR if slack > SMALL else SIMPLEX)
     multipliers = tuple(_multiplier(term, made) for term, made in zip(terms, posed, strict=True))
     return Solved(np.asarray(q.value), float(problem.value), np.asarray(row.dual_value), multipliers)
 
@@ -86,6 +86,10 @@ def _pose(cp: Any, q: Any, term: Term | Box) -> list[Any]:
     if order == 1:
         # a log(a/b) <= slack + a - b
         return [cp.constraints.ExpCone(-slack - a + b, a, b), caps]
+    if order == 2:
+        # (a - b)^2 <= slack b: the same set as a second-order cone, which solvers know best.
+        bottom, side = cp.vec(slack + b, order="F"), cp.vec(2 * (a - b), order="F")
+        return [cp.SOC(bottom, cp.vstack([side, cp.vec(slack - b, order="F")]), axis=0), caps]
     return [cp.constraints.PowCone3D(slack + order * a - (order - 1) * b, b, a, 1 / order), caps]
 
 
@@ -98,27 +102,29 @@ def _pick(at: Index, weight: Array, k: int) -> Any:
 def _multiplier(term: Term | Box, made: list[Any]) -> Array:
     if isinstance(term, Box) or len(term) == 0:
         return np.zeros((0, 0))
-    if isinstance(term, HockeyStick):
-        return np.maximum(np.asarray(made[0].dual_value), 0.0).T
-    assert isinstance(term, Moment)
-    return _moment_multiplier(term, made)
+    if isinstance(term, Moment):
+        return _cone_multiplier(term, made[0])
+    return np.maximum(np.asarray(made[0].dual_value), 0.0).T
 
 
-def _moment_multiplier(term: Moment, made: list[Any]) -> Array:
-    """(2, n, pairs): weight and ratio of the support that the dual cone's point stands for."""
-    shape = tuple(made[0].args[0].shape)
-    first, second, third = (np.asarray(value).reshape(shape, order="F") for value in made[0].dual_value)
-    cap = np.maximum(np.asarray(made[1].dual_value), 0.0)[:, None]
-    order = term.order
+def _cone_multiplier(term: Moment, cone: Any) -> Array:
+    """The tangent plane of each cone's dual point: its weight, and the ratio that gives its coefficient of a.
+
+    The plane's coefficient of b is then on the safe side, because the dual point lies in the dual cone.
+    """
+    parts = [np.asarray(value) for value in cone.dual_value]
     tiny = 1e-300
-    if order == 1:
-        # slack >= a log t - (t-1) b ...: the dual point (-z, u, v) has v = z t.
-        weight, ratio = np.maximum(-first, tiny), np.maximum(third, tiny) / np.maximum(-first, tiny)
+    if term.order == 2:
+        side, last = parts[1].reshape(2, -1) if parts[1].shape[0] == 2 else parts[1].T
+        weight = np.maximum(parts[0].ravel() + last, tiny)
+        ratio = 1 - side / weight
+    elif term.order == 1:
+        first, second, _ = (part.ravel(order="F") for part in parts)
+        weight = np.maximum(-first, tiny)
+        ratio = np.exp(np.clip((first - second) / weight, -20.0, 20.0))
     else:
-        # The slack of z psi has (z, z (o-1) t^o, -z o t^(o-1)): the quotient of the last two gives t.
-        ratio = np.maximum(second, tiny) / np.maximum(-third, tiny) * order / (order - 1)
-        weight = np.maximum(-third, tiny) / (order * ratio ** (order - 1))
-    # Where the dual point is noise, the cap's own multiplier is as good a weight.
-    weight = np.minimum(weight, cap * (1 + 1e-7))
-    ratio = np.clip(ratio, 1e-12, 1e12)
-    return np.stack([weight.T, ratio.T])
+        first, _, third = (part.ravel(order="F") for part in parts)
+        weight = np.maximum(first, tiny)
+        ratio = np.maximum(-third / weight / term.order, tiny) ** (1 / (term.order - 1))
+    label, pair = np.divmod(np.arange(len(weight)), len(term))
+    return np.stack([pair, label, np.clip(ratio, 1e-9, 1e9), weight])

@@ -34,8 +34,8 @@ class Term(Protocol):
         """The term of these pairs alone."""
         ...
 
-    def support(self, multiplier: Array, inputs: int) -> Array:
-        """(n, inputs) supports of the weighted term, one a label, for a multiplier as `program` makes it."""
+    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
+        """(labels, inputs) supports of the weighted term, for a multiplier as `program` makes it."""
         ...
 
     def charge(self, multiplier: Array) -> float:
@@ -57,7 +57,7 @@ class Box:
 class HockeyStick:
     """sum_y (Q[left] - factor Q[right])_+ <= cap, arrays of shape (pairs,); a cap of 0 binds every column by itself.
 
-    A multiplier is an (n, pairs) array z >= 0: (a - E b)_+ >= z (a - E b)/nu whenever nu >= z.
+    A multiplier is a (labels, pairs) array z >= 0: nu (a - E b)_+ >= z (a - E b) whenever nu >= z.
     """
 
     left: Index
@@ -81,7 +81,7 @@ class HockeyStick:
         """The term of these pairs alone."""
         return HockeyStick(self.left[pairs], self.right[pairs], self.factor[pairs], self.cap[pairs])
 
-    def support(self, multiplier: Array, inputs: int) -> Array:
+    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
         """u = z on the left input and -z factor on the right one."""
         z = np.maximum(multiplier, 0.0)
         return _scatter(z, self.left, inputs) - _scatter(z * self.factor, self.right, inputs)
@@ -95,8 +95,8 @@ class HockeyStick:
 class Moment:
     """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
 
-    With o = 1, psi(a, b) = a log(a/b) - a + b. A multiplier is an array (2, n, pairs): weights z >= 0 and ratios
-    t > 0, for the support of psi at a/b = t.
+    With o = 1, psi(a, b) = a log(a/b) - a + b. It lies above its tangent planes, one for each ratio t = a/b > 0:
+    a multiplier is an array (4, cuts) of pair, label, t and weight z >= 0.
     """
 
     left: Index
@@ -122,19 +122,30 @@ class Moment:
         """The term of these pairs alone."""
         return replace(self, left=self.left[pairs], right=self.right[pairs])
 
-    def support(self, multiplier: Array, inputs: int) -> Array:
-        """u = z (psi_a, psi_b) at a/b = t."""
-        z, t = np.maximum(multiplier[0], 0.0), multiplier[1]
+    def slopes(self, t: Array) -> tuple[Array, Array]:
+        """The partial derivatives of psi at a/b = t: psi(a, b) >= slope_a a + slope_b b."""
         if self.order == 1:
-            on_left, on_right = np.log(t), 1 - t
-        else:
-            on_left = self.order * np.expm1((self.order - 1) * np.log(t))
-            on_right = -(self.order - 1) * np.expm1(self.order * np.log(t))
-        return _scatter(z * on_left, self.left, inputs) + _scatter(z * on_right, self.right, inputs)
+            return np.log(t), 1 - t
+        log = np.log(t)
+        return self.order * np.expm1((self.order - 1) * log), -(self.order - 1) * np.expm1(self.order * log)
+
+    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
+        """The weighted sum of the tangent planes of each label."""
+        pair, label = multiplier[:2].astype(np.intp)
+        on_left, on_right = self.slopes(multiplier[2])
+        z = np.maximum(multiplier[3], 0.0)
+        total = np.bincount(label * inputs + self.left[pair], z * on_left, labels * inputs)
+        total += np.bincount(label * inputs + self.right[pair], z * on_right, labels * inputs)
+        return np.asarray(total.reshape(labels, inputs))
 
     def charge(self, multiplier: Array) -> float:
-        """sum over pairs of cap max_i z_i."""
-        return float(self.cap * np.maximum(multiplier[0], 0.0).max(axis=0).sum()) if len(self) else 0.0
+        """sum over pairs of cap max over labels of the label's weight."""
+        if not multiplier.size:
+            return 0.0
+        pair, label = multiplier[:2].astype(np.intp)
+        weight = np.zeros((int(label.max()) + 1, len(self)))
+        np.add.at(weight, (label, pair), np.maximum(multiplier[3], 0.0))
+        return float(self.cap * weight.max(axis=0).sum())
 
 
 def _scatter(values: Array, at: Index, inputs: int) -> Array:
