@@ -19,7 +19,7 @@ from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.interval_dual import IntervalDual, Multiplier, chords, residual
 from ldpopt.design.methods import Found
-from ldpopt.design.outputs import cleanest, tangents
+from ldpopt.design.outputs import cleanest, merge, tangents, tangents_at
 from ldpopt.design.problem import Problem
 from ldpopt.design.program import Expression, Solved, label_program
 from ldpopt.design.terms import Box, Index, Moment, Term
@@ -53,7 +53,7 @@ class Exchange:
     def find(self, problem: Problem) -> Found:
         """The channel of the last program, its outputs merged where they are too rare to matter."""
         labels = Labels.of(problem)
-        best, rounds = labels.refine(self.rounds, self.accuracy)
+        best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
         return Found(cleanest(problem, best.solved.matrix, labels.ascend), how, best.certificate)
 
@@ -124,11 +124,32 @@ class Labels:
             )
         return made
 
-    def refine(self, rounds: int, accuracy: float) -> tuple[Round, int]:
-        """Solve on finer and finer intervals; the round with the smallest bound, and how many there were."""
-        knots = self._grid()
+    @property
+    def conic(self) -> bool:
+        """Whether the program has cones, whose solutions are interior and less accurate."""
+        return bool(self.expressions) or any(isinstance(term, Moment) for term in self.terms)
+
+    def start(self) -> Array | None:
+        """A channel whose ratios are worth a close look: the best one for a few tangents, bettered."""
+        if not self.conic:
+            return None
+        s = self._grid()[1:-1:2]
+        gains = tangents_at(self.f, self.p0, self.p1, s, 1 - s)
+        first = label_program(gains / np.abs(gains).max(), self.terms, self.expressions)
+        return self.ascend(merge(first.matrix, self.p0, self.p1, 1e-3))
+
+    def refine(self, rounds: int, accuracy: float, start: Array | None) -> tuple[Round, int]:
+        """Solve on finer and finer intervals; the round with the smallest bound, and how many there were.
+
+        `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
+        """
+        knots, value = self._grid(), 0.0
         active = [self._first(term) for term in self.terms]
         scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
+        if start is not None:
+            value = scale = self._value(start) or scale
+            knots = self._graded(knots, start)
+            active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
         for number in range(1, rounds + 1):
             kept = [t if isinstance(t, Box) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
@@ -145,22 +166,46 @@ class Labels:
             a, b = self.p0 @ q, self.p1 @ q
             lost = (gains.T * q).sum(axis=0) - self.f.excess(a, b) / scale
             settled = not any(len(pairs) for pairs in violated)
-            gap = self._bound(gains, kept, solved) - (float((gains.T * q).sum()) - float(lost.sum()))
-            made = Round(solved, knots, tuple(active), scale, self.terms, gap / max(solved.value, 1e-9))
-            if not settled:
-                made = replace(made, gap=np.inf)
-            if best is None or made.gap <= best.gap:
-                best = made
-            if settled and gap <= accuracy * solved.value + 1e-12:
-                break
-            if settled and float(lost.sum()) <= 0.1 * gap:
+            better = merge(q, self.p0, self.p1, 1e-2)
+            if self.conic and number > 1:
+                better = self.ascend(better)
+            if settled or self.conic:
+                value = max(value, self._value(better if self.conic else q))
+            bound = self._bound(gains, kept, solved) * scale
+            gap = (bound - value) / max(bound, 1e-300) if settled else np.inf
+            if best is None or gap <= best.gap:
+                best = Round(solved, knots, tuple(active), scale, self.terms, gap)
+            if gap <= accuracy or (settled and value <= 0 and bound <= 1e-13):
                 break
             active = [np.union1d(old, new).astype(np.intp) for old, new in zip(active, violated, strict=True)]
-            knots = self._cut(knots, a, b, lost, max(accuracy * abs(solved.value), 0.2 * float(lost.sum())) / len(knots))
+            old = len(knots)
+            if self.conic:
+                knots = self._graded(knots, better)
+            else:
+                knots = self._cut(knots, a, b, lost, max(accuracy * solved.value, 0.2 * float(lost.sum())) / len(knots))
+            if settled and len(knots) == old:
+                break
             if solved.value > 1e-6:
                 scale *= solved.value
         assert best is not None
         return best, number
+
+    def _value(self, matrix: Array) -> float:
+        return float(self.f.excess(np.maximum(self.p0 @ matrix, 0.0), np.maximum(self.p1 @ matrix, 0.0)).sum())
+
+    def _tight(self, term: Term | Box, matrix: Array) -> Index:
+        """The pairs whose constraint `matrix` uses up."""
+        if isinstance(term, Box):
+            return np.zeros(0, dtype=np.intp)
+        return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
+
+    def _graded(self, knots: Array, matrix: Array) -> Array:
+        """Knots at the outputs' ratios and around them, at distances that shrink by three from the grid's own."""
+        a, b = self.p0 @ matrix, self.p1 @ matrix
+        at = (a / (a + b))[(a + b > 1e-6)]
+        step = (self.high - self.low) / GRID * 3.0 ** -np.arange(0, 9)
+        new = (at[:, None] + np.concatenate([[0.0], step, -step])).ravel()
+        return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])), 1e-7)
 
     def _bound(self, gains: Array, kept: Sequence[Term | Box], solved: Solved) -> float:
         """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
@@ -180,21 +225,21 @@ class Labels:
         """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.
 
         Only cones need it, whose solutions are interior: the few labels of a nearly optimal channel pose a small
-        program that is solved to more digits than the one with all intervals.
+        program that is solved to more digits than the one with all intervals. `matrix` (k, n) may be any channel.
         """
-        if not any(isinstance(term, Moment) for term in self.terms):
+        if not self.conic:
             return matrix
-        value = float(self.f.excess(self.p0 @ matrix, self.p1 @ matrix).sum())
-        for _ in range(4):
+        value = self._value(matrix)
+        for _ in range(8):
             gains = tangents(self.f, self.p0, self.p1, matrix) / (value or 1.0)
             try:
                 new = np.maximum(label_program(gains, self.terms, self.expressions).matrix, 0.0)
             except SolverError:
                 break
-            reached = float(self.f.excess(self.p0 @ new, self.p1 @ new).sum())
+            reached = self._value(new)
             if reached <= value * (1 + 1e-9):
                 break
-            matrix, value = new, reached
+            matrix, value = merge(new, self.p0, self.p1, 1e-4), reached
         return matrix
 
     def _grid(self) -> Array:
@@ -236,9 +281,9 @@ class Labels:
         return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])))
 
 
-def _apart(knots: Array) -> Array:
-    """Knots with at least 1e-9 between them, both ends kept."""
-    kept = knots[np.concatenate([[True], np.diff(knots) > 1e-9])]
+def _apart(knots: Array, least: float = 1e-9) -> Array:
+    """Knots with at least `least` between them, both ends kept."""
+    kept = knots[np.concatenate([[True], np.diff(knots) > least])]
     kept[-1] = knots[-1]
     return kept
 

@@ -28,7 +28,7 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
     pair, f = problem.reduction.pair, problem.utility.f
     best, most = None, -np.inf
     for level in LEVELS:
-        q = _merge(improve(_merge(matrix, pair.p0, pair.p1, level)), pair.p0, pair.p1, 1e-7)
+        q = merge(improve(merge(matrix, pair.p0, pair.p1, level)), pair.p0, pair.p1, 1e-7)
         try:
             q = repair(q, problem.constraints, problem.inputs)
         except SolverError:
@@ -36,21 +36,23 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
         value = float(f.excess(pair.p0 @ q, pair.p1 @ q).sum())
         if value > most + FREE * abs(most) or best is None:
             best, most = q, value
-        elif level < 1e-3:
-            break
     return matrix if best is None else best
 
 
 def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:
     """(n, k) gradients of mu at the columns of `matrix`: linear utilities that touch it there and lie below it."""
-    a, b = p0 @ matrix, p1 @ matrix
+    return tangents_at(f, p0, p1, p0 @ matrix, p1 @ matrix)
+
+
+def tangents_at(f: FDivergence, p0: Array, p1: Array, a: Array, b: Array) -> Array:
+    """(n, k) gradients of mu at outputs with marginals `a` and `b`, shape (n,) each."""
     ratio = np.clip(a, 1e-12, None) / np.clip(b, 1e-12, None)
     slope = f.derivative(ratio) - f.derivative(1.0)
     level = f.excess(ratio, np.ones_like(ratio)) - ratio * slope
     return np.asarray(slope[:, None] * p0 + level[:, None] * p1)
 
 
-def _merge(matrix: Array, p0: Array, p1: Array, level: float) -> Array:
+def merge(matrix: Array, p0: Array, p1: Array, level: float) -> Array:
     """Outputs of mass above `level` and further than that apart in posterior; each other joins the nearest."""
     q = np.maximum(matrix, 0.0)
     mass = q.max(axis=0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ import numpy as np
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.design.terms import Box, HockeyStick, Index, Moment, Term
 from ldpopt.distribution import Array
+
+LARGE = 3.0
+"""Caps above this are posed on the power alone."""
 
 SMALL = 4000
 """Up to this many slack variables the simplex method is the faster one."""
@@ -55,7 +59,14 @@ def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequen
     cones = bool(expressions) or any(isinstance(term, Moment) for term in terms)
     solve(problem, "label program", CONIC if cones else INTERIOR if slack > SMALL else SIMPLEX)
     multipliers = tuple(_multiplier(term, made) for term, made in zip(terms, posed, strict=True))
-    return Solved(np.asarray(q.value), float(problem.value), np.asarray(row.dual_value), multipliers)
+    rows = np.array(row.dual_value)
+    for term, made in zip(terms, posed, strict=True):
+        if isinstance(term, Moment) and term.order not in (1, 2) and term.cap >= LARGE:
+            # Back to psi: its linear part is charged to the rows.
+            weight = np.maximum(np.asarray(made[2].dual_value), 0.0) / (1 + term.cap)
+            np.add.at(rows, term.left, term.order * weight)
+            np.add.at(rows, term.right, -(term.order - 1) * weight)
+    return Solved(np.asarray(q.value), float(problem.value), rows, multipliers)
 
 
 def term_expressions(terms: Sequence[Term | Box], q: Any) -> list[Any]:
@@ -80,17 +91,38 @@ def _pose(cp: Any, q: Any, term: Term | Box) -> list[Any]:
         return [slack >= above, cp.sum(slack, axis=1) <= term.cap]
     assert isinstance(term, Moment)
     a, b = (_pick(at, np.ones(len(term)), k) @ q for at in (term.left, term.right))
+    # Slack in units of the cap, so that large and small caps are equally well conditioned.
     slack = cp.Variable((len(term), n))
-    caps = cp.sum(slack, axis=1) <= np.full(len(term), term.cap)
-    order = term.order
+    caps = cp.sum(slack, axis=1) <= np.ones(len(term))
+    order, cap = term.order, term.cap
     if order == 1:
-        # a log(a/b) <= slack + a - b
-        return [cp.constraints.ExpCone(-slack - a + b, a, b), caps]
+        # a log(a/b) <= cap slack + a - b
+        return [cp.constraints.ExpCone(-cap * slack - a + b, a, b), caps]
     if order == 2:
-        # (a - b)^2 <= slack b: the same set as a second-order cone, which solvers know best.
-        bottom, side = cp.vec(slack + b, order="F"), cp.vec(2 * (a - b), order="F")
+        # (a - b)^2 <= cap slack b: the same set as a second-order cone, which solvers know best.
+        bottom, side = cp.vec(slack + b, order="F"), cp.vec(2 / np.sqrt(cap) * (a - b), order="F")
         return [cp.SOC(bottom, cp.vstack([side, cp.vec(slack - b, order="F")]), axis=0), caps]
-    return [cp.constraints.PowCone3D(slack + order * a - (order - 1) * b, b, a, 1 / order), caps]
+    return _pose_power(cp, term, a, b)
+
+
+def _pose_power(cp: Any, term: Moment, a: Any, b: Any) -> list[Any]:
+    """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone.
+
+    The tower is for a fraction near 1/o, on copies of a and b: the dual values of the copies are the slopes of the
+    tangent plane, whatever the tower. Above `LARGE` the linear part of psi, a constant in sum, is left out.
+    """
+    from cvxpy.utilities.power_tools import gm_constrs
+
+    order, size = term.order, a.shape[0] * a.shape[1]
+    share = Fraction(1 / order).limit_denominator(4096)
+    first, second, slack = cp.Variable(size), cp.Variable(size, nonneg=True), cp.Variable(a.shape)
+    links = [first == cp.vec(a, order="F"), second == cp.vec(b, order="F")]
+    if term.cap < LARGE:
+        moment, scale = term.cap * cp.vec(slack, order="F") + order * first - (order - 1) * second, 1.0
+    else:
+        moment, scale = cp.vec(slack, order="F"), (1 + term.cap) ** (-1 / order)
+    tower = gm_constrs(scale * first, [moment, second], (share, 1 - share))
+    return [*links, cp.sum(slack, axis=1) <= np.ones(len(term)), *tower]
 
 
 def _pick(at: Index, weight: Array, k: int) -> Any:
@@ -103,28 +135,32 @@ def _multiplier(term: Term | Box, made: list[Any]) -> Array:
     if isinstance(term, Box) or len(term) == 0:
         return np.zeros((0, 0))
     if isinstance(term, Moment):
-        return _cone_multiplier(term, made[0])
+        return _cone_multiplier(term, made)
     return np.maximum(np.asarray(made[0].dual_value), 0.0).T
 
 
-def _cone_multiplier(term: Moment, cone: Any) -> Array:
+def _cone_multiplier(term: Moment, made: list[Any]) -> Array:
     """The tangent plane of each cone's dual point: its weight, and the ratio that gives its coefficient of a.
 
     The plane's coefficient of b is then on the safe side, because the dual point lies in the dual cone.
     """
-    parts = [np.asarray(value) for value in cone.dual_value]
     tiny = 1e-300
+    parts = [np.asarray(value) for value in made[0].dual_value] if term.order in (1, 2) else []
     if term.order == 2:
         side, last = parts[1].reshape(2, -1) if parts[1].shape[0] == 2 else parts[1].T
-        weight = np.maximum(parts[0].ravel() + last, tiny)
-        ratio = 1 - side / weight
+        weight = np.maximum(parts[0].ravel() + last, tiny) / term.cap
+        ratio = 1 - side / (weight * np.sqrt(term.cap))
     elif term.order == 1:
         first, second, _ = (part.ravel(order="F") for part in parts)
         weight = np.maximum(-first, tiny)
         ratio = np.exp(np.clip((first - second) / weight, -20.0, 20.0))
     else:
-        first, _, third = (part.ravel(order="F") for part in parts)
-        weight = np.maximum(first, tiny)
-        ratio = np.maximum(-third / weight / term.order, tiny) ** (1 / (term.order - 1))
+        slope = -np.asarray(made[0].dual_value)
+        whole = 1 + term.cap if term.cap >= LARGE else term.cap
+        each = np.maximum(np.asarray(made[2].dual_value), tiny) / whole
+        weight = np.tile(each, len(slope) // len(term))
+        power = slope / (weight * term.order) + (0.0 if term.cap >= LARGE else 1.0)
+        ratio = np.maximum(power, tiny) ** (1 / (term.order - 1))
     label, pair = np.divmod(np.arange(len(weight)), len(term))
-    return np.stack([pair, label, np.clip(ratio, 1e-9, 1e9), weight])
+    top = np.exp(min(250.0, 600 / term.order))  # the tangent plane's slopes stay finite
+    return np.stack([pair, label, np.clip(ratio, 1e-250, top), weight])
