@@ -72,7 +72,9 @@ class Design:
         }
 
     def _lines(self) -> list[tuple[str, str]]:
-        bound = f"{self.upper_bound:.9g} (relative gap {self.relative_gap:.2g})" if self.certificate else "not asked for"
+        bound = (
+            f"{self.upper_bound:.9g} (relative gap {self.relative_gap:.2g})" if self.certificate else "not asked for"
+        )
         lines = [
             (self.utility.f.name, f"{self.value:.9g}"),
             ("upper bound", bound),

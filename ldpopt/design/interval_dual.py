@@ -122,4 +122,4 @@ def _covers(knots: Array, p0: Array, p1: Array, ratio: float) -> bool:
     if math.isfinite(ratio):
         low, high = max(low, 1 / (1 + ratio)), min(high, ratio / (1 + ratio))
     inside = knots[0] <= low and high <= knots[-1]
-    return bool(inside and 0 <= knots[0] and knots[-1] <= 1 and (np.diff(knots) > 0).all())
+    return bool(inside and knots[0] >= 0 and knots[-1] <= 1 and (np.diff(knots) > 0).all())

@@ -30,6 +30,7 @@ from ldpopt.errors import InvalidInput, SolverError, invalid
 ROUNDS = 40
 GRID = 25
 ACCURACY = 1e-8
+CONIC_ACCURACY = 3e-7
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
 
@@ -55,7 +56,7 @@ class Exchange:
         labels = Labels.of(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        return Found(cleanest(problem, best.solved.matrix, labels.ascend), how, best.certificate)
+        return Found(cleanest(problem, best.matrix, labels.ascend), how, best.certificate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ class Round:
     scale: float
     terms: tuple[Term | Box, ...]
     gap: float
+    matrix: Array
 
     def certificate(self, problem: Problem, channel: Channel) -> Certificate | None:
         """The certificate of the dual values; None where a constraint has no column form."""
@@ -119,8 +121,7 @@ class Labels:
         made = cls(f, pair.p0, pair.p1, tuple(terms), tuple(expressions), low, high)
         if not np.isfinite(f.excess(np.array([low, high]), 1 - np.array([low, high]))).all():
             raise InvalidInput(
-                f"constraints: {f.name} may be infinite for these hypotheses; "
-                "add LocalDP or take a bounded divergence"
+                f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
         return made
 
@@ -150,7 +151,7 @@ class Labels:
             value = scale = self._value(start) or scale
             knots = self._graded(knots, start)
             active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
-        best: Round | None = None
+        best, champion = None, start
         for number in range(1, rounds + 1):
             kept = [t if isinstance(t, Box) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
             gains = chords(self.f, self.p0, self.p1, knots) / scale
@@ -166,29 +167,32 @@ class Labels:
             a, b = self.p0 @ q, self.p1 @ q
             lost = (gains.T * q).sum(axis=0) - self.f.excess(a, b) / scale
             settled = not any(len(pairs) for pairs in violated)
-            better = merge(q, self.p0, self.p1, 1e-2)
-            if self.conic and number > 1:
-                better = self.ascend(better)
-            if settled or self.conic:
-                value = max(value, self._value(better if self.conic else q))
+            better = q
+            if self.conic:
+                better = self.ascend(merge(q, self.p0, self.p1, 1e-2 if number == 1 else 1e-3))
+            if (settled or self.conic) and (champion is None or self._value(better) > value):
+                champion, value = better, self._value(better)
             bound = self._bound(gains, kept, solved) * scale
             gap = (bound - value) / max(bound, 1e-300) if settled else np.inf
+            stale = 0 if best is None or gap < 0.7 * best.gap else stale + 1
             if best is None or gap <= best.gap:
-                best = Round(solved, knots, tuple(active), scale, self.terms, gap)
-            if gap <= accuracy or (settled and value <= 0 and bound <= 1e-13):
+                best = Round(solved, knots, tuple(active), scale, self.terms, gap, q)
+            if gap <= (CONIC_ACCURACY if self.conic else accuracy) or (self.conic and stale == 3):
+                break
+            if settled and value <= 0 and bound <= 1e-13:
                 break
             active = [np.union1d(old, new).astype(np.intp) for old, new in zip(active, violated, strict=True)]
             old = len(knots)
-            if self.conic:
-                knots = self._graded(knots, better)
-            else:
-                knots = self._cut(knots, a, b, lost, max(accuracy * solved.value, 0.2 * float(lost.sum())) / len(knots))
-            if settled and len(knots) == old:
+            whole = float(lost.sum())
+            enough = 0.01 * whole if self.conic else max(accuracy * solved.value, 0.2 * whole) / len(knots)
+            cut = self._cut(knots, a, b, lost, enough)
+            knots = self._graded(cut, better) if champion is better and self.conic else cut
+            if settled and not self.conic and len(knots) == old:
                 break
             if solved.value > 1e-6:
                 scale *= solved.value
         assert best is not None
-        return best, number
+        return replace(best, matrix=best.solved.matrix if champion is None else champion), number
 
     def _value(self, matrix: Array) -> float:
         return float(self.f.excess(np.maximum(self.p0 @ matrix, 0.0), np.maximum(self.p1 @ matrix, 0.0)).sum())
@@ -200,10 +204,10 @@ class Labels:
         return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
 
     def _graded(self, knots: Array, matrix: Array) -> Array:
-        """Knots at the outputs' ratios and around them, at distances that shrink by three from the grid's own."""
+        """Knots at the outputs' ratios and around them, at distances that shrink by four from the grid's own."""
         a, b = self.p0 @ matrix, self.p1 @ matrix
         at = (a / (a + b))[(a + b > 1e-6)]
-        step = (self.high - self.low) / GRID * 3.0 ** -np.arange(0, 9)
+        step = (self.high - self.low) / GRID * 4.0 ** -np.arange(0, 7)
         new = (at[:, None] + np.concatenate([[0.0], step, -step])).ravel()
         return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])), 1e-7)
 

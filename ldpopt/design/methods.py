@@ -137,5 +137,3 @@ def _randomized_blocks(cuts: Array, epsilon: float) -> Array:
     matrix = np.full((len(label), count), 1 / (ratio + count - 1))
     matrix[np.arange(len(label)), label] *= ratio
     return matrix
-
-

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ldpopt.channel import Channel
 from ldpopt.design.problem import Problem
 from ldpopt.design.repair import repair
 from ldpopt.distribution import Array
