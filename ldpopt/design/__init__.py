@@ -1,6 +1,7 @@
 """Optimal channels with certificates."""
 
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
+from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
     ApproximateLDP,
     ColumnConstraint,
@@ -8,15 +9,26 @@ from ldpopt.design.constraints import (
     LocalDP,
     RenyiLDP,
     TotalVariation,
+    TradeOff,
+    ZCDP,
 )
 from ldpopt.design.design import Design
-from ldpopt.design.interval_dual import IntervalDual
+from ldpopt.design.expected_loss import ExpectedLoss
+from ldpopt.design.interval_dual import IntervalDual, LossDual
 from ldpopt.design.labels import Exchange
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
+    "LossDual",
+    "ExpectedLoss",
+    "ZCDP",
+    "TradeOff",
+    "WeightedSum",
+    "Tests",
+    "MutualInformation",
+    "ColumnUtility",
     "ApproximateLDP",
     "Certificate",
     "ColumnConstraint",

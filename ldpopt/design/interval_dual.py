@@ -11,15 +11,18 @@ Everything but lambda and the multipliers of the constraints is recomputed here 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from ldpopt.design.certificate import Certificate, Verification, dominates
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.terms import Box, Index
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
+from ldpopt.privacy import local_dp, total_variation
+from ldpopt.tolerances import VERIFY
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,63 +35,106 @@ class Multiplier:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntervalDual(Certificate):
-    """Multipliers of the ratio-labelled program, checked on every interval of likelihood ratios.
+class ColumnDual(Certificate):
+    """Multipliers of a program with linear utilities above the true one, for constraints in column form.
 
-    constraints : what the channel was designed for. points : (k, 2) masses (P0, P1) of the inputs, of their merger by
-    equal ratios, or of a pair that dominates them [Blackwell]; where a constraint does not treat all inputs alike they
-    must be the inputs themselves. knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals.
-    rows : (k,) multipliers of the row sums. multipliers : those of the constraints' terms, numbered as they come.
+    constraints : what the channel was designed for. rows : (k,) multipliers of the row sums. multipliers : those of
+    the constraints' terms, numbered as they come.
     """
 
     constraints: tuple[ColumnConstraint, ...]
-    points: Array
-    knots: Array
     rows: Array
     multipliers: tuple[Multiplier, ...]
 
-    @property
-    def argument(self) -> str:
-        """Why the bound holds."""
-        return f"weak duality of the ratio-labelled program on {len(self.knots) - 1} intervals of ratios"
+    @abstractmethod
+    def gains(self, ratio: float) -> Array | None:
+        """(n, k) linear utilities, one of them above the true one at every column; None if the numbers do not fit.
+
+        `ratio` is that of pure LDP, inf without it.
+        """
 
     @property
     def upper_bound(self) -> float:
-        """The bound; inf when the points do not stand for the inputs or the intervals do not cover the ratios."""
-        p0, p1 = self.points.T
-        given = np.column_stack([self.utility.p0, self.utility.p1])
-        if all(constraint.symmetric for constraint in self.constraints):
-            stands = dominates(p0, p1, self.utility.p0, self.utility.p1)
-        else:
-            stands = np.array_equal(self.points, given)
-        inputs = self.channel.inputs if len(self.points) == len(given) else tuple(range(len(self.points)))
+        """The bound, recomputed; inf when the numbers do not fit the problem."""
+        inputs = self.channel.inputs if len(self.rows) == self.channel.shape[0] else tuple(range(len(self.rows)))
         terms = [term for constraint in self.constraints for term in constraint.columns(inputs)]
         ratio = min((term.ratio for term in terms if isinstance(term, Box)), default=math.inf)
-        if not stands or not _covers(self.knots, p0, p1, ratio):
+        gains = self.gains(ratio)
+        if gains is None:
             return math.inf
-        reduced = chords(self.utility.f, p0, p1, self.knots) - self.rows
+        reduced = gains - self.rows
         bound = float(self.rows.sum())
         for multiplier in self.multipliers:
             term = terms[multiplier.term]
             if isinstance(term, Box):
                 continue
             kept = term.take(multiplier.pairs)
-            reduced = reduced - kept.support(multiplier.values, len(reduced), len(p0))
+            reduced = reduced - kept.support(multiplier.values, len(reduced), len(self.rows))
             bound += kept.charge(multiplier.values)
         return bound + residual(reduced, ratio)
 
     def verify(self) -> Verification:
         """Recompute the guarantees, the utility and the bound from scratch."""
-        found = super().verify()
-        measured = tuple(constraint.measure(self.channel) for constraint in self.constraints)
-        failures = [
-            f"{guarantee.notion} is {guarantee.value!r}, not {constraint.bound!r}"
-            for guarantee, constraint in zip(measured, self.constraints, strict=True)
-            if not guarantee.value <= constraint.bound
-        ]
-        return Verification(
-            found.value, found.upper_bound, found.epsilon, found.total_variation, (*found.failures, *failures), measured
-        )
+        return verify_measured(self, self.constraints)
+
+
+def verify_measured(certificate: Certificate, constraints: tuple[Constraint, ...]) -> Verification:
+    """The verification of any certificate: every constraint's own measure, the utility and the bound."""
+    channel = certificate.channel
+    measured = tuple(constraint.measure(channel) for constraint in constraints)
+    value, bound = certificate.utility.value(channel), certificate.upper_bound
+    failures = [
+        f"{guarantee.notion} is {guarantee.value!r}, not {constraint.bound!r}"
+        for guarantee, constraint in zip(measured, constraints, strict=True)
+        if not guarantee.value <= constraint.bound
+    ]
+    if not value <= bound + abs(bound) * VERIFY + 1e-15:
+        failures.append(f"the value {value!r} is above the bound {bound!r}")
+    epsilon, eta = float(local_dp(channel)), float(total_variation(channel))
+    return Verification(value, bound, epsilon, eta, tuple(failures), measured)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntervalDual(ColumnDual):
+    """Multipliers of the ratio-labelled program, checked on every interval of likelihood ratios.
+
+    points : (k, 2) masses (P0, P1) of the inputs, of their merger by equal ratios, or of a pair that dominates them
+    [Blackwell]; where a constraint does not treat all inputs alike they must be the inputs themselves.
+    knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals.
+    """
+
+    points: Array
+    knots: Array
+
+    @property
+    def argument(self) -> str:
+        """Why the bound holds."""
+        return f"weak duality of the ratio-labelled program on {len(self.knots) - 1} intervals of ratios"
+
+    def gains(self, ratio: float) -> Array | None:
+        """The chords of the divergence."""
+        p0, p1 = self.points.T
+        if all(constraint.symmetric for constraint in self.constraints):
+            stands = dominates(p0, p1, self.utility.p0, self.utility.p1)
+        else:
+            stands = np.array_equal(self.points, np.column_stack([self.utility.p0, self.utility.p1]))
+        if not stands or not _covers(self.knots, p0, p1, ratio):
+            return None
+        return chords(self.utility.f, p0, p1, self.knots)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossDual(ColumnDual):
+    """Multipliers of the linear program of an expected loss: one column a decision, weights on the priors."""
+
+    weights: Array
+
+    argument = "linear-programming duality, one column a decision"
+
+    def gains(self, ratio: float) -> Array | None:
+        """Minus the loss under the mixture of the priors, which is below the worst of them."""
+        weights = np.maximum(self.weights, 0.0)
+        return -(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T
 
 
 def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:
@@ -117,7 +163,8 @@ def residual(reduced: Array, ratio: float) -> float:
 
 
 def _covers(knots: Array, p0: Array, p1: Array, ratio: float) -> bool:
-    posterior = p0 / (p0 + p1)
+    total = p0 + p1
+    posterior = p0[total > 0] / total[total > 0]
     low, high = float(posterior.min()), float(posterior.max())
     if math.isfinite(ratio):
         low, high = max(low, 1 / (1 + ratio)), min(high, ratio / (1 + ratio))

@@ -21,7 +21,7 @@ from ldpopt.design.interval_dual import IntervalDual, Multiplier, chords, residu
 from ldpopt.design.methods import Found
 from ldpopt.design.outputs import cleanest, merge, tangents, tangents_at
 from ldpopt.design.problem import Problem
-from ldpopt.design.program import Expression, Solved, label_program
+from ldpopt.design.program import Expression, Solved, label_program, scaled
 from ldpopt.design.terms import Box, Index, Moment, Term
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
@@ -29,6 +29,7 @@ from ldpopt.errors import InvalidInput, SolverError, invalid
 
 ROUNDS = 40
 GRID = 25
+FEW = 13
 ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
 EVERY = 60
@@ -77,13 +78,13 @@ class Round:
         if len(constraints) < len(problem.constraints):
             return None
         multipliers = tuple(
-            Multiplier(number, pairs, _scaled(values, self.scale, isinstance(self.terms[number], Moment)))
+            Multiplier(number, pairs, scaled(self.terms[number], values, self.scale))
             for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True))
         )
         points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
         return IntervalDual(
             problem.utility, channel, problem.epsilon, problem.eta,
-            constraints, points, self.knots, self.solved.rows * self.scale, multipliers,
+            constraints, self.solved.rows * self.scale, multipliers, points, self.knots,
         )  # fmt: skip
 
 
@@ -144,13 +145,14 @@ class Labels:
 
         `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
         """
-        knots, value = self._grid(), 0.0
+        knots, value = self._grid(GRID if start is None or self.conic else FEW), 0.0
         active = [self._first(term) for term in self.terms]
         scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
         if start is not None:
             value = scale = self._value(start) or scale
             knots = self._graded(knots, start)
-            active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
+            if self.conic:
+                active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best, champion = None, start
         for number in range(1, rounds + 1):
             kept = [t if isinstance(t, Box) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
@@ -207,7 +209,7 @@ class Labels:
         """Knots at the outputs' ratios and around them, at distances that shrink by four from the grid's own."""
         a, b = self.p0 @ matrix, self.p1 @ matrix
         at = (a / (a + b))[(a + b > 1e-6)]
-        step = (self.high - self.low) / GRID * 4.0 ** -np.arange(0, 7)
+        step = (self.high - self.low) / GRID * 8.0 ** -np.arange(0, 4)
         new = (at[:, None] + np.concatenate([[0.0], step, -step])).ravel()
         return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])), 1e-7)
 
@@ -246,10 +248,10 @@ class Labels:
             matrix, value = merge(new, self.p0, self.p1, 1e-4), reached
         return matrix
 
-    def _grid(self) -> Array:
+    def _grid(self, count: int = GRID) -> Array:
         """Even in log-ratio, and the ratio one, where many divergences have a kink."""
         low, high = (np.log(max(s, 1e-9)) - np.log(max(1 - s, 1e-9)) for s in (self.low, self.high))
-        inner = 1 / (1 + np.exp(-np.linspace(low, high, GRID)[1:-1]))
+        inner = 1 / (1 + np.exp(-np.linspace(low, high, count)[1:-1]))
         knots = np.unique(np.concatenate([[self.low, self.high, 0.5], inner]))
         knots = knots[(knots >= self.low) & (knots <= self.high)]
         return _apart(knots)
@@ -272,8 +274,11 @@ class Labels:
                 continue
             excess = term.excess(np.maximum(matrix, 0.0))
             excess[pairs] = -np.inf
-            worst = np.argsort(-excess)[: 4 * len(matrix)]
-            found.append(worst[excess[worst] > 1e-9])
+            order = np.argsort(-excess, kind="stable")
+            order = order[excess[order] > 1e-9]
+            # The worst partners of every input, not the worst pairs of all: they say more together.
+            kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
+            found.append(order[kept])
         return found
 
     def _cut(self, knots: Array, a: Array, b: Array, lost: Array, enough: float) -> Array:
@@ -285,13 +290,18 @@ class Labels:
         return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])))
 
 
+def _ranks(labels: Index) -> Index:
+    """How often each entry's value has occurred before it."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.concatenate([[True], np.diff(labels[order]) != 0])
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))
+    ranks = np.empty(len(labels), dtype=np.intp)
+    ranks[order] = np.arange(len(labels)) - first
+    return ranks
+
+
 def _apart(knots: Array, least: float = 1e-9) -> Array:
     """Knots with at least `least` between them, both ends kept."""
     kept = knots[np.concatenate([[True], np.diff(knots) > least])]
     kept[-1] = knots[-1]
     return kept
-
-
-def _scaled(values: Array, scale: float, planes: bool) -> Array:
-    """A multiplier times `scale`; of a moment's (pair, label, ratio, weight) only the weight scales."""
-    return values * np.array([1.0, 1.0, 1.0, scale])[:, None] if planes else values * scale

@@ -11,15 +11,19 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.certificate import Certificate
+from ldpopt.design.column_patterns import best_columns
+from ldpopt.design.column_utility import ColumnUtility
 from ldpopt.design.constraints import Constraint, TotalVariation
 from ldpopt.design.design import Design
+from ldpopt.design.expected_loss import ExpectedLoss, least_loss
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
-from ldpopt.design.problem import Problem, pose
+from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
 from ldpopt.design.repair import repair
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
+from ldpopt.errors import invalid
 from ldpopt.privacy import total_variation
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
@@ -27,7 +31,7 @@ _GAIN = 1e-9
 
 
 def optimal_channel(
-    utility: Divergence,
+    utility: Divergence | ExpectedLoss | ColumnUtility,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
@@ -55,6 +59,14 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.025085, True)
     """
+    if isinstance(utility, ExpectedLoss):
+        if method is not None:
+            raise invalid("method", "None (an expected loss is one linear program)", method)
+        return least_loss(utility, listed(constraints), certify)
+    if isinstance(utility, ColumnUtility):
+        if method is not None:
+            raise invalid("method", f"None for {utility.name}", method)
+        return best_columns(utility, listed(constraints), certify)
     problem = pose(utility, constraints)
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify)

@@ -58,21 +58,27 @@ class Problem:
         return self.eta if self.eta < math.tanh(self.epsilon / 2) else None
 
 
+def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """The constraints as a tuple, or `InvalidInput` for what is none."""
+    given = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    for constraint in given:
+        if not isinstance(constraint, Constraint):
+            expected = "a constraint such as LocalDP, or a class with bound, measure and expression"
+            raise invalid("constraint", expected, type(constraint).__name__)
+    if not given:
+        raise InvalidInput("constraints: expected at least one, such as LocalDP or TotalVariation, got none")
+    return given
+
+
 def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) -> Problem:
     """The problem, or `InvalidInput` that says which part of it cannot be."""
     if not isinstance(utility, Divergence):
         raise invalid("utility", "a Divergence", type(utility).__name__)
-    listed = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
-    for constraint in listed:
-        if not isinstance(constraint, Constraint):
-            expected = "a constraint such as LocalDP, or a class with bound, measure and expression"
-            raise invalid("constraint", expected, type(constraint).__name__)
-    if not listed:
-        raise InvalidInput("constraints: expected at least one, such as LocalDP or TotalVariation, got none")
-    pure = [c for c in listed if isinstance(c, LocalDP) and c.symmetric]
-    plain = all(c in pure or isinstance(c, TotalVariation) for c in listed)
+    given = listed(constraints)
+    pure = [c for c in given if isinstance(c, LocalDP) and c.symmetric]
+    plain = all(c in pure or isinstance(c, TotalVariation) for c in given)
     epsilon = min((c.epsilon for c in pure), default=math.inf)
-    eta = min((c.eta for c in listed if isinstance(c, TotalVariation)), default=1.0)
+    eta = min((c.eta for c in given if isinstance(c, TotalVariation)), default=1.0)
     cells = None
     if utility.continuous:
         if not plain:
@@ -87,5 +93,5 @@ def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) ->
             "add LocalDP or take a bounded divergence"
         )
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
-    problem = Problem(utility, listed, epsilon, eta, reduce(p0, p1), cells, plain)
+    problem = Problem(utility, given, epsilon, eta, reduce(p0, p1), cells, plain)
     return problem if problem.symmetric else replace(problem, reduction=Reduction(Pair(p0, p1), np.arange(len(p0))))

@@ -37,13 +37,18 @@ class Solved:
     value: float
     rows: Array
     multipliers: tuple[Array, ...]
+    weights: Array
 
 
 def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequence[Expression] = ()) -> Solved:
-    """Solve for `gains` (n, k), the linear utility of each label; see the module for the program."""
+    """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
+
+    Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
+    """
     import cvxpy as cp
 
-    n, k = gains.shape
+    criteria = gains.reshape(-1, *gains.shape[-2:])
+    n, k = gains.shape[-2:]
     q = cp.Variable((k, n), nonneg=True)
     row = cp.sum(q, axis=1) == np.ones(k)
     constraints: list[Any] = [row]
@@ -54,7 +59,10 @@ def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequen
         constraints += made
     for expression in expressions:
         constraints += list(expression(q))
-    problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(gains.T, q))), constraints)
+    values = [cp.sum(cp.multiply(each.T, q)) for each in criteria]
+    least = cp.Variable() if len(values) > 1 else values[0]
+    above = [value >= least for value in values] if len(values) > 1 else []
+    problem = cp.Problem(cp.Maximize(least), [*constraints, *above])
     slack = sum(len(term) for term in terms) * n
     cones = bool(expressions) or any(isinstance(term, Moment) for term in terms)
     solve(problem, "label program", CONIC if cones else INTERIOR if slack > SMALL else SIMPLEX)
@@ -66,7 +74,13 @@ def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequen
             weight = np.maximum(np.asarray(made[2].dual_value), 0.0) / (1 + term.cap)
             np.add.at(rows, term.left, term.order * weight)
             np.add.at(rows, term.right, -(term.order - 1) * weight)
-    return Solved(np.asarray(q.value), float(problem.value), rows, multipliers)
+    weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
+    return Solved(np.asarray(q.value), float(problem.value), rows, multipliers, weights / weights.sum())
+
+
+def scaled(term: Term | Box, values: Array, scale: float) -> Array:
+    """A multiplier times `scale`; of a moment's (pair, label, ratio, weight) only the weight scales."""
+    return values * np.array([1.0, 1.0, 1.0, scale])[:, None] if isinstance(term, Moment) else values * scale
 
 
 def term_expressions(terms: Sequence[Term | Box], q: Any) -> list[Any]:
