@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +12,21 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.exact_rounding import round_exact
+from ldpopt.labels import Label, distinct_labels, from_jsonable, positions, to_jsonable
 from ldpopt.tolerances import ROW_SUM
 
-Label = Hashable
+__all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
 FORMAT = "ldpopt-channel"
 VERSION = 1
+ORIENTATION = "matrix[i][j] = Pr(outputs[j] | inputs[i])"
 ERASED = "erased"
 """The output label of an erasure: a report that says nothing."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Channel:
     """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII].
 
@@ -46,11 +49,13 @@ class Channel:
     """
 
     matrix: Array
-    inputs: tuple[Label, ...] = None  # type: ignore[assignment]
-    outputs: tuple[Label, ...] = None  # type: ignore[assignment]
+    inputs: tuple[Label, ...]
+    outputs: tuple[Label, ...]
 
-    def __post_init__(self) -> None:
-        matrix = finite_array(self.matrix, "channel", 2)
+    def __init__(
+        self, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
+    ) -> None:
+        matrix = finite_array(matrix, "channel", 2)
         k, m = matrix.shape
         if k == 0 or m == 0:
             raise invalid("channel", "at least one input and one output", Phrase(f"shape {matrix.shape}"))
@@ -64,8 +69,8 @@ class Channel:
         matrix += 0.0  # a negative zero becomes zero
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "inputs", _labels(self.inputs, k, "inputs"))
-        object.__setattr__(self, "outputs", _labels(self.outputs, m, "outputs"))
+        object.__setattr__(self, "inputs", distinct_labels(inputs, k, "inputs"))
+        object.__setattr__(self, "outputs", distinct_labels(outputs, m, "outputs"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,6 +95,9 @@ class Channel:
 
     def __hash__(self) -> int:
         return hash((self.inputs, self.outputs, self.matrix.tobytes()))
+
+    def __reduce__(self) -> Any:
+        return (Channel, (self.matrix, self.inputs, self.outputs))  # numpy forgets that an array is read-only
 
     # -- what happens to distributions -------------------------------------------------------------
 
@@ -145,7 +153,7 @@ class Channel:
         matrix = (1 - alpha) * self.matrix
         if ERASED in self.outputs:
             at = self.outputs.index(ERASED)
-            if np.ptp(self.matrix[:, at]) > 0:
+            if np.ptp(self.matrix[:, at]) > ROW_SUM:
                 raise invalid(
                     "erase", f"an uninformative column where the label {ERASED!r} is taken", Phrase("another")
                 )
@@ -173,10 +181,10 @@ class Channel:
         parts: dict[int, list[int]] = {y: [y] for y in range(len(self.outputs))}
         for group in groups:
             members = list(group)
-            for label in members:
-                if position.get(label) not in parts or len(parts[position[label]]) > 1:
-                    raise invalid("merge groups", "labels of outputs, each in one group", label)
-            at = [position[label] for label in members]
+            at = [position.get(label, -1) for label in members]
+            for y, label in zip(at, members, strict=True):
+                if y not in parts or len(parts[y]) > 1 or at.count(y) > 1:
+                    raise invalid("merge groups", "labels of outputs, each in one group and once", label)
             for y in at[1:]:
                 del parts[y]
             if at:
@@ -187,9 +195,13 @@ class Channel:
         mass = self.matrix.sum(axis=0)
         used = np.flatnonzero(mass > 0)
         parts: dict[bytes, list[int]] = {}
-        # Rounding to 12 digits groups columns that differ by the rounding of their own construction.
-        for y in used:
-            parts.setdefault(np.round(self.matrix[:, y] / mass[y], 12).tobytes(), []).append(int(y))
+        # Twelve significant digits group columns that differ by the rounding of their own construction.
+        mantissa, exponent = np.frexp(self.matrix[:, used] / mass[used])
+        mantissa = np.round(mantissa, 12)
+        carry = mantissa == 1
+        mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
+        for at, y in enumerate(used):
+            parts.setdefault(mantissa[:, at].tobytes() + exponent[:, at].tobytes(), []).append(int(y))
         return list(parts.values())
 
     # -- simulation --------------------------------------------------------------------------------
@@ -204,15 +216,9 @@ class Channel:
         """
         if not isinstance(rng, np.random.Generator):
             raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
-        if not isinstance(x, (list, np.ndarray)) and not hasattr(x, "__array__"):
-            return self.outputs[int(self.sample_indices(np.array([_position(self.inputs, x)]), rng)[0])]
-        answers = np.asarray(x)
-        if self.inputs == tuple(range(len(self.inputs))) and answers.dtype.kind in "iu":
-            index = answers.reshape(-1)
-        else:
-            kinds, back = np.unique(answers.reshape(-1), return_inverse=True)
-            index = np.array([_position(self.inputs, kind) for kind in kinds.tolist()], dtype=np.intp)[back]
-        drawn = self.sample_indices(index, rng).reshape(answers.shape)
+        if not isinstance(x, (list, np.ndarray)) and (isinstance(x, np.generic) or not hasattr(x, "__array__")):
+            return self.outputs[int(self.sample_indices(positions(self.inputs, [x]), rng)[0])]
+        drawn = self.sample_indices(positions(self.inputs, x), rng)
         if self.outputs == tuple(range(len(self.outputs))):
             return drawn
         labels = np.empty(len(self.outputs), dtype=object)
@@ -228,9 +234,19 @@ class Channel:
         # One sorted table for all rows: row r's thresholds lie in [r, r + 1).
         steps = np.cumsum(self.matrix, axis=1)
         table = np.minimum(steps / steps[:, -1:], 1.0)[:, :-1] + np.arange(k)[:, None]
-        found = np.searchsorted(table.ravel(), x + rng.random(x.shape), side="right")
+        # The sum may round up to x + 1, which would be a report of the next row.
+        drawn = np.minimum(x + rng.random(x.shape), np.nextafter(x + 1.0, 0.0))
+        found = np.searchsorted(table.ravel(), drawn, side="right")
         y = found - x.astype(np.intp) * (m - 1)
         return np.asarray(np.clip(y, 0, m - 1), dtype=np.intp)
+
+    def exact(self, bits: int = 62) -> ExactChannel:
+        """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(4).weights.tolist()
+        [[12, 4], [4, 12]]
+        """
+        return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
     # -- files -------------------------------------------------------------------------------------
 
@@ -243,9 +259,9 @@ class Channel:
             {
                 "format": FORMAT,
                 "version": VERSION,
-                "orientation": "matrix[i][j] = Pr(outputs[j] | inputs[i])",
-                "inputs": [_jsonable(label) for label in self.inputs],
-                "outputs": [_jsonable(label) for label in self.outputs],
+                "orientation": ORIENTATION,
+                "inputs": [to_jsonable(label) for label in self.inputs],
+                "outputs": [to_jsonable(label) for label in self.outputs],
                 "matrix": self.matrix.tolist(),
                 "guarantees": [guarantee.to_dict() for guarantee in guarantees],
             }
@@ -267,10 +283,12 @@ class Channel:
         known = {"format", "version", "orientation", "inputs", "outputs", "matrix", "guarantees"}
         if set(data) - known:
             raise invalid("channel file", f"only the fields {', '.join(sorted(known))}", sorted(set(data) - known)[0])
+        if data.get("orientation", ORIENTATION) != ORIENTATION:
+            raise invalid("channel file", f"the orientation {ORIENTATION!r}", data["orientation"])
         for field in ("inputs", "outputs", "matrix"):
             if not isinstance(data.get(field), list):
                 raise invalid("channel file", f"a list {field!r}", type(data.get(field)).__name__)
-        return cls(data["matrix"], _from_json(data["inputs"]), _from_json(data["outputs"]))
+        return cls(data["matrix"], from_jsonable(data["inputs"]), from_jsonable(data["outputs"]))
 
     def __repr__(self) -> str:
         k, m = self.shape
@@ -297,60 +315,13 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
         return channel
     if isinstance(channel, (str, bytes)):
         raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
-    return Channel(channel)  # type: ignore[arg-type]
+    try:
+        return Channel(channel)
+    except InvalidInput as error:
+        raise InvalidInput(f"{what}{str(error).removeprefix('channel')}") from None
 
 
 def _stochastic(matrix: Array) -> Array:
     """Rows divided by their sums where rounding let them drift from one."""
     sums = matrix.sum(axis=1, keepdims=True)
     return np.where(np.abs(sums - 1) > 1e-15, matrix / sums, matrix)
-
-
-def _labels(labels: Iterable[Label] | None, count: int, what: str) -> tuple[Label, ...]:
-    if labels is None:
-        return tuple(range(count))
-    if isinstance(labels, (str, bytes)):
-        raise invalid(what, f"{count} labels", labels)
-    made = tuple(_label(label, what) for label in labels)
-    if len(made) != count:
-        raise invalid(what, f"{count} labels", len(made))
-    if len(set(made)) != count:
-        twice = next(label for i, label in enumerate(made) if label in made[:i])
-        raise invalid(what, "distinct labels", Phrase(f"{twice!r} twice"))
-    return made
-
-
-def _label(label: Any, what: str) -> Label:
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple):
-        return tuple(_label(part, what) for part in label)
-    if isinstance(label, float) and not math.isfinite(label):
-        raise invalid(what, "finite numbers as labels", label)
-    if isinstance(label, (str, bool, int, float)):
-        return label
-    raise invalid(what, "labels that are strings, numbers or tuples of them", type(label).__name__)
-
-
-def _position(labels: tuple[Label, ...], label: Any) -> int:
-    if isinstance(label, np.generic):
-        label = label.item()
-    try:
-        return labels.index(label)
-    except ValueError:
-        raise invalid("answer", f"one of the inputs {labels[:8]}", label) from None
-
-
-def _jsonable(label: Label) -> Any:
-    return [_jsonable(part) for part in label] if isinstance(label, tuple) else label
-
-
-def _from_json(labels: list[Any]) -> tuple[Label, ...]:
-    def one(value: Any, depth: int = 0) -> Label:
-        if isinstance(value, list) and depth < 20:
-            return tuple(one(part, depth + 1) for part in value)
-        if not isinstance(value, (str, bool, int, float)):
-            raise InvalidInput("channel file: labels must be strings, numbers or lists of them")
-        return value
-
-    return tuple(one(value) for value in labels)

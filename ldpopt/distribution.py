@@ -12,6 +12,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
 
 
 def finite_array(values: Any, what: str, ndim: int) -> Array:
@@ -69,7 +70,7 @@ def from_counts(counts: Any, what: str = "counts") -> Array:
     array([0.25, 0.75])
     """
     array = finite_array(counts, what, 1)
-    if array.size == 0 or array.min() < 0 or array.sum() <= 0:
+    if array.size == 0 or array.min() < 0 or array.max() <= 0:
         raise invalid(what, "non-negative counts with a positive sum", counts)
     array /= array.max()  # so that the sum cannot overflow
     return distribution(array / array.sum(), what)

@@ -37,7 +37,11 @@ def read_text(path: PathLike) -> str:
 
 def write_text(path: PathLike, text: str, force: bool = False) -> Path:
     """`write_bytes_atomically` of `text` as UTF-8."""
-    return write_bytes_atomically(path, text.encode("utf-8"), force)
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise invalid(str(path), "text that UTF-8 can hold", Phrase(f"a lone surrogate at {error.start}")) from None
+    return write_bytes_atomically(path, data, force)
 
 
 def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> Path:

@@ -49,4 +49,5 @@ def ceil_digits(value: float, digits: int = 6) -> str:
     if not math.isfinite(value):
         return str(value)
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    return f"{float(rounded):.{digits}g}"
+    text = f"{float(rounded):.{digits}g}"
+    return text if Decimal(text) >= Decimal(value) else str(rounded)  # subnormal numbers have few digits

@@ -16,6 +16,7 @@ from ldpopt.design.design import Design
 from ldpopt.design.expected_loss import ExpectedLoss
 from ldpopt.design.interval_dual import IntervalDual, LossDual
 from ldpopt.design.labels import Exchange
+from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
@@ -39,6 +40,8 @@ __all__ = [
     "Erasure",
     "Exchange",
     "IntervalDual",
+    "Frontier",
+    "FrontierRow",
     "LabelDual",
     "LocalDP",
     "MergedPartition",
@@ -49,5 +52,6 @@ __all__ = [
     "RenyiLDP",
     "TotalVariation",
     "Verification",
+    "frontier",
     "optimal_channel",
 ]

@@ -54,7 +54,7 @@ def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int) -> Array:
     # Points closer than rounding would divide it up among themselves.
     kept = made[np.concatenate([[True], np.diff(made) > 1e-13])]
     kept[-1] = last
-    return kept
+    return np.asarray(kept)
 
 
 def few_knots(p0: Array, p1: Array, cuts: Array, count: int) -> Array:

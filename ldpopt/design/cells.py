@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
 
 _INNER = np.linspace(0.0, 1.0, 9)
@@ -20,7 +21,7 @@ class Cells:
 
     Cell i is (edges[i-1], edges[i]]. The likelihood ratio may be any function that does not oscillate inside a
     cell on a scale finer than an eighth of it: the range of the ratio is sampled there and widened by the largest
-    step seen. The two unbounded cells are taken to hold every ratio.
+    step seen. Unbounded cells are taken to hold every ratio. Distributions on the integers are scanned, not sampled.
     """
 
     p0: Any
@@ -45,7 +46,7 @@ class Cells:
         """Shape (cells,) probabilities under p0 and p1, tails from the survival function."""
         return _masses(self.p0, self.edges), _masses(self.p1, self.edges)
 
-    def starts(self, starts: Array) -> Cells:
+    def starts(self, starts: Index) -> Cells:
         """The coarser cells that begin at the cells `starts` (the first is 0)."""
         return Cells(self.p0, self.p1, self.edges[np.asarray(starts)[1:] - 1])
 
@@ -53,7 +54,7 @@ class Cells:
     def labels(self) -> tuple[str, ...]:
         """The cells as text, e.g. ``"(-0.5, 0.25]"``."""
         ends = ["-inf", *(f"{edge:.9g}" for edge in self.edges), "inf"]
-        return tuple(f"({a}, {b}]" if b != "inf" else f"({a}, inf)" for a, b in zip(ends, ends[1:], strict=False))
+        return tuple(f"({a}, {b}]" if b != "inf" else f"({a}, inf)" for a, b in pairwise(ends))
 
     def endpoints(self) -> tuple[Array, Array]:
         """Masses (P0, P1) of a finite pair that dominates the hypotheses: each cell spread to its extreme ratios."""
@@ -70,8 +71,11 @@ class Cells:
 
     def _posterior_range(self) -> tuple[Array, Array]:
         left, right = self.edges[:-1], self.edges[1:]
+        first = (0.0, 1.0)
         if hasattr(self.p0.dist, "pmf"):
-            low, high = self._atoms()
+            low, high = np.array([self._atoms(a, b) for a, b in pairwise(self.edges)]).T
+            start = min(self.p0.support()[0], self.p1.support()[0])
+            first = self._atoms(start - 1, self.edges[0]) if np.isfinite(start) else first
         else:
             x = left[:, None] + (right - left)[:, None] * _INNER
             with np.errstate(all="ignore"):
@@ -79,21 +83,18 @@ class Cells:
             s = np.where(np.isnan(s), 0.5, s)
             step = np.abs(np.diff(s, axis=1)).max(axis=1)
             low, high = s.min(axis=1) - step, s.max(axis=1) + step
-        ends = np.array([0.0]), np.array([1.0])
         return (
-            np.clip(np.concatenate([ends[0], low, ends[0]]), 0, 1),
-            np.clip(np.concatenate([ends[1], high, ends[1]]), 0, 1),
+            np.clip(np.concatenate([[first[0]], low, [0.0]]), 0, 1),
+            np.clip(np.concatenate([[first[1]], high, [1.0]]), 0, 1),
         )
 
-    def _atoms(self) -> tuple[Array, Array]:
-        """For counts: cells of a single integer have one ratio; wider ones are scanned."""
-        low, high = np.empty(len(self.edges) - 1), np.empty(len(self.edges) - 1)
-        for i, (a, b) in enumerate(zip(self.edges, self.edges[1:], strict=False)):
-            x = np.arange(np.floor(a) + 1, np.floor(b) + 1)
-            m0, m1 = self.p0.pmf(x), self.p1.pmf(x)
-            s = m0[m0 + m1 > 0] / (m0 + m1)[m0 + m1 > 0]
-            low[i], high[i] = (s.min(), s.max()) if s.size else (0.5, 0.5)
-        return low, high
+    def _atoms(self, left: float, right: float) -> tuple[float, float]:
+        """The range of the posterior over the integers in (left, right]."""
+        x = np.arange(np.floor(left) + 1, np.floor(right) + 1)
+        m0, m1 = self.p0.pmf(x), self.p1.pmf(x)
+        used = m0 + m1 > 0
+        s = m0[used] / (m0 + m1)[used]
+        return (float(s.min()), float(s.max())) if s.size else (0.5, 0.5)
 
 
 def _masses(p: Any, edges: Array) -> Array:

@@ -147,9 +147,15 @@ class PatternDual(_Dual):
             price = np.append(price, price + self.rows[x])
             member = np.vstack([member, member + np.eye(n)[x]])
         a, b = p0.sum() + gain * mass0, p1.sum() + gain * mass1
-        excess = self.utility.f.excess(a, b) - self.rows.sum() - gain * (price + cut)
-        # Raising the rows by t P1 raises the charge of a pattern by t b, and the bound by t.
-        return float(self.rows.sum() + self.eta * pairs.sum()) + max(0.0, float((excess / b).max()))
+        worth = self.utility.f.excess(a, b)
+        charge = self.rows.sum() + gain * (price + cut)
+        base = float(self.rows.sum() + self.eta * pairs.sum())
+        # Two ways to mend a violated constraint: raising the rows by t P1 raises the charge of a pattern by t b and the
+        # bound by t; scaling all multipliers scales both.
+        raised = base + max(0.0, float(((worth - charge) / b).max()))
+        scales = np.divide(worth, charge, out=np.full_like(worth, math.inf), where=charge > 0)[worth > 0]
+        scaled = base * max(1.0, float(scales.max(initial=1.0)))
+        return min(raised, scaled) if base > 0 else raised
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,10 +196,11 @@ def _largest_violation(f: FDivergence, p0: Array, p1: Array, rows: Array, ratio:
     ends = np.geomspace(low, high, 1025)
     left, right = ends[:-1], ends[1:]
     attained, closed = 0.0, 0.0
-    for _ in range(40):
+    for _ in range(28):
         bound, reached = _interval_bounds(f, left, right, p0, p1, rows, ratio)
         attained = max(attained, float(reached.max()))
-        wide = bound > attained + accuracy
+        # Shorter intervals than 2^-34 would measure the rounding of their own ends.
+        wide = (bound > attained + accuracy) & (right - left > 2.0**-34 * right)
         closed = max(closed, float(bound[~wide].max(initial=0.0)))
         if not wide.any() or wide.sum() > 20000:
             break
@@ -209,7 +216,7 @@ def _interval_bounds(
     """For each interval of ratios: the bound from the chord of f, and what the bounding column attains."""
     one = np.ones_like(left)
     f_left, f_right = f.excess(left, one), f.excess(right, one)
-    slope = (f_right - f_left) / (right - left)
+    slope = np.divide(f_right - f_left, right - left, out=np.zeros_like(left), where=right > left)
     level = f_left - slope * left
     bounds, reached = [], []
     for part in np.array_split(np.arange(len(left)), 1 + len(left) * len(p0) // 2**22):
@@ -221,19 +228,23 @@ def _interval_bounds(
 
 
 def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
-    """Whether the pair (a0, a1) is at least as informative as (b0, b1): its trade-off zonogon contains the other's.
+    """Whether the pair (a0, a1) is at least as informative as (b0, b1), up to rounding [Blackwell].
 
-    Compares sum (p0 s - p1 (1-s))_+ over all thresholds s, up to rounding [Blackwell].
+    Compares sum ((1-s) p0 - s p1)_+, convex and piecewise linear in s, at every kink s = p0/(p0+p1) of either.
     """
-    a, b = _zonogon(a0, a1), _zonogon(b0, b1)
-    reach = np.interp(b[0], *a)
-    return bool(np.all(reach >= b[1] - 1e-12))
+    kinks = np.concatenate([_posterior(a0, a1), _posterior(b0, b1)])
+    return bool(np.all(_support(a0, a1, kinks) >= _support(b0, b1, kinks) - 1e-12))
 
 
-def _zonogon(p0: Array, p1: Array) -> tuple[Array, Array]:
-    """The upper boundary of {(p1.h, p0.h) : 0 <= h <= 1}, as x and y of its vertices."""
-    used = (p0 > 0) | (p1 > 0)
-    p0, p1 = p0[used], p1[used]
-    order = np.argsort(-(p0 / (p0 + p1)), kind="stable")
-    x, y = np.cumsum(p1[order]), np.cumsum(p0[order])
-    return np.concatenate([[0.0], x]), np.concatenate([[0.0], y])
+def _posterior(p0: Array, p1: Array) -> Array:
+    return np.asarray(p0[p0 + p1 > 0] / (p0 + p1)[p0 + p1 > 0])
+
+
+def _support(p0: Array, p1: Array, s: Array) -> Array:
+    """sum ((1-s) p0 - s p1)_+ for every s."""
+    used = p0 + p1 > 0
+    own = _posterior(p0, p1)
+    order = np.argsort(-own, kind="stable")
+    above = np.searchsorted(-own[order], -s)
+    x, y = (np.append(0.0, np.cumsum(p[used][order]))[above] for p in (p1, p0))
+    return np.asarray((1 - s) * y - s * x)

@@ -38,7 +38,7 @@ def dual_multipliers(f: FDivergence, pair: Pair, ratio: float, value: float, lab
     active = _tangents(f, pair, np.unique(at)) / value
     best, least = np.zeros(len(pair)), np.inf
     for _ in range(ROUNDS):
-        multipliers = _program(active, ratio)
+        multipliers = _program(active, pair, ratio)
         violation = _violation(tangents, multipliers, ratio)
         padded = np.concatenate([[-np.inf], violation, [-np.inf]])
         peaks = np.flatnonzero((violation >= padded[:-2]) & (violation >= padded[2:]) & (violation > -1e-3))
@@ -75,14 +75,20 @@ def _tangents(f: FDivergence, pair: Pair, r: Array) -> Array:
     return np.asarray((slope - f.derivative(1.0))[:, None] * pair.p0 + lift[:, None] * pair.p1)
 
 
-def _program(tangents: Array, ratio: float) -> Array:
+def _program(tangents: Array, pair: Pair, ratio: float) -> Array:
+    """The dual program for the given labels, in the variables (E-1) lambda, well scaled for every epsilon."""
     import cvxpy as cp
 
     labels, k = tangents.shape
-    multipliers = cp.Variable(k)
+    gain = ratio - 1
+    slopes, total = cp.Variable(k), cp.Variable()
     above = cp.Variable((labels, k), nonneg=True)
-    every = np.ones((labels, 1)) @ cp.reshape(multipliers, (1, k), order="C")
-    total = tangents.sum(axis=1) - cp.sum(multipliers) + (ratio - 1) * cp.sum(above, axis=1)
-    problem = cp.Problem(cp.Minimize(cp.sum(multipliers)), [above >= tangents - every, total <= 0])
-    solve(problem, "label dual", INTERIOR)
-    return np.asarray(multipliers.value)
+    every = np.ones((labels, 1)) @ cp.reshape(slopes, (1, k), order="C")
+    constraints = [
+        above >= gain * tangents - every,
+        tangents.sum(axis=1) - total + cp.sum(above, axis=1) <= 0,
+        cp.sum(slopes) / max(1.0, gain) == min(1.0, gain) * total,
+    ]
+    solve(cp.Problem(cp.Minimize(total), constraints), "label dual", INTERIOR)
+    multipliers = np.asarray(slopes.value) / gain
+    return np.asarray(multipliers + pair.p1 * (float(total.value) - multipliers.sum()))

@@ -14,7 +14,7 @@ from ldpopt.design.certificate import Certificate
 from ldpopt.design.partition import Blocks, merge_starts
 from ldpopt.design.patterns import members, pattern_lp
 from ldpopt.design.problem import Problem
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
 from ldpopt.rounding import toward_privacy
 
@@ -117,7 +117,7 @@ def _needs_epsilon(problem: Problem, method: str) -> None:
         raise invalid(method, "a LocalDP constraint (Erasure solves a TV cap alone)", "none")
 
 
-def _coin(problem: Problem, starts: Array, how: str) -> Found:
+def _coin(problem: Problem, starts: Index, how: str) -> Found:
     """The channel of the best partition of the runs at `starts`, or of the best coin between two."""
     pair = problem.reduction.pair
     blocks = Blocks(problem.utility.f, pair.merge(starts), problem.ratio)
@@ -129,7 +129,7 @@ def _coin(problem: Problem, starts: Array, how: str) -> Found:
     return Found(np.hstack(columns), f"{how} into {sizes} block{'s' * (sizes != '1')}{erased}")
 
 
-def _randomized_blocks(cuts: Array, epsilon: float) -> Array:
+def _randomized_blocks(cuts: Index, epsilon: float) -> Array:
     """m-ary randomized response on the label of the block [cuts[i], cuts[i+1]) that an input lies in: (k, m)."""
     ratio = math.exp(toward_privacy(epsilon))
     label = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))

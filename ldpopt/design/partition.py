@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.reduction import Pair
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 COARSE = 400
@@ -42,7 +42,7 @@ class Blocks:
     pair: Pair
     ratio: float
 
-    def value(self, start: Array, stop: Array) -> Array:
+    def value(self, start: Index, stop: Index) -> Array:
         """mu(1 + (E-1) P0(B), 1 + (E-1) P1(B)) for blocks [start, stop), element by element."""
         a, b = self.pair.prefix
         gain = self.ratio - 1
@@ -50,7 +50,7 @@ class Blocks:
 
     def cut(self, cuts: list[int]) -> Cut:
         """The partition at `cuts`, valued."""
-        at = np.asarray(cuts)
+        at = np.asarray(cuts, dtype=np.intp)
         return Cut(tuple(int(c) for c in cuts), float(self.value(at[:-1], at[1:]).sum()))
 
     def rate(self, cut: Cut) -> float:
@@ -143,7 +143,7 @@ class Blocks:
         return ((weight, high), (1 - weight, low))
 
 
-def merge_starts(pair: Pair, bins: int) -> Array:
+def merge_starts(pair: Pair, bins: int) -> Index:
     """Where to start `bins` runs of inputs so that each run has nearly one ratio: even in mass and in posterior."""
     mass = np.cumsum(pair.p0 + pair.p1)
     s = pair.posterior

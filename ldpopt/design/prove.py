@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from ldpopt.design.labels import ROUNDS, Labels
 from ldpopt.design.patterns import LIMIT, pattern_lp
 from ldpopt.design.problem import Problem
 from ldpopt.design.reduction import Pair
+from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
 COARSE = 14
@@ -80,8 +83,10 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
     points = pair if exact and len(pair) <= EXACT else spread(*source, knots(*source, cuts, 60, steps))
     m0, m1 = channel.push(problem.utility.p0), channel.push(problem.utility.p1)
     labels = np.unique(m0[m1 > 0] / m1[m1 > 0])
-    rows = dual_multipliers(f, points, problem.ratio, value if value > 0 else 1.0, labels, CERTIFIED_GAP / 100)
-    yield LabelDual(*fields, np.column_stack([points.p0, points.p1]), rows, problem.cells)
+    # A solver that gives up costs this candidate, not the design.
+    with suppress(SolverError):
+        rows = dual_multipliers(f, points, problem.ratio, value if value > 0 else 1.0, labels, CERTIFIED_GAP / 100)
+        yield LabelDual(*fields, np.column_stack([points.p0, points.p1]), rows, problem.cells)
 
 
 def _flows(problem: Problem, channel: Channel) -> Certificate:
@@ -97,7 +102,7 @@ def _flows(problem: Problem, channel: Channel) -> Certificate:
     return certificate
 
 
-def _pattern(problem: Problem, fields: tuple[object, ...], pair: Pair) -> Certificate:
+def _pattern(problem: Problem, fields: tuple[Divergence, Channel, float, float], pair: Pair) -> Certificate:
     solution = pattern_lp(problem.utility.f, pair, problem.ratio, problem.cap)
     points = np.column_stack([pair.p0, pair.p1])
-    return PatternDual(*fields, points, solution.rows, problem.cells, solution.pairs)  # type: ignore[arg-type]
+    return PatternDual(*fields, points, solution.rows, problem.cells, solution.pairs)

@@ -59,11 +59,11 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     """
     occurs = np.flatnonzero((p0 > 0) | (p1 > 0))
     a, b = p0[occurs], p1[occurs]
-    order = np.argsort(a / (a + b), kind="stable")
-    a, b, occurs = a[order], b[order], occurs[order]
-    cross = a[1:] * b[:-1] - a[:-1] * b[1:]
-    # (a+b)(a'+b') rather than the products: two inputs of ratio 0 (or inf) are one class.
-    new = np.concatenate([[True], cross > RATIO * (a[1:] + b[1:]) * (a[:-1] + b[:-1]) * _scale(a, b)])
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = a / b
+    order = np.argsort(ratio, kind="stable")
+    a, b, ratio, occurs = a[order], b[order], ratio[order], occurs[order]
+    new = np.concatenate([[True], ratio[1:] > ratio[:-1] * (1 + RATIO)])
     position = np.cumsum(new) - 1
     classes = np.full(len(p0), -1, dtype=np.intp)
     classes[occurs] = position
@@ -72,10 +72,3 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     last = np.maximum.accumulate(seen)
     classes = classes[np.where(last >= 0, last, int(np.argmax(classes >= 0)))]
     return Reduction(Pair(a, b).merge(np.flatnonzero(new)), classes)
-
-
-def _scale(a: Array, b: Array) -> Array:
-    """The larger of s(1-s) of two neighbours: what turns a difference in posterior into one in log-ratio."""
-    s = a / (a + b)
-    spread = s * (1 - s)
-    return np.asarray(np.maximum(spread[1:], spread[:-1]))

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints import Constraint
+from ldpopt.design.constraints import Constraint, LocalDP
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+
+_HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
 
 
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
     """A stochastic matrix near `matrix` whose measures are within the constraints.
 
-    Negative entries are clipped, rows divided by their sums, and the result mixed with the constant channel of its
-    own column means, with the least weight on a geometric scale from 1e-16 that makes every re-measured (and outward
-    rounded) guarantee hold. A matrix that would need more than 1e-3 is refused: it was no solution.
+    Entries too small for epsilon are raised to the largest of their column over exp(epsilon), rows divided by their
+    sums, and the result mixed with the constant channel of its own column means, with the least weight on a geometric
+    scale from 1e-16 that makes every re-measured (and outward rounded) guarantee hold. A matrix that would need more
+    than 1e-3 is refused, and so is one that the raising moves by more: it was no solution.
     """
-    clipped = np.maximum(matrix, 0.0)
+    epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+    clipped = np.maximum(matrix, np.maximum(matrix.max(axis=0), 0.0) * math.exp(-epsilon))
+    if np.abs(clipped - matrix).max() > 1e-3:
+        raise SolverError(_HOPELESS)
     clipped = clipped / clipped.sum(axis=1, keepdims=True)
     mean = clipped.mean(axis=0)
     weight = 0.0
@@ -29,4 +36,4 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
         if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)
-    raise SolverError("repair: the solver's matrix is too far from private to mend; pass another method")
+    raise SolverError(_HOPELESS)

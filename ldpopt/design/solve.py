@@ -11,16 +11,17 @@ from ldpopt.errors import SolverError
 SIMPLEX = ("HIGHS", "CLARABEL")
 """Vertex solutions first: exact zeros and sharp dual values."""
 
-INTERIOR = ("CLARABEL", "HIGHS")
+INTERIOR = ("CLARABEL", "CLARABEL at 1e-7", "HIGHS")
 """Central solutions first: dual values away from the boundary of the optimal face."""
 
-CONIC = ("CLARABEL, to 1e-8", "CLARABEL, to 1e-6")
+CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
 """For cones: at degenerate faces the last digits cannot be had. What the answer is worth is measured afterwards."""
 
 _OPTIONS: Mapping[str, dict[str, Any]] = {
+    "CLARABEL at 1e-7": {"tol_gap_abs": 1e-7, "tol_gap_rel": 1e-7, "tol_feas": 1e-7},
     "HIGHS": {"highs_options": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}},
     "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9},
-    "CLARABEL, to 1e-6": {"tol_gap_abs": 1e-6, "tol_gap_rel": 1e-6, "tol_feas": 1e-7},
+    "CLARABEL at 1e-6": {"tol_gap_abs": 1e-6, "tol_gap_rel": 1e-6, "tol_feas": 1e-7},
 }
 
 _REMEDY = {
@@ -48,14 +49,12 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
             with warnings.catch_warnings():
                 # cvxpy announces an inaccurate solution with a warning; here it is a status, handled below.
                 warnings.simplefilter("ignore")
-                problem.solve(solver=solver.split(",")[0], **_OPTIONS.get(solver, {}))
+                problem.solve(solver=solver.split()[0], **_OPTIONS.get(solver, {}))
             status = problem.status
         except cp.error.SolverError:
             status = "solver_error"
         if status == cp.OPTIMAL and problem.value is not None and abs(problem.value) < float("inf"):
             return solver
         outcomes.append((solver, status))
-        if status in ("infeasible", "unbounded"):
-            break
     tried = "; ".join(f"{solver} said {status}" for solver, status in outcomes)
     raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")

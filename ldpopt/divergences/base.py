@@ -66,12 +66,16 @@ class FDivergence:
         slope = _vectorised(derivative) if derivative is not None else _difference(f)
         if derivative is not None:
             _check_derivative(slope, values)
+        ends = (
+            _limit(f, 0.0) if at_zero is None else float(at_zero),
+            _limit(f, math.inf) if slope_at_infinity is None else float(slope_at_infinity),
+        )
+        _check_ends(*ends, values)
         self._set(
             name,
             f,
             slope,
-            _limit(f, 0.0, values) if at_zero is None else float(at_zero),
-            _limit(f, math.inf, values) if slope_at_infinity is None else float(slope_at_infinity),
+            *ends,
             conjugate,
             None,
         )
@@ -213,15 +217,18 @@ def _vectorised(function: Function) -> Function:
         try:
             function(0.5)
         except Exception:
-            raise invalid("generator f", "a function of a positive number", repr(error)) from None
+            raise invalid("generator f", "a function of a positive number", Phrase(repr(error))) from None
     return np.vectorize(function, otypes=[np.float64])
 
 
 def _check_generator(f: Function) -> Array:
     """Values of f on the probes, after checking f(1) = 0, finiteness and convexity."""
-    with np.errstate(all="ignore"):
-        values = np.asarray(f(_PROBES), dtype=np.float64)
-    one = float(f(np.float64(1.0)))
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(f(_PROBES), dtype=np.float64)
+            one = float(f(np.float64(1.0)))
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
     if not abs(one) <= 1e-9:
         raise invalid("generator f", "f(1) = 0", one)
     if not np.isfinite(values).all():
@@ -266,7 +273,16 @@ def _difference(f: Function) -> Function:
     return slope
 
 
-def _limit(f: Function, end: float, values: Array) -> float:
+def _check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
+    """Convexity bounds both limits from below by the outermost chords."""
+    slopes = np.diff(values) / np.diff(_PROBES)
+    low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
+    for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
+        if not value >= least - 1e-6 * (1 + abs(least)):
+            raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
+
+
+def _limit(f: Function, end: float) -> float:
     """f(0+) or the slope at infinity, from a geometric sequence of probes.
 
     By convexity f(0+) is the increasing limit of f on a neighbourhood of 0 where f falls, and f(t)/t

@@ -33,44 +33,66 @@ def _jeffreys_conjugate(s: Any) -> Any:
 
 
 _NEAR = 0.01
-"""Relative distance (a - b)/(a + b) below which the series are used; they are exact to a double there."""
+"""Relative distance of a and b below which series replace logarithms; they are exact to a double there."""
+
+_FLOOR = -1 + 2.0**-53
+
+
+def _patch(value: Any, mask: Any, formula: Any, a: Any, b: Any) -> Any:
+    """`value`, with `formula(a, b)` where `mask` says; computed only there, since this is the solvers' inner loop."""
+    if not np.any(mask):
+        return value
+    if np.all(mask):
+        return formula(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    value[mask] = formula(a[mask], b[mask])
+    return value
 
 
 def _log_ratio(a: Any, b: Any) -> Any:
-    """log(a/b) to a few units in the last place, near a = b and at ratios that overflow too."""
+    """log(a/b) to a few units in the last place, near a = b and at extreme ratios too."""
     x = (a - b) / b
-    value = log1p(maximum(x, -0.5))
-    far = (x < -0.5) | np.isinf(x)
-    if np.any(far):
-        ratio = a / b
-        safe = (ratio > 0) & np.isfinite(ratio)
-        value = where(far, where(safe, log(where(safe, ratio, 1.0)), log(a) - log(b)), value)
-    return value
+    return _patch(log1p(maximum(x, _FLOOR)), (x < -0.9) | (x == _INF), _log_extreme_ratio, a, b)
+
+
+def _log_extreme_ratio(a: Any, b: Any) -> Any:
+    ratio = a / b
+    safe = (ratio > 0) & (ratio < _INF)
+    return where(safe, log(where(safe, ratio, 1.0)), log(a) - log(b))
 
 
 def _kl_excess(a: Any, b: Any) -> Any:
     """a log(a/b) - (a - b), without cancellation."""
     d = a - b
-    value = a * _log_ratio(a, b) - d
-    r = d / (a + b)
-    near = abs(r) < _NEAR
-    if np.any(near):  # log(a/b) = 2 atanh r
-        r2 = r * r
-        tail = r * r2 * (1 / 3 + r2 * (1 / 5 + r2 * (1 / 7 + r2 / 9)))  # atanh r - r
-        value = where(near, (a + b) * (r2 + (1 + r) * tail), value)
-    return value
+    x = d / b
+    near = abs(x) < _NEAR
+    if np.all(near):
+        return _kl_series(d, x)
+    # Where a is below 2**-53 b, the first term is lost in the second, whatever the logarithm.
+    value = _patch(a * log1p(maximum(x, _FLOOR)) - d, near, _kl_series, d, x)
+    return _patch(value, x == _INF, lambda a, b: a * (log(a) - log(b)) - (a - b), a, b)
+
+
+def _kl_series(d: Any, x: Any) -> Any:
+    """b ((1+x) log(1+x) - x) for b = d/x: the sum over n >= 2 of (-x)^n / (n (n-1))."""
+    return d * x * (1 / 2 - x * (1 / 6 - x * (1 / 12 - x * (1 / 20 - x * (1 / 30 - x * (1 / 42 - x / 56))))))
 
 
 def _jensen_shannon_excess(a: Any, b: Any) -> Any:
     """(a log(2a/(a+b)) + b log(2b/(a+b))) / 2, without cancellation."""
     m = (a + b) / 2
-    r = (a - b) / (a + b)
-    value = (a * _log_ratio(a, m) + b * _log_ratio(b, m)) / 2
+    r = (a - b) / (2 * m)
     near = abs(r) < _NEAR
-    if np.any(near):  # (1+r) log(1+r) + (1-r) log(1-r) = sum over n of r^2n / (n (2n-1))
-        r2 = r * r
-        value = where(near, m * r2 * (1 + r2 * (1 / 6 + r2 * (1 / 15 + r2 / 28))) / 2, value)
-    return value
+    if np.all(near):
+        return _jensen_shannon_series(m, r)
+    value = (a * log1p(maximum(r, _FLOOR)) + b * log1p(maximum(-r, _FLOOR))) / 2
+    return _patch(value, near, _jensen_shannon_series, m, r)
+
+
+def _jensen_shannon_series(m: Any, r: Any) -> Any:
+    """m ((1+r) log(1+r) + (1-r) log(1-r)) / 2: the sum over n of r^2n / (n (2n-1)), times m/2."""
+    r2 = r * r
+    return m * r2 * (1 + r2 * (1 / 6 + r2 * (1 / 15 + r2 / 28))) / 2
 
 
 KL = _make(
@@ -164,7 +186,6 @@ LE_CAM = _make(
 )
 
 
-@cache
 def hockey_stick(gamma: float) -> FDivergence:
     """E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, for gamma > 0; gamma = 1 is total variation.
 
@@ -174,6 +195,11 @@ def hockey_stick(gamma: float) -> FDivergence:
     gamma = number(gamma, "gamma", "a positive number")
     if gamma <= 0:
         raise invalid("gamma", "a positive number", gamma)
+    return _hockey_stick(gamma)
+
+
+@cache
+def _hockey_stick(gamma: float) -> FDivergence:
     offset = max(1 - gamma, 0.0)
     # The subgradient at a kink on t = 1 (gamma = 1) is one half, as for total variation.
     slope = 0.5 if gamma == 1 else float(gamma < 1)
@@ -194,7 +220,6 @@ def hockey_stick(gamma: float) -> FDivergence:
     )
 
 
-@cache
 def alpha(order: float) -> FDivergence:
     """The alpha-divergence, f(t) = (t^order - 1) / (order^2 - order) [CIM, section 2]; 1 is KL, 0 reverse KL.
 
@@ -206,24 +231,30 @@ def alpha(order: float) -> FDivergence:
         return KL
     if order == 0:
         return REVERSE_KL
+    return _alpha(order)
+
+
+@cache
+def _alpha(order: float) -> FDivergence:
     scale = order * (order - 1)
     dual = order / (order - 1)
 
     def excess(a: Any, b: Any) -> Any:
-        d, x = a - b, (a - b) / b
+        d = a - b
         # Two forms of b ((a/b)^order - 1 - order x) / scale: one keeps its digits as order -> 1, one as order -> 0.
         if order >= 0.5:
             value = (a * expm1((order - 1) * _log_ratio(a, b)) / (order - 1) - d) / order
         else:
             value = (b * expm1(order * _log_ratio(a, b)) / order - d) / (order - 1)
-        near = abs(x) * (abs(order) + 2) < _NEAR
-        if np.any(near):  # the binomial series from its second-order term on
-            term = total = d * x / 2
-            for power in range(3, 8):
-                term = term * (x * ((order - power + 1) / power))
-                total = total + term
-            value = where(near, total, value)
-        return value
+        return _patch(value, abs(d) < b * (_NEAR / (abs(order) + 2)), series, a, b)
+
+    def series(a: Any, b: Any) -> Any:  # the binomial one, from its second-order term on
+        x = (a - b) / b
+        term = total = (a - b) * x / 2
+        for power in range(3, 8):
+            term = term * (x * ((order - power + 1) / power))
+            total = total + term
+        return total
 
     def conjugate(s: Any) -> Any:
         u = (order - 1) * s  # t^(order-1) = u at the maximiser

@@ -81,7 +81,9 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
             break
         epsilon = step
     if step == np.inf:
-        return np.where(low == low.max(), np.inf, 0.0), np.where(low == low.max(), np.inf, 0.0)
+        bound = np.zeros((k, k))
+        bound[x, other] = np.inf
+        return bound, bound
     # A pair whose delta at some epsilon is within the level needs no more than that epsilon.
     later = epsilon * (1 + 1e-9) + 1e-9
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))

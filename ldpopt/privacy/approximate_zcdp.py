@@ -41,15 +41,15 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
     """Bounds below and above on rho of each stacked pair, the worse direction, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     level = unit_interval(delta, "delta")
-    lows, highs = [], []
+    bounds = []
     for side in (0, 1):  # a cut slightly too high loses less than delta, so its pair bounds rho above; and back
         cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
         left, right = _cut(p, q, cut_p), _cut(q, p, cut_q)
         none = (cut_p == 0) | (cut_q == 0)  # delta reaches the total variation: the conditional laws can agree
         left, right = np.where(none[:, None], p, left), np.where(none[:, None], p, right)
-        lows.append(np.maximum(*(zcdp_of_pairs(a, b, xi)[0] for a, b in ((left, right), (right, left)))))
-        highs.append(np.maximum(*(zcdp_of_pairs(a, b, xi)[1] for a, b in ((left, right), (right, left)))))
-    return lows[0], highs[1]
+        low, high = np.maximum(zcdp_of_pairs(left, right, xi), zcdp_of_pairs(right, left, xi))
+        bounds.append((low, high))
+    return bounds[0][0], bounds[1][1]
 
 
 def _cut(p: Array, q: Array, epsilon: Array) -> Array:

@@ -20,6 +20,8 @@ from ldpopt.privacy.restricted import Bracket, restricted_kl, restricted_power, 
 from ldpopt.rounding import down, up
 
 REFERENCE = "[CIM, Def 3]"
+ATTAINED = 1e-7
+"""A value whose bracket is relatively wider than this is a bound, not attained."""
 
 
 class Restricted(Protocol):
@@ -168,7 +170,9 @@ def capacity_bounded(
         `RestrictedTotalVariation()`.
 
     Solved as convex programs; the value is that of a dual solution, hence never below the truth, and `lower` is
-    attained [CIM, Def 3]. It is closed only under post-processing that composes inside the class [CIM, Thm 1].
+    attained [CIM, Def 3]. Entries so small that float64 cannot resolve the program (below about 1e-14) may leave
+    a wide bracket; then `exact` is False. It is closed only under
+    post-processing that composes inside the class [CIM, Thm 1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(float(capacity_bounded(q, [0, 1, 2], RestrictedKL())), 9)
@@ -191,4 +195,5 @@ def capacity_bounded(
             if high > upper:
                 witness = Witness((channel.inputs[x], channel.inputs[other]))
             lower, upper = max(lower, low), max(upper, high)
-    return Guarantee(divergence.notion, upper, lower, witness, True, REFERENCE, divergence.parameters)
+    exact = upper == lower or upper - lower <= ATTAINED * (upper + 1e-6)
+    return Guarantee(divergence.notion, upper, lower, witness, exact, REFERENCE, divergence.parameters)

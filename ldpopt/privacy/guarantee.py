@@ -75,11 +75,15 @@ class Guarantee:
         """The guarantee as JSON-ready values; infinite values become the string ``"inf"``."""
         return {
             "notion": self.notion,
-            "value": "inf" if math.isinf(self.value) else self.value,
+            "value": _jsonable(self.value),
             "exact": self.exact,
             "reference": self.reference,
-            "parameters": {name: "inf" if math.isinf(x) else x for name, x in self.parameters.items()},
+            "parameters": {name: _jsonable(value) for name, value in self.parameters.items()},
             "witness": None
             if self.witness is None
             else {"inputs": list(self.witness.inputs), "outputs": list(self.witness.outputs)},
         }
+
+
+def _jsonable(value: float) -> float | str:
+    return "inf" if value == math.inf else value

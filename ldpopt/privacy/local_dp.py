@@ -40,7 +40,7 @@ def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         at = _argmax_ratio(q[i, best], q[j, best])
         x, other, y = int(i[at]), int(j[at]), best[at]
     numerator, denominator = float(q[x, y]), float(q[other, y])
-    if numerator == denominator:
+    if numerator <= denominator:  # below it: a directed graph, and rows that differ by the rounding of their sums
         return Guarantee("local_dp", 0.0, 0.0, None, True, REFERENCE)
     witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],))
     if denominator == 0:
@@ -59,12 +59,16 @@ def log_ratio(p: float, q: float) -> float:
 
 def _argmax_ratio(p: Array, q: Array) -> int:
     """Position of the largest p/q, with 0/0 as 1; exact ties aside, decided to a unit in the last place."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where((p == 0) & (q == 0), 1.0, p / np.where(q == 0, 1.0, q))
-        ratio = np.where((q == 0) & (p > 0), np.inf, ratio)
+    unbounded = (q == 0) & (p > 0)
+    if unbounded.any():
+        return int(np.argmax(unbounded))
+    neither = (p == 0) & (q == 0)
+    p, q = np.where(neither, 1.0, p), np.where(neither, 1.0, q)
+    with np.errstate(over="ignore"):
+        ratio = p / q
     # Near one, the quotient's rounding hides the order; the exact difference shows it.
-    near = ratio <= 2
-    if near.all():
-        difference = (p - q) / np.where(q == 0, 1.0, q)
-        return int(np.argmax(difference))
+    if ratio.max() <= 2:
+        return int(np.argmax((p - q) / q))
+    if np.isinf(ratio).any():  # a subnormal denominator: scaling by a power of two is exact
+        ratio = p / (q * 2.0**200)
     return int(np.argmax(ratio))

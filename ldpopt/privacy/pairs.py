@@ -27,8 +27,8 @@ Event = Callable[[Array, Array], npt.NDArray[np.bool_]]
 ENTRIES = 1 << 19
 """How many entries of stacked pairs are held at once."""
 
-CANDIDATES = 2048
-"""How many pairs are measured one by one after a screen of all of them."""
+BUDGET = 1 << 21
+"""How many entries of stacked pairs are measured after a screen of all pairs."""
 
 
 def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Index]]:
@@ -90,16 +90,19 @@ def worst_pair(
 def _rounds(channel: Channel, graph: Policy, screen: Screen | None) -> Iterator[tuple[Index, Index, float]]:
     """Blocks of pairs to measure, with a bound above on the pairs that are left out."""
     k, m = channel.shape
-    if screen is None or graph is not None or k * (k - 1) <= CANDIDATES:
+    candidates = max(BUDGET // m, 64)
+    if screen is None or graph is not None or k * (k - 1) <= candidates:
         for i, j in blocks(channel, graph):
             yield i, j, 0.0
         return
     low, high = (np.array(bound) for bound in screen(channel.matrix))
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
-    flat = high.ravel()
-    count = int(np.count_nonzero(flat >= low.max()))
-    kept = min(max(count, 1), CANDIDATES)
+    flat, best = high.ravel(), float(low.max())
+    count = int(np.count_nonzero(flat >= best))
+    # What the screen could not bound is all measured, unless some pair is infinite anyway.
+    unbounded = int(np.count_nonzero(np.isposinf(flat))) if best < np.inf else 0
+    kept = min(max(count, 1), candidates + unbounded)
     order = np.argpartition(-flat, kept - 1)
     rest = float(flat[order[kept:]].max()) if count > kept else 0.0
     i, j = np.divmod(np.sort(order[:kept]), k)

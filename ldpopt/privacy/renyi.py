@@ -99,8 +99,8 @@ def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
     tops, others = left.max(axis=1), right.max(axis=1)
     total = np.exp(left - tops[:, None]) @ np.exp(right - others[:, None]).T
     relative = ULP * (m + 64 + 8 * (alpha * spread + np.abs(centre).max()))
-    with np.errstate(divide="ignore"):
-        value = (np.log(total) + tops[:, None] + others) / (alpha - 1)
+    with np.errstate(under="ignore"):
+        value = (np.log(np.maximum(total, 5e-324)) + tops[:, None] + others) / (alpha - 1)
     # Sums so small that underflow may have taken part of them say nothing.
     trusted = total > 1e-280
     error = 2 * (relative + 2 * alpha * defect) / (alpha - 1) + 8 * ULP * np.abs(value)

@@ -24,6 +24,7 @@ Bracket = tuple[float, float]
 
 _FEASIBLE = 1e-10
 _STEPS = 200
+_TRUST = 40.0
 
 
 def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
@@ -40,6 +41,8 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
     for _ in range(_STEPS):
         gradient = target - tilted @ inner
         step = _weighted(tilted, inner, gradient)
+        # Far from the answer the tilted law may sit on one output and show no curvature.
+        step = step * min(1.0, _TRUST / max(float(np.ptp(inner @ step)), _TRUST))
         decrement = float(gradient @ step)
         if not decrement > 1e-32 * max(1.0, abs(value)):
             break
@@ -53,16 +56,18 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
             break
         a, value, tilted = a + size * step, new, law_new
     # The tilted law's moments are those of p up to the last gradient; a small tilt more makes them equal.
+    found = tilted
     for _ in range(3):
-        tilted = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
+        if found.min() < 0 or not np.isfinite(found).all():
+            break
+        tilted = found
+        found = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
     residual = np.abs(target - tilted @ inner) + 4 * ULP * (np.abs(inner).T @ (tilted + law) + np.abs(target))
     pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
     whole = privacy_loss(p[None], q[None]).mean_upper[0]
-    if tilted.min() < 0 or not np.isfinite(tilted).all():
-        return max(value - pad, 0.0), float(whole)
-    found = privacy_loss(tilted[None], law[None])
-    above = float(found.mean_upper[0]) - float(np.log(law.sum()))
-    return max(value - pad - 8 * ULP * value, 0.0), float(min(above * (1 + 8 * ULP) + pad, whole))
+    above = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
+    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))  # of the log of a sum near one
+    return max(value - pad - off, 0.0), float(min(above * (1 + 8 * ULP) + pad, whole))
 
 
 def _log_partition(a: Array, inner: Array, law: Array, target: Array) -> tuple[float, Array]:
@@ -110,14 +115,16 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     inner, law = basis[support], q[support]
     moments = basis.T @ p
     weighted = law[:, None] * inner
-    solution = np.asarray(np.linalg.pinv(weighted.T, rcond=1e-14), dtype=np.float64)
+    # In the scale of sqrt(q) outputs of little mass neither blur the constraints nor take large steps.
+    root = np.sqrt(law)[:, None]
+    solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=1e-14) / root, dtype=np.float64)
     start: Array = solution @ moments
     if np.abs(weighted.T @ start - moments).max() > _FEASIBLE:
         return np.inf, np.inf
     dual = order / (order - 1)
     if order >= 2:
-        _, s, vt = np.linalg.svd(weighted.T)
-        free = vt[int((s > 1e-14 * s[0]).sum()) :].T
+        _, s, vt = np.linalg.svd((root * inner).T)
+        free = vt[int((s > 1e-14 * s[0]).sum()) :].T / root
         g = start
         for power in [*(2.0**n for n in range(1, 64) if 2.0**n < order), order]:
             g = _least_power(law, g, free, power)
@@ -125,7 +132,10 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     else:
         theta = moments / (moments @ moments)
         _, _, vt = np.linalg.svd(moments[None])
-        h = _least_power(law, inner @ theta, inner @ vt[1:].T, dual)
+        free = inner @ vt[1:].T
+        # Functions that are zero to rounding wherever q has mass cannot help to make h smaller there.
+        _, s, vt = np.linalg.svd(root * free, full_matrices=False)
+        h = _least_power(law, inner @ theta, free @ vt[s > 1e-13].T, dual)
         g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
         g = g * float((law * g) @ np.ones(len(g))) ** -1 if (law @ g) > 0 else start
     for _ in range(3):
@@ -162,6 +172,8 @@ def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
         return v
     for _ in range(_STEPS):
         v_top = float(np.abs(v).max())
+        if v_top == 0:
+            break
         size = np.abs(v) / v_top
         root = np.sqrt(law) * np.maximum(size, 1e-12) ** ((power - 2) / 2)
         step = free @ np.linalg.lstsq(root[:, None] * free, -root * v / (power - 1), rcond=1e-15)[0]
@@ -193,15 +205,15 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     used = (p > 0) | (q > 0)
     inner, difference = basis[used], (p - q)[used]
     target = inner.T @ difference
-    n = len(difference)
+    n, scale = len(difference), max(float(np.abs(difference).max()), 1e-300)  # the solver's tolerances are absolute
     whole = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP)
     found = linprog(
-        np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target,
+        np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target / scale,
         bounds=(0, None), method="highs",
     )  # fmt: skip
     if found.status != 0:
         return 0.0, whole
-    w = found.x[:n] - found.x[n:]
+    w = scale * (found.x[:n] - found.x[n:])
     repair = np.linalg.pinv(inner.T)
     for _ in range(2):
         w = w + repair @ (target - inner.T @ w)

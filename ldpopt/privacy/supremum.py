@@ -51,7 +51,7 @@ class Objective(Protocol):
 
 
 def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array, stop: Array) -> tuple[Array, Array]:
-    """Bounds below and above on the supremum over s in [start, stop] at K(sign s), each an array (n,).
+    """Bounds below and above on the supremum, if positive, over s in [start, stop] at K(sign s), arrays (n,).
 
     The pairs of `loss` must be finite and not identical. `stop` may be infinite.
     """
@@ -75,7 +75,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
         high_right = measure(rows, right)
         grown.append((rows, np.stack([left, right, high_left, high_right])))
         beyond[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
-        more = (right < stop[rows]) & (beyond[rows] > above[rows] * (1 + GAP))
+        more = (right < stop[rows]) & (beyond[rows] > np.maximum(above[rows], 0.0) * (1 + GAP))
         rows, left, high_left = rows[more], right[more], high_right[more]
         if not len(rows):
             break
@@ -87,7 +87,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
             _chord(objective, rows, left, right, high_left, high_right),
             _curved(objective, rows, left, right, high_left, high_right, reach[rows], variance[rows]),
         )
-        more = bound > above[rows] * (1 + GAP)
+        more = bound > np.maximum(above[rows], 0.0) * (1 + GAP)
         rows, bound = rows[more], bound[more]
         left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
         if not 0 < len(rows) <= INTERVALS:

@@ -7,7 +7,7 @@ import numpy as np
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.policy import Policy, ordered_pairs
-from ldpopt.rounding import down, up
+from ldpopt.rounding import ULP, down, up
 
 REFERENCE = "[GI, Def 7]"
 
@@ -26,24 +26,27 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
     channel = as_channel(channel)
     q = channel.matrix
+    # Rows sum to one only within a tolerance: twice the larger one-sided sum is the distance plus the difference.
+    excess = q.sum(axis=1) - 1.0
     if graph is None:
         rows = np.arange(len(q)) if len(q) <= 1000 else np.unique(q, axis=0, return_index=True)[1]
-        distance = cdist(q[rows], q[rows], "cityblock")
+        distance = cdist(q[rows], q[rows], "cityblock") + np.abs(excess[rows, None] - excess[rows])
         x, other = (int(rows[i]) for i in np.unravel_index(int(distance.argmax()), distance.shape))
     else:
         i, j = ordered_pairs(channel, graph)
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, REFERENCE)
-        at = int(np.argmax([np.abs(q[a] - q[b]).sum() for a, b in zip(i, j, strict=True)]))
+        distance = np.array([np.abs(q[a] - q[b]).sum() for a, b in zip(i, j, strict=True)])
+        at = int(np.argmax(distance + np.abs(excess[i] - excess[j])))
         x, other = int(i[at]), int(j[at])
     difference = q[x] - q[other]
-    # Rows sum to one only up to rounding: the larger of the two one-sided sums is the safe one.
     above, below = float(difference[difference > 0].sum()), float(-difference[difference < 0].sum())
     if below > above:
         x, other, difference, above = other, x, -difference, below
     if above == 0:
         return Guarantee("total_variation", 0.0, 0.0, None, True, REFERENCE)
-    event = tuple(channel.outputs[y] for y in np.flatnonzero(difference > 0))
+    # An output whose two probabilities differ by rounding alone is no part of the event.
+    event = tuple(channel.outputs[y] for y in np.flatnonzero(difference > 4 * ULP * q[x]))
     ulps = q.shape[1] + 4.0
     witness = Witness((channel.inputs[x], channel.inputs[other]), event)
     # The distance matrix chose the pair up to its own rounding; the margin covers the runner-up too.

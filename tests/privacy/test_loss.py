@@ -1,4 +1,4 @@
-"""The rounding promise: value >= truth >= lower, against high-precision arithmetic, near-degenerate channels included."""
+"""The rounding promise: value >= truth >= lower, against high-precision arithmetic, on near-degenerate channels too."""
 
 import math
 
@@ -74,9 +74,13 @@ def test_pure_total_variation_and_hockey_stick_enclose_the_truth():
             rows,
         )
         assert encloses(local_dp(q), pure)
-        assert encloses(
-            total_variation(q), over_pairs(lambda p, r: mp.fsum(max(a - b, 0) for a, b in zip(p, r, strict=True)), rows)
-        ) or total_variation(q).value == 1
+        assert (
+            encloses(
+                total_variation(q),
+                over_pairs(lambda p, r: mp.fsum(max(a - b, 0) for a, b in zip(p, r, strict=True)), rows),
+            )
+            or total_variation(q).value == 1
+        )
         for epsilon in (0.0, 0.01, 1.0, 30.0):
             e = mp.exp(mp.mpf(epsilon))
             truth = over_pairs(lambda p, r, e=e: mp.fsum(max(a - e * b, 0) for a, b in zip(p, r, strict=True)), rows)
@@ -99,12 +103,14 @@ def test_renyi_encloses_the_truth(order):
 
 def test_zcdp_brackets_every_order():
     """No order, however close to 1 or large, has (D_alpha - xi)/alpha above zcdp's value."""
-    orders = [1 + 10.0**n for n in np.linspace(-6, 4, 31)]
-    for q in channels(36, seed=5):
-        for xi in (0.0, 0.05):
+    orders = [1 + 10.0**n for n in np.linspace(-6, 4, 11)]
+    for q in channels(18, seed=5):
+        for xi in (0.0, 0.3):
             found = zcdp(q, xi)
             rows = exact_rows(q)
-            best = max(over_pairs(lambda p, r, a=a: (divergence(p, r, a) - xi) / mp.mpf(a), rows) for a in orders)
+            best = max(
+                over_pairs(lambda p, r, a=a, xi=xi: (divergence(p, r, a) - xi) / mp.mpf(a), rows) for a in orders
+            )
             assert found.value >= best
             if math.isfinite(found.value):
                 assert found.value - found.lower <= 1e-10 * found.value + 1e-13
@@ -119,11 +125,9 @@ def test_mcdp_brackets_every_moment():
             return mp.inf
         loss = [(a, mp.log(a / b)) for a, b in zip(p, r, strict=True) if a > 0]
         mean = mp.fsum(a * z for a, z in loss)
-        return mp.sqrt(
-            max(2 * mp.log(mp.fsum(a * mp.exp(s * (z - mean)) for a, z in loss)) / s**2 for s in grid)
-        )
+        return mp.sqrt(max(2 * mp.log(mp.fsum(a * mp.exp(s * (z - mean)) for a, z in loss)) / s**2 for s in grid))
 
-    for q in channels(36, seed=6):
+    for q in channels(18, seed=6):
         found, rows = mcdp(q), exact_rows(q)
         assert encloses(found.mu, over_pairs(lambda p, r: divergence(p, r, 1), rows))
         assert found.tau.value >= over_pairs(tau, rows)

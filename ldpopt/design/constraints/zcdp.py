@@ -27,7 +27,7 @@ class ZCDP(ColumnConstraint):
     """
 
     rho: float
-    orders: tuple[float, ...] = (1.0625, 2.0, 5.0, 17.0)
+    orders: tuple[float, ...] = (1.125, 2.0, 5.0)
 
     def __post_init__(self) -> None:
         rho = number(self.rho, "rho", "a positive number")

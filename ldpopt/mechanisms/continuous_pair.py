@@ -1,0 +1,224 @@
+"""The continuous dominating pair: every measure by guarded quadrature, for any two densities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ldpopt.distribution import finite_array, number
+from ldpopt.errors import invalid
+from ldpopt.mechanisms.concentration import MeanConcentration, subgaussian, zero_concentration
+from ldpopt.mechanisms.outward import guarantee
+from ldpopt.privacy.guarantee import Guarantee
+
+Density = Callable[[Any], Any]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ContinuousPair:
+    """Two densities p and q on the line, given by their logarithms, compared in both directions.
+
+    log_p, log_q : functions of a number, finite on the open intervals between `edges`.
+    edges : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
+    epsilon : the largest |log p/q| if it is known, else inf.
+
+    Quadrature (scipy's) reports an error estimate; it is added outward, so `lower` and `value` of a `Guarantee`
+    bracket the truth as far as the estimate does. Subclasses replace quadrature by closed forms where they exist.
+
+    >>> logistic = lambda x: -x - 2 * np.logaddexp(0, -x)
+    >>> pair = ContinuousPair(logistic, lambda x: logistic(x - 1), (-np.inf, 0.5, np.inf), epsilon=1.0)
+    >>> round(float(pair.total_variation()), 9), round(float(pair.renyi(2)), 6)
+    (0.244918662, 0.308994)
+    """
+
+    log_p: Density
+    log_q: Density
+    edges: tuple[float, ...]
+    epsilon: float = math.inf
+
+    def __post_init__(self) -> None:
+        edges = tuple(float(edge) for edge in self.edges)
+        if len(edges) < 2 or not all(a < b for a, b in pairwise(edges)):
+            raise invalid("edges", "at least two increasing numbers", self.edges)
+        object.__setattr__(self, "edges", edges)
+        if type(self) is not ContinuousPair:
+            return  # the closed forms of subclasses are tested against their densities, not probed at every use
+        for name, density in (("log_p", self.log_p), ("log_q", self.log_q)):
+            total, error = self._integral(partial(_mass, density))
+            if not abs(total - 1) <= 1e-8 + error:
+                raise invalid(name, "a log density that integrates to 1 within 1e-8", total)
+
+    # -- measures ----------------------------------------------------------------------------------
+
+    def total_variation(self) -> Guarantee:
+        """eta, the total variation distance [GI, Def 7]."""
+        low, high = self._hockey_stick(0.0)
+        return guarantee("total_variation", low, min(high, 1.0), "[GI, Def 7]")
+
+    def hockey_stick(self, epsilon: float) -> Guarantee:
+        """The smallest delta for which (epsilon, delta) holds, at any real epsilon, in nats [GI, Def 1]."""
+        epsilon = number(epsilon, "epsilon")
+        low, high = self._hockey_stick(epsilon)
+        return guarantee("hockey_stick", low, min(high, 1.0), "[GI, Def 1]", parameters={"epsilon": epsilon})
+
+    def renyi(self, order: float) -> Guarantee:
+        """The Rényi divergence of an order in [1, inf], in nats [M, Def 3]; order 1 is KL, inf the largest loss."""
+        order = _order(order)
+        low, high = (self.epsilon, self.epsilon) if math.isinf(order) else self._renyi(order)
+        return guarantee("renyi", low, min(high, self.epsilon), "[M, Def 3]", parameters={"order": order})
+
+    def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
+        """rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha [BS, Def 1.1 and 8.4]."""
+        xi = number(xi, "xi")
+        if not (isinstance(max_order, (int, float)) and max_order > 1):
+            raise invalid("max_order", "a number in (1, inf]", max_order)
+        low, high = self._zcdp(xi, float(max_order))
+        parameters = {"xi": xi} if math.isinf(max_order) else {"xi": xi, "max_order": float(max_order)}
+        return guarantee("zcdp", low, high, "[BS, Def 1.1]", parameters=parameters)
+
+    def mcdp(self) -> MeanConcentration:
+        """(mu, tau): the mean and the subgaussian standard of the privacy loss [DR, Def 3.3]."""
+        mu = guarantee("mcdp_mu", *self._renyi(1.0), "[DR, Def 3.3]")
+        return MeanConcentration(mu, guarantee("mcdp_tau", *self._subgaussian(), "[DR, Def 3.3]"))
+
+    def trade_off(self, false_alarm: Any) -> Any:
+        """The smallest missed-detection rate at each false-alarm rate in [0, 1] [GI, Def 2], rounded down.
+
+        The larger the better hidden. Each value is a supporting line of the curve, hence never above it.
+        """
+        rates = np.asarray(false_alarm, dtype=np.float64)
+        flat = finite_array(rates.reshape(-1), "false_alarm", 1)
+        if flat.size and not (flat.min() >= 0 and flat.max() <= 1):
+            raise invalid("false_alarm", "rates in [0, 1]", false_alarm)
+        made = np.array([self._missed(float(rate)) for rate in flat]).reshape(rates.shape)
+        return float(made) if made.ndim == 0 else made
+
+    # -- quadrature, replaced by closed forms in subclasses -------------------------------------------
+
+    def _integral(self, function: Callable[[float], float]) -> Interval:
+        """The integral over the support and its error estimate."""
+        from scipy.integrate import quad
+
+        total, error = 0.0, 0.0
+        for a, b in pairwise(self.edges):
+            # full_output keeps scipy from warning; what it would warn of is in the error estimate.
+            part = quad(function, a, b, epsabs=0.0, epsrel=1e-12, limit=400, full_output=1)
+            total, error = total + part[0], error + part[1]
+        return total, error
+
+    def _directions(self) -> tuple[tuple[Density, Density], ...]:
+        return (self.log_p, self.log_q), (self.log_q, self.log_p)
+
+    def _hockey_stick(self, epsilon: float) -> Interval:
+        low = high = 0.0
+        for log_p, log_q in self._directions():
+
+            def excess(x: float, log_p: Density = log_p, log_q: Density = log_q) -> float:
+                loss = float(log_p(x) - log_q(x)) - epsilon
+                return -math.exp(log_p(x)) * math.expm1(-loss) if loss > 0 else 0.0
+
+            total, error = self._integral(excess)
+            low, high = max(low, total - error), max(high, total + error)
+        return low, high
+
+    def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
+        """log E exp(s (Z - E Z)) for the privacy loss Z = log p/q under p (q/p under q when `reverse`): an interval."""
+        log_p, log_q = self._directions()[reverse]
+        mean = sum(self._mean(reverse)) / 2
+
+        # E exp(s (Z - E Z)) - 1, of non-negative terms of second order in s.
+        total, error = self._integral(lambda x: _weighted(log_p(x), s * (log_p(x) - log_q(x) - mean)))
+        return math.log1p(total - error), math.log1p(total + error)
+
+    def _renyi(self, order: float) -> Interval:
+        bounds = []
+        for reverse in _BOTH:
+            low, high = self._mean(reverse)
+            if order > 1:
+                extra = self.cumulant(order - 1, reverse=reverse)
+                low, high = low + extra[0] / (order - 1), high + extra[1] / (order - 1)
+            bounds.append((low, high))
+        return _larger(bounds)
+
+    def _mean(self, reverse: bool) -> Interval:
+        log_p, log_q = self._directions()[reverse]
+        # p (z + exp(-z) - 1) is non-negative and sums to KL as well.
+        total, error = self._integral(lambda x: _weighted(log_p(x), log_q(x) - log_p(x)))
+        return total - error, total + error
+
+    def _variance(self, reverse: bool) -> Interval:
+        log_p, log_q = self._directions()[reverse]
+        mean = sum(self._mean(reverse)) / 2
+        total, error = self._integral(lambda x: math.exp(log_p(x)) * (log_p(x) - log_q(x) - mean) ** 2)
+        return total - error, total + error
+
+    def _zcdp(self, xi: float, max_order: float) -> Interval:
+        bounds = []
+        for r in _BOTH:
+            cumulant = partial(self.cumulant, reverse=r)
+            bounds.append(zero_concentration(cumulant, self._mean(r), self.epsilon, xi, max_order))
+        return _larger(bounds)
+
+    def _subgaussian(self) -> Interval:
+        bounds = []
+        for r in _BOTH:
+            cumulant = partial(self.cumulant, reverse=r)
+            bounds.append(subgaussian(cumulant, self._variance(r), self.epsilon + self._mean(r)[1]))
+        return _larger(bounds)
+
+    def _missed(self, rate: float) -> float:
+        from scipy.optimize import minimize_scalar
+
+        def covered(t: float) -> float:
+            return math.exp(t) * rate + self._hockey_stick(t)[1]
+
+        reach = min(self.epsilon, 100.0)
+        found = minimize_scalar(covered, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
+        return max(0.0, 1.0 - min(float(found.fun), covered(-reach), covered(reach)))
+
+
+_BOTH = (False, True)
+
+
+def _order(order: Any) -> float:
+    value = math.inf if order == math.inf else number(order, "order", "a number in [1, inf]")
+    if not value >= 1:
+        raise invalid("order", "a number in [1, inf]", value)
+    return value
+
+
+def _larger(bounds: list[Interval]) -> Interval:
+    return max(low for low, _ in bounds), max(high for _, high in bounds)
+
+
+def _mass(log_density: Density, x: float) -> float:
+    return math.exp(log_density(x))
+
+
+def _weighted(log_weight: float, x: float) -> float:
+    """exp(log_weight) (exp(x) - 1 - x), also where exp(x) alone overflows."""
+    if x > 1:
+        return math.exp(log_weight + x) - math.exp(log_weight) * (1 + x)
+    return math.exp(log_weight) * expm2(x)
+
+
+def expm2(x: float) -> float:
+    """exp(x) - 1 - x without cancellation near 0.
+
+    >>> expm2(1e-8)
+    5.000000016666667e-17
+    """
+    if abs(x) > 0.5:
+        return math.expm1(x) - x
+    total, term = 0.0, 1.0
+    for n in range(2, 20):
+        term *= x / n
+        total += term
+    return total * x

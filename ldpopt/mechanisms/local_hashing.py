@@ -1,0 +1,128 @@
+"""Local hashing: hash the answer to a few buckets, then randomized response on the bucket."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.distribution import Array, positive_integer
+from ldpopt.errors import invalid
+from ldpopt.mechanisms.frequency_oracle import FrequencyOracle, Reports, check_reports, check_size
+from ldpopt.rounding import toward_privacy, up
+
+MERSENNE_31 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class LocalHashing(FrequencyOracle):
+    """A report (a, b, y): a public hash h(v) = ((a v + b) mod prime) mod buckets, and the noisy bucket of the answer.
+
+    a and b are uniform on 0..prime-1, so that hashes of two answers are independent (Carter and Wegman) and every
+    probability below is exact for this family, with collision probability `collision` = sum over buckets of
+    (its share of 0..prime-1)^2. Made by `local_hashing` and `optimized_local_hashing`.
+    """
+
+    buckets: int
+    prime: int = MERSENNE_31
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "buckets", positive_integer(self.buckets, "buckets", 2))
+        object.__setattr__(self, "prime", positive_integer(self.prime, "prime", 2))
+        if not max(self.k, self.buckets) <= self.prime <= MERSENNE_31 or not _is_prime(self.prime):
+            expected = f"a prime from max(k, buckets) = {max(self.k, self.buckets)} to {MERSENNE_31}"
+            raise invalid("prime", expected, self.prime)
+
+    @property
+    def collision(self) -> float:
+        """The probability that two answers share a bucket: 1/buckets up to 1/prime."""
+        size, larger = divmod(self.prime, self.buckets)
+        return (larger * (size + 1) ** 2 + (self.buckets - larger) * size**2) / self.prime**2
+
+    @property
+    def kept(self) -> float:
+        """The probability that the reported bucket is the answer's."""
+        return 1 / (1 + (self.buckets - 1) * self._odds)
+
+    @property
+    def _odds(self) -> float:
+        return math.exp(-toward_privacy(self.epsilon))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The probabilities that the reported bucket is that of the answer, and that it is that of another one."""
+        moved = self.kept * self._odds
+        return self.kept, moved + (self.kept - moved) * self.collision
+
+    @property
+    def eta(self) -> float:
+        """The total variation (1 - collision)(e - 1)/(e + buckets - 1), rounded up: two answers often collide."""
+        return up((1 - self.collision) * self.kept * -math.expm1(-self.epsilon), 16)
+
+    def buckets_of(self, a: Any, b: Any, v: Any) -> Reports:
+        """The bucket of answer v under the hash (a, b)."""
+        return np.asarray((np.asarray(a, np.int64) * np.asarray(v, np.int64) + b) % self.prime % self.buckets)
+
+    def sample(self, x: Any, rng: np.random.Generator) -> Reports:
+        """Simulated reports: an integer array (n, 3) of a, b and bucket."""
+        x = self._answers(x, rng)
+        a, b = rng.integers(0, self.prime, size=(2, len(x)))
+        y = self.buckets_of(a, b, x)
+        move = rng.random(len(x)) >= self.kept
+        y[move] = (y[move] + rng.integers(1, self.buckets, size=int(move.sum()))) % self.buckets
+        return np.stack([a, b, y], axis=1)
+
+    def support_counts(self, reports: Any) -> Array:
+        """How many reported buckets are those of each answer, shape (k,); O(n k) time."""
+        reports = check_reports(reports, 3, (self.prime, self.prime, self.buckets)).astype(np.int64)
+        counts, answers = np.zeros(self.k), np.arange(self.k)
+        chunk = max(1, 2**22 // self.k)
+        for at in range(0, len(reports), chunk):
+            a, b, y = reports[at : at + chunk].T[:, :, None]
+            counts += (self.buckets_of(a, b, answers) == y).sum(axis=0)
+        return counts
+
+    def channel(self) -> Channel:
+        """The channel over all (a, b, bucket): needs a small prime."""
+        check_size(self.k, self.prime**2 * self.buckets)
+        a, b, y = (part.ravel() for part in np.indices((self.prime, self.prime, self.buckets)))
+        hit = self.buckets_of(a, b, np.arange(self.k)[:, None]) == y
+        matrix = np.where(hit, self.kept, self.kept * self._odds) / self.prime**2
+        outputs = tuple(zip(a.tolist(), b.tolist(), y.tolist(), strict=True))
+        return Channel(matrix, tuple(range(self.k)), outputs)
+
+
+def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENNE_31) -> LocalHashing:
+    """Local hashing to a number of `buckets` (2: binary local hashing) [LH].
+
+    k >= 2; epsilon in nats; `prime` : at least k and `buckets`, of the hash family. Raises `InvalidInput` otherwise.
+
+    >>> m = local_hashing(100, 1.0)
+    >>> round(m.eta, 6), round(m.variance(0.0, 1), 4)
+    (0.231059, 4.6827)
+    """
+    return LocalHashing(k, epsilon, buckets, prime)
+
+
+def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) -> LocalHashing:
+    """Local hashing to the whole number of buckets nearest to e^epsilon + 1, at least 2 [LH].
+
+    Its variance at frequency 0 is close to 4e/(n (e-1)^2), whatever k. epsilon at most 20: more needs more buckets
+    than the hash family has values. Raises `InvalidInput` for values out of range.
+
+    >>> m = optimized_local_hashing(1000, 1.0)
+    >>> m.buckets, round(m.variance(0.0, 1), 4)
+    (4, 3.6917)
+    """
+    checked = LocalHashing(k, epsilon, 2, prime)
+    if checked.epsilon > 20:
+        raise invalid("epsilon", "at most 20 nats for optimised local hashing", checked.epsilon)
+    return LocalHashing(checked.k, checked.epsilon, max(2, round(math.exp(checked.epsilon)) + 1), prime)
+
+
+def _is_prime(number: int) -> bool:
+    return number >= 2 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))

@@ -1,0 +1,26 @@
+"""Guarantees from an interval: claims rounded outward."""
+
+from __future__ import annotations
+
+import math
+
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import ULP, down, up
+
+
+def guarantee(
+    notion: str,
+    low: float,
+    high: float,
+    reference: str,
+    *,
+    exact: bool = True,
+    parameters: dict[str, float] | None = None,
+) -> Guarantee:
+    """The `Guarantee` that the true value lies in [low, high], each known to a few units in the last place."""
+    return Guarantee(notion, up(high, 16), down(max(low, 0.0), 16), None, exact, reference, parameters or {})
+
+
+def enlarge(value: float) -> float:
+    """A slightly larger epsilon or eta: the mirror of `rounding.toward_privacy`, for a pair that must dominate."""
+    return value if math.isinf(value) else value + 2.0**-47 + 8 * ULP * value

@@ -1,0 +1,176 @@
+"""The staircase mechanism: the noise that meets the region of (epsilon, eta) exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.distribution import Array, positive_epsilon, unit_interval
+from ldpopt.errors import SolverError, invalid
+from ldpopt.mechanisms.additive import answers, plain, positive
+from ldpopt.mechanisms.finite_pair import FinitePair, dominating_pair
+from ldpopt.mechanisms.outward import guarantee
+from ldpopt.mechanisms.restricted import Noise, restricted_renyi
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import up
+
+MAXIMUM_STEPS = 50_000
+"""The most steps into which the noise is cut for quadrature."""
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """The staircase mechanism of Geng et al. [GI, section VI-C].
+
+    The noise has density a on [0, gamma D), a e^{-epsilon} on [gamma D, D), falls by e^{-epsilon} with every further
+    D = `sensitivity`, and is symmetric. epsilon in nats; gamma in [0, 1]. It is epsilon-DP and eta-TV with eta between
+    (1 - e^{-epsilon})/2 (at gamma 0 and 1) and tanh(epsilon/2) (at 1/2), and its trade-off curve is exactly that of
+    (epsilon, eta): `pair` is finite. Raises `InvalidInput` for values out of range.
+
+    >>> m = Staircase(1.0, 0.5)
+    >>> round(m.eta, 6), round(math.tanh(0.5), 6)
+    (0.462117, 0.462117)
+    """
+
+    epsilon: float
+    gamma: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        object.__setattr__(self, "gamma", unit_interval(self.gamma, "gamma"))
+        object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
+
+    @classmethod
+    def for_total_variation(cls, epsilon: float, eta: float, sensitivity: float = 1.0) -> tuple[Staircase, Staircase]:
+        """The two staircases, gamma <= 1/2 and gamma >= 1/2, of total variation eta.
+
+        eta must lie in [(1 - e^{-epsilon})/2, tanh(epsilon/2)]. At the ends of that range, and within rounding of
+        them, gamma is 0, 1/2 or 1. The first has the smaller noise when epsilon is large, the second when it is small.
+
+        >>> [round(m.gamma, 4) for m in Staircase.for_total_variation(1.0, 0.4)]
+        [0.2105, 0.668]
+        """
+        epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
+        drop = -math.expm1(-epsilon)
+        lowest, highest = drop / 2, math.tanh(epsilon / 2)
+        if not lowest * (1 - 1e-15) <= eta <= highest * (1 + 1e-15):
+            raise invalid("eta", f"a number in [{lowest:.6g}, {highest:.6g}] for epsilon = {epsilon:g}", eta)
+        q = math.exp(-epsilon)
+        t = min(max(2 * eta / drop, 1.0), 2 / (1 + q))
+        # Both branches of [GI, section VI-C], solved for gamma.
+        below = min(q * (t - 1) / ((2 - t) * drop), 0.5)
+        above = min(max((1 / t - q) / drop, 0.5), 1.0)
+        return cls(epsilon, below, sensitivity), cls(epsilon, above, sensitivity)
+
+    @property
+    def eta(self) -> float:
+        """The total variation, rounded up [GI, section VI-C]."""
+        q, drop = math.exp(-self.epsilon), -math.expm1(-self.epsilon)
+        weight = self.gamma * drop + q  # gamma + q (1 - gamma)
+        return up(drop * (self.gamma * drop + weight if self.gamma < 0.5 else 1.0) / (2 * weight), 32)
+
+    @property
+    def pair(self) -> FinitePair:
+        """The dominating pair: the (epsilon, eta) one, for answers `sensitivity` apart [GI, App I-2]."""
+        return dominating_pair(self.epsilon, 0.0, self.eta)
+
+    @property
+    def height(self) -> float:
+        """The density at 0."""
+        weight = self.gamma * -math.expm1(-self.epsilon) + math.exp(-self.epsilon)
+        return -math.expm1(-self.epsilon) / (2 * self.sensitivity * weight)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise, in closed form."""
+        q, b, g = math.exp(-self.epsilon), -math.expm1(-self.epsilon), self.gamma
+        # |Y| = D (G + U): G geometric with ratio q, U on its first part with the odds g : q (1 - g).
+        inner = g / (g + q * (1 - g))
+        mean, square = q / b, q * (1 + q) / b**2
+        first = inner * g / 2 + (1 - inner) * (g + 1) / 2
+        second = inner * g**2 / 3 + (1 - inner) * (g**2 + g + 1) / 3
+        return self.sensitivity**2 * (square + 2 * mean * first + second)
+
+    def density(self, y: Any) -> Any:
+        """The density of the noise at y."""
+        steps = np.abs(np.asarray(y, dtype=np.float64)) / self.sensitivity
+        whole = np.floor(steps)
+        return plain(self.height * np.exp(-self.epsilon * (whole + (steps - whole >= self.gamma))))
+
+    @property
+    def noise(self) -> Noise:
+        """The law of the noise; cut into at most `MAXIMUM_STEPS` steps, which bounds epsilon from below."""
+
+        def cuts(power: float) -> Array:
+            count = math.ceil((60 + power + 10 * math.sqrt(power)) / self.epsilon) + 1
+            if count > MAXIMUM_STEPS:
+                limit = f"at least {(60 + power + 10 * math.sqrt(power)) / MAXIMUM_STEPS:.2g} for this order"
+                raise invalid("epsilon of a staircase", limit, self.epsilon)
+            whole = self.sensitivity * np.arange(count + 1.0)
+            return np.unique(np.concatenate([whole, whole[:-1] + self.gamma * self.sensitivity]))
+
+        return Noise(lambda y: np.asarray(self.density(y)), cuts, self.variance)
+
+    def log_mgf(self, a: float) -> float:
+        """log E exp(a Y), inf from |a| = epsilon/sensitivity on."""
+        a = abs(a) * self.sensitivity
+        if a >= self.epsilon:
+            return math.inf
+        return math.log1p(self._grown(a))
+
+    def _grown(self, a: float) -> float:
+        """E exp(a Y) - 1 in units of the sensitivity, as twice the sum of both halves' excess."""
+        q, g = math.exp(-self.epsilon), self.gamma
+        total = 0.0
+        for s in (a, -a):
+            if s == 0:
+                return 0.0
+            period = (math.expm1(s * g) + q * math.exp(s * g) * math.expm1(s * (1 - g))) / s
+            total += period / -math.expm1(s - self.epsilon)
+        return self.height * self.sensitivity * total - 1
+
+    def restricted_kl(self) -> Guarantee:
+        """The KL divergence restricted to affine features: sup over a of a D - log E exp(a Y) [CIM, Lemma 1].
+
+        The maximand is concave: its tangent at one point and at its neighbour bracket the supremum.
+        """
+        from scipy.optimize import minimize_scalar
+
+        def value(a: float) -> float:
+            return a - self.log_mgf(a / self.sensitivity)
+
+        found = minimize_scalar(
+            lambda a: -value(a), bounds=(0.0, self.epsilon), method="bounded", options={"xatol": 1e-10 * self.epsilon}
+        )
+        best, top = float(found.x), -float(found.fun)
+        for step in (1e-5, 1e-4, 1e-3):
+            width = step * min(best, self.epsilon - best)
+            around = value(best - width), value(best + width)
+            if max(around) <= top:
+                break
+        else:
+            raise SolverError("restricted KL divergence: the maximum of a concave function was not bracketed")
+        error = 1e-14 * (1 + best)
+        # Concave: the maximum is at most as far above `top` as a neighbour at one step is below it.
+        return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
+
+    def restricted_renyi(self, order: float) -> Guarantee:
+        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3]."""
+        return restricted_renyi(self.noise, self.sensitivity, order)
+
+    def sample(self, x: Any, rng: np.random.Generator) -> Any:
+        """Simulated releases for an answer or an array of answers."""
+        x = answers(x, rng)
+        q, g = math.exp(-self.epsilon), self.gamma
+        whole = rng.geometric(-math.expm1(-self.epsilon), x.shape) - 1.0
+        inside = rng.random(x.shape) < g / (g + q * (1 - g))
+        place = np.where(inside, g * rng.random(x.shape), g + (1 - g) * rng.random(x.shape))
+        sign = rng.choice(np.array([-1.0, 1.0]), x.shape)
+        return plain(x + sign * self.sensitivity * (whole + place))
+
+
+staircase = Staircase

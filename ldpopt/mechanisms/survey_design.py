@@ -1,0 +1,92 @@
+"""The randomized survey design: a sensitive yes-or-no question asked through a randomizing device."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel
+from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy import local_dp, total_variation
+
+YES, NO = "yes", "no"
+Design = TypeVar("Design", bound="SurveyDesign")
+
+
+class SurveyDesign(ABC):
+    """A classical design for one sensitive attribute; numpy and every measure take it as its channel.
+
+    Inputs are ``"yes"`` (the sensitive attribute) and ``"no"``. `score` gives every report the number whose mean is
+    `own` among those who have the attribute and `other` among those who have not; the estimate solves that line.
+    """
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """The channel from the true answer to the report."""
+
+    @property
+    def epsilon(self) -> float:
+        """The local differential privacy of the channel, in nats, rounded up; inf if a report gives someone away."""
+        return float(local_dp(self.channel))
+
+    @property
+    def eta(self) -> float:
+        """The total variation of the channel, rounded up."""
+        return float(total_variation(self.channel))
+
+    @property
+    def score(self) -> Array:
+        """The number that each report counts as: 1 for the first report and 0 for the second."""
+        return np.array([1.0, 0.0])
+
+    def estimate(self, counts: Any) -> float:
+        """The unbiased estimate of the prevalence from how often each report was given; may leave [0, 1]."""
+        counts = finite_array(counts, "counts", 1)
+        if len(counts) != self.channel.shape[1] or counts.min() < 0 or counts.sum() <= 0:
+            raise invalid("counts", f"{self.channel.shape[1]} non-negative counts, not all zero", counts)
+        own, other = self.channel.matrix @ self.score
+        return float((counts @ self.score / counts.sum() - other) / (own - other))
+
+    @abstractmethod
+    def variance(self, prevalence: float, n: int) -> float:
+        """The variance of the estimate from n independent respondents, by the published formula."""
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return self.channel.__array__(dtype, copy)
+
+
+def two_reports(own: tuple[float, float], other: tuple[float, float], labels: tuple[str, str] = (YES, NO)) -> Channel:
+    """The channel with rows `own`, of those who have the attribute, and `other`."""
+    return Channel(np.array([own, other]), (YES, NO), labels)
+
+
+def population(prevalence: Any, n: Any) -> tuple[float, int]:
+    """A checked prevalence and sample size."""
+    return unit_interval(prevalence, "prevalence"), positive_integer(n, "n")
+
+
+def open_unit(value: Any, what: str) -> float:
+    """`value` as a float strictly between 0 and 1."""
+    made = number(value, what, "a number strictly between 0 and 1")
+    if not 0 < made < 1:
+        raise invalid(what, "a number strictly between 0 and 1", made)
+    return made
+
+
+def most_useful(make: Callable[[float], Design], start: float, private: float, epsilon: float) -> Design:
+    """The design `make(parameter)`, the parameter moved from `start` towards `private` until epsilon holds.
+
+    `start` is the closed form, wrong by its rounding only, so this is a few floats.
+    """
+    parameter, step = start, math.ulp(start)
+    while (design := make(parameter)).epsilon > epsilon:
+        parameter = max(parameter - step, private) if private < parameter else min(parameter + step, private)
+        step *= 2
+    return design

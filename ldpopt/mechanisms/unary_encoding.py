@@ -1,0 +1,90 @@
+"""Unary encodings: one bit for every answer, each flipped on its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.distribution import Array
+from ldpopt.mechanisms.frequency_oracle import FrequencyOracle, Reports, check_reports, check_size
+from ldpopt.rounding import toward_privacy, up
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(FrequencyOracle):
+    """A vector of k bits: the answer's own is set with probability `own`, every other one with probability `other`.
+
+    epsilon = log own (1 - other) / (other (1 - own)); the channel over all 2^k vectors is exactly (own - other)-TV.
+    Made by `unary_encoding` (symmetric) and `optimized_unary_encoding`.
+    """
+
+    own: float
+    other: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The probabilities that the answer's bit, and that another bit, is set."""
+        return self.own, self.other
+
+    @property
+    def eta(self) -> float:
+        """The total variation own - other, rounded up: only the two answers' bits tell them apart."""
+        return up(self.own - self.other)
+
+    def sample(self, x: Any, rng: np.random.Generator) -> Reports:
+        """Simulated reports: a boolean array (n, k)."""
+        x = self._answers(x, rng)
+        bits = rng.random((len(x), self.k)) < self.other
+        bits[np.arange(len(x)), x] = rng.random(len(x)) < self.own
+        return bits
+
+    def support_counts(self, reports: Any) -> Array:
+        """How often each bit is set, shape (k,)."""
+        return np.asarray(check_reports(reports, self.k, 2).sum(axis=0, dtype=np.float64))
+
+    def channel(self) -> Channel:
+        """The (k, 2^k) channel; outputs are tuples of bits."""
+        check_size(self.k, 2**self.k)
+        vectors = tuple(product((0, 1), repeat=self.k))
+        bits = np.array(vectors, dtype=bool)
+        factors = np.where(bits, self.other, 1 - self.other)
+        matrix = np.empty((self.k, len(bits)))
+        for x in range(self.k):
+            rest = np.prod(np.delete(factors, x, axis=1), axis=1)
+            matrix[x] = rest * np.where(bits[:, x], self.own, 1 - self.own)
+        return Channel(matrix, tuple(range(self.k)), vectors)
+
+
+def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
+    """The symmetric unary encoding (basic RAPPOR): every bit is kept with odds e^(epsilon/2) [RAPPOR].
+
+    k >= 2; epsilon in nats. It is tanh(epsilon/4)-TV. Raises `InvalidInput` for values out of range.
+
+    >>> m = unary_encoding(10, 1.0)
+    >>> round(m.own, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
+    (0.6225, 0.2449, 3.9177)
+    """
+    checked = UnaryEncoding(k, epsilon, 1.0, 0.0)
+    other = 1 / (1 + math.exp(toward_privacy(checked.epsilon) / 2))
+    # A multiple of 2**-53, rounded up: then 1 - other, and 1 minus that again, are exact, and so is the ratio.
+    other = math.ceil(other * 2.0**53) * 2.0**-53
+    return UnaryEncoding(checked.k, checked.epsilon, 1 - other, other)
+
+
+def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
+    """The optimised unary encoding: own bit set with probability 1/2, others with 1/(1 + e^epsilon) [LH].
+
+    k >= 2; epsilon in nats. It is tanh(epsilon/2)/2-TV, and its variance at frequency 0 is 4e/(n (e-1)^2).
+    Raises `InvalidInput` for values out of range.
+
+    >>> m = optimized_unary_encoding(10, 1.0)
+    >>> round(m.other, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
+    (0.2689, 0.2311, 3.6827)
+    """
+    checked = UnaryEncoding(k, epsilon, 1.0, 0.0)
+    return UnaryEncoding(checked.k, checked.epsilon, 0.5, 1 / (1 + math.exp(toward_privacy(checked.epsilon))))

@@ -1,0 +1,72 @@
+"""Warner's design, and the crosswise model with the same channel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+from ldpopt.channel import Channel
+from ldpopt.distribution import positive_epsilon
+from ldpopt.errors import invalid
+from ldpopt.mechanisms.survey_design import SurveyDesign, most_useful, open_unit, population, two_reports
+
+LARGEST = 1 - 2.0**-53
+"""The largest float64 probability below 1."""
+
+
+@dataclass(frozen=True)
+class Warner(SurveyDesign):
+    """With probability p the question is asked as it is, else in its negation; report yes or no [Warner].
+
+    p in (0, 1), not 1/2. epsilon = |log p/(1-p)|; eta = |2p - 1|. `Warner.for_epsilon` picks the p above 1/2 for a
+    privacy level. Raises `InvalidInput` for values out of range.
+
+    >>> design = Warner(0.75)
+    >>> round(design.epsilon, 6), round(design.eta, 6), round(design.variance(0.1, 100), 6)
+    (1.098612, 0.5, 0.0084)
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", open_unit(self.p, "p"))
+        if self.p == 0.5:
+            raise invalid("p", "a number other than 1/2, where reports say nothing", self.p)
+
+    @classmethod
+    def for_epsilon(cls, epsilon: float) -> Self:
+        """The design with p = e/(1 + e), rounded to the private side: never more than `epsilon`."""
+        epsilon = positive_epsilon(epsilon)
+        return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), LARGEST), 0.5, epsilon)
+
+    @property
+    def channel(self) -> Channel:
+        """Reports yes and no."""
+        return two_reports((self.p, 1 - self.p), (1 - self.p, self.p))
+
+    def variance(self, prevalence: float, n: int) -> float:
+        """pi (1 - pi)/n + p (1 - p)/(n (2p - 1)^2) [Warner]."""
+        share, n = population(prevalence, n)
+        return (share * (1 - share) + self.p * (1 - self.p) / (2 * self.p - 1) ** 2) / n
+
+
+@dataclass(frozen=True)
+class Crosswise(Warner):
+    """Two statements, the sensitive one and an independent one of known prevalence p: are both answers the same?
+
+    p in (0, 1), not 1/2. Reports are ``"same"`` and ``"different"``; the channel, and so epsilon, eta and the
+    variance, are Warner's [Crosswise].
+
+    >>> Crosswise(0.25).channel.outputs, round(Crosswise(0.25).epsilon, 6)
+    (('same', 'different'), 1.098612)
+    """
+
+    @property
+    def channel(self) -> Channel:
+        """Reports same and different."""
+        return two_reports((self.p, 1 - self.p), (1 - self.p, self.p), ("same", "different"))
+
+
+warner = Warner
+crosswise = Crosswise

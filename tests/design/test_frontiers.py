@@ -1,0 +1,99 @@
+"""Tests of `ldpopt.design.frontiers`."""
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+from design_problems import constraints, utility
+
+from ldpopt import Divergence, InvalidInput, frontier, optimal_channel
+from ldpopt.bounds import ghazi_issa
+from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, TOTAL_VARIATION
+from ldpopt.mechanisms import randomized_response
+from ldpopt.privacy import total_variation
+
+
+@pytest.fixture(scope="module")
+def table():
+    return frontier(utility(5, 1, JEFFREYS), [0.5, 2.0], [0.1, 0.2, 1.0])
+
+
+def test_rows_are_the_designs(table):
+    """Every row holds the optimum of its own design and is certified."""
+    for row in table:
+        design = optimal_channel(table.utility, constraints(row.epsilon, row.eta))
+        assert row.optimum == pytest.approx(design.value, rel=1e-12)
+        assert row.certified
+
+
+def test_no_mechanism_beats_the_optimum_and_no_bound_is_below_it(table):
+    """Gaps of mechanisms are non-negative and those of [GI, Thm 6 and 7] non-positive."""
+    for name in ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum"):
+        assert (table.gap(name) >= -1e-9).all()
+    for name in ("thm6", "thm7", "upper_bound"):
+        assert (table.gap(name) <= 1e-9).all()
+    first = table.rows[0]
+    assert first.thm7 == ghazi_issa(table.utility.p0, table.utility.p1, 0.5, 0.1)
+
+
+def test_randomized_response_is_erased_just_enough(table):
+    """The k-RR column is the utility of k-RR erased until its own total variation meets eta."""
+    for row in table:
+        plain = randomized_response(5, row.epsilon)
+        keep = min(1.0, row.eta / float(total_variation(plain)))
+        assert row.randomized_response_with_erasure == pytest.approx(
+            table.utility.value(plain.erase(1 - keep)), rel=1e-9
+        )
+
+
+def test_theorem_5_is_tight_in_the_table():
+    """For total variation the bound column equals the optimum where eta binds."""
+    table = frontier(utility(5, 1, TOTAL_VARIATION), [1.0], [0.1, 0.3])
+    assert np.allclose(table.gap("tv_bound"), 0.0, atol=1e-9)
+    assert all(row.thm6 is None for row in table)
+
+
+def test_csv_and_pandas_agree(table):
+    """CSV and DataFrame have the same columns and numbers, gaps included."""
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
+    frame = table.to_pandas()
+    assert list(frame.columns) == list(rows[0])
+    assert float(rows[3]["optimum"]) == frame.optimum[3] == table.rows[3].optimum
+    assert "gap_thm7" in frame
+    assert "gap_tv_bound" not in frame
+
+
+def test_factory_and_progress():
+    """A function of (epsilon, eta) may give the utility, and `each` sees every row as it is made."""
+    seen = []
+    table = frontier(lambda epsilon, eta: utility(4, round(10 * eta)), [1.0], [0.1, 0.2], each=seen.append)
+    assert tuple(seen) == table.rows
+    assert table.rows[1].optimum == pytest.approx(optimal_channel(utility(4, 2), constraints(1.0, 0.2)).value)
+
+
+def test_reprs(table):
+    """The table shows its utility, and what each mechanism loses, as text and HTML."""
+    assert "Jeffreys" in repr(table)
+    assert repr(table).count("\n") == 1 + len(table)
+    assert table._repr_html_().count("<tr>") == 1 + len(table)
+
+
+def test_infinite_divergence_has_finite_frontier():
+    """Hypotheses with an infinite divergence still have a finite frontier under LDP."""
+    table = frontier(Divergence(KL, [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]), [1.0], [0.1, 0.4])
+    assert all(math.isfinite(row.optimum) and row.certified for row in table)
+
+
+def test_bad_input():
+    """Empty grids, bad caps, unknown columns and utilities that are none are refused."""
+    problem = utility(3, 0, CHI_SQUARED)
+    with pytest.raises(InvalidInput, match="at least one epsilon and one eta"):
+        frontier(problem, [], [0.1])
+    with pytest.raises(InvalidInput, match="eta: expected"):
+        frontier(problem, [1.0], [2.0])
+    with pytest.raises(InvalidInput, match="utility: expected a Divergence"):
+        frontier(lambda epsilon, eta: 3, [1.0], [0.1])
+    with pytest.raises(InvalidInput, match="column: expected one of"):
+        frontier(problem, [1.0], [0.1]).column("optimum_")

@@ -1,0 +1,262 @@
+"""Tests of `ldpopt.design.optimal`: the designs of the oracle, the theorems of [GI], and bad problems."""
+
+import math
+
+import numpy as np
+import pytest
+from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utility
+from scipy import stats
+
+from ldpopt import Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
+from ldpopt.bounds import erased_share
+from ldpopt.design import Contraction, Erasure, LabelDual, MergedPartition, Partition, PatternDual, PatternLP
+from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
+from ldpopt.mechanisms import binary_with_erasure
+from ldpopt.privacy import local_dp, total_variation
+
+
+@pytest.mark.parametrize("method", [Partition(), PatternLP()], ids=["partition", "pattern"])
+@pytest.mark.parametrize("instance", ORACLE, ids=range(len(ORACLE)))
+def test_oracle(instance, method):
+    """Both methods reach the brute-force optimum of every divergence, with and without eta, feasible and certified."""
+    epsilon = instance["epsilon"]
+    for name, f in DIVERGENCES.items():
+        for eta, key in ((None, "optimum_without_eta"), (instance["eta"], "optimum")):
+            problem = Divergence(f, instance["p0"], instance["p1"])
+            design = optimal_channel(problem, constraints(epsilon, eta), method=method)
+            truth = instance[key][name]
+            assert design.value == pytest.approx(truth, rel=1e-7, abs=1e-15)
+            assert design.upper_bound >= truth * (1 - 1e-9)
+            assert design.certified
+            assert design.certificate.verify()
+            assert float(local_dp(design.channel)) <= epsilon
+            assert eta is None or float(total_variation(design.channel)) <= eta
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_certified_at_two_hundred_inputs(seed, epsilon):
+    """Random pure LDP designs with 200 inputs are certified to a relative gap of 1e-6."""
+    design = optimal_channel(utility(200, seed), LocalDP(epsilon))
+    assert design.certified
+    assert design.relative_gap <= 1e-6
+    assert design.certificate.verify()
+
+
+def test_large_alphabet_is_bracketed():
+    """A hundred thousand inputs are bracketed to 1e-4, and every input keeps a row in the caller's order."""
+    p0, p1 = random_pair(100_000, 5)
+    design = optimal_channel(Divergence(KL, p0, p1), LocalDP(1.0))
+    assert design.relative_gap <= 1e-4
+    assert design.channel.shape[0] == 100_000
+    likelier = design.channel.matrix[:, -1] > design.channel.matrix[:, 0]
+    assert np.array_equal(np.sort((p0 / p1)[likelier]), np.sort(p0 / p1)[-likelier.sum() :])
+
+
+@pytest.mark.parametrize(("shift", "epsilon"), [(0.1, 1.0), (1.0, 3.0)])
+def test_gaussian_against_gaussian(shift, epsilon):
+    """Two Gaussians are bracketed to 1e-4, by intervals whose masses give the value."""
+    hypotheses = stats.norm(0, 1), stats.norm(shift, 1)
+    design = optimal_channel(Divergence(KL, *hypotheses), LocalDP(epsilon))
+    masses = [np.diff(np.concatenate([[0.0], p.cdf(design.edges), [1.0]])) for p in hypotheses]
+    marginals = [mass @ design.channel.matrix for mass in masses]
+    assert design.value == pytest.approx(stats.entropy(*marginals), rel=1e-9)
+    assert design.certified
+    assert design.relative_gap <= 1e-4
+    assert design.certificate.verify()
+    assert design.channel.inputs[np.digitize(-50.0, design.edges, right=True)].startswith("(-inf")
+
+
+def test_gaussian_binary_threshold_by_quadrature():
+    """For two close Gaussians and small epsilon the optimum is binary; its best threshold agrees with a scan."""
+    p0, p1 = stats.norm(0, 1), stats.norm(0.5, 1)
+    design = optimal_channel(Divergence(KL, p0, p1), LocalDP(0.5))
+    low = 1 / (1 + math.exp(0.5))
+    thresholds = np.linspace(-2, 3, 20001)
+    m0, m1 = (low + (1 - 2 * low) * p.cdf(thresholds) for p in (p0, p1))
+    scan = m0 * np.log(m0 / m1) + (1 - m0) * np.log((1 - m0) / (1 - m1))
+    assert design.value <= scan.max() * (1 + 1e-12)
+    assert scan.max() <= design.upper_bound
+
+
+def test_counts_as_hypotheses():
+    """Frozen discrete distributions on infinitely many values are accepted and bracketed."""
+    design = optimal_channel(Divergence(KL, stats.poisson(3), stats.poisson(4)), LocalDP(1.0))
+    assert design.certified
+    masses = [p.pmf(np.arange(60)) for p in (stats.poisson(3), stats.poisson(4))]
+    exact = optimal_channel(Divergence(KL, *(m / m.sum() for m in masses)), LocalDP(1.0))
+    assert design.value == pytest.approx(exact.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_theorem_5(seed):
+    """[GI, Thm 5]: the optimum of total variation is exactly eta TV(P0, P1), for any P0 and P1."""
+    for k, epsilon, share in ((2, 0.3, 0.5), (6, 1.0, 0.9), (40, 2.0, 0.2), (300, 0.7, 0.6)):
+        p0, p1 = random_pair(k, seed)
+        eta = share * math.tanh(epsilon / 2)
+        design = optimal_channel(Divergence(TOTAL_VARIATION, p0, p1), constraints(epsilon, eta))
+        assert design.value == pytest.approx(eta * np.abs(p0 - p1).sum() / 2, rel=1e-9)
+        assert design.certified
+
+
+@pytest.mark.parametrize("f", NAMED.values(), ids=NAMED)
+def test_theorem_8(f):
+    """[GI, Thm 8]: OPT(epsilon, eta) is at least eta (e^epsilon + 1)/(e^epsilon - 1) OPT(epsilon)."""
+    for seed in range(4):
+        problem = utility(7, seed, f)
+        pure = optimal_channel(problem, LocalDP(1.5)).value
+        for eta in (0.05, 0.3, 0.6):
+            capped = optimal_channel(problem, constraints(1.5, eta)).value
+            assert capped >= erased_share(1.5, eta) * pure * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_proposition_2(epsilon):
+    """[GI, Prop 2]: an epsilon-LDP channel is tanh(epsilon/2)-TV, so such an eta does not bind; the design says so."""
+    problem = utility(9, 1)
+    pure = optimal_channel(problem, LocalDP(epsilon))
+    assert float(total_variation(pure.channel)) <= math.tanh(epsilon / 2) * (1 + 1e-12)
+    loose = optimal_channel(problem, constraints(epsilon, math.tanh(epsilon / 2)))
+    assert loose.value == pytest.approx(pure.value, rel=1e-12)
+    assert "does not bind" in loose.note
+
+
+def test_strict_gain_over_erasure():
+    """Erasing the best epsilon-LDP channel can lose more than 5 % of what the cap allows, binary with erasure too."""
+    p0, p1 = [0.13, 0.69, 0.01, 0.03, 0.14], [0.16, 0.6, 0.08, 0.15, 0.01]
+    problem, epsilon, eta = Divergence(KL, p0, p1), 2.0, 0.5 * math.tanh(1.0)
+    best = optimal_channel(problem, constraints(epsilon, eta))
+    erased = erased_share(epsilon, eta) * optimal_channel(problem, LocalDP(epsilon)).value
+    assert best.certified
+    assert best.value > 1.05 * erased
+    assert best.value > 1.05 * problem.value(binary_with_erasure(p0, p1, epsilon, eta))
+
+
+def test_total_variation_alone():
+    """Under a TV cap alone the optimum is eta D_f(P0 || P1), attained by erasure of full disclosure [Dobrushin]."""
+    problem = Divergence(CHI_SQUARED, [0.5, 0.3, 0.2], [0.2, 0.5, 0.3])
+    design = optimal_channel(problem, TotalVariation(0.3))
+    assert design.value == pytest.approx(0.3 * problem.unprivate, rel=1e-12)
+    assert isinstance(design.certificate, Contraction)
+    assert design.certified
+    with pytest.raises(InvalidInput, match="add LocalDP"):
+        optimal_channel(Divergence(KL, [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]), TotalVariation(0.3))
+
+
+def test_value_is_that_of_the_returned_channel():
+    """Value and guarantees are those of the returned matrix, measured again from it."""
+    problem = utility(6, 3)
+    design = optimal_channel(problem, constraints(1.0, 0.2))
+    m0, m1 = problem.p0 @ design.channel.matrix, problem.p1 @ design.channel.matrix
+    assert design.value == pytest.approx(np.sum(m0 * np.log(m0 / m1)), rel=1e-12)
+    assert design.guarantees == (local_dp(design.channel), total_variation(design.channel))
+    assert all(float(g) <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
+
+
+def test_order_labels_and_impossible_inputs():
+    """Rows follow the caller's inputs and labels; an input that never occurs gets the row of a neighbour."""
+    p0, p1 = np.array([0.1, 0.0, 0.5, 0.2, 0.2]), np.array([0.3, 0.0, 0.1, 0.4, 0.2])
+    design = optimal_channel(Divergence(KL, p0, p1, inputs=tuple("abcde")), LocalDP(1.0))
+    assert design.channel.inputs == tuple("abcde")
+    assert np.array_equal(design.channel.matrix[1], design.channel.matrix[0])
+    order = [4, 2, 0, 1, 3]
+    again = optimal_channel(Divergence(KL, p0[order], p1[order]), LocalDP(1.0))
+    assert np.allclose(again.channel.matrix[[2, 4, 0]], design.channel.matrix[[0, 3, 4]], atol=1e-12)
+    assert again.value == pytest.approx(design.value, rel=1e-12)
+
+
+def test_merging_equal_ratios_keeps_the_optimum():
+    """Splitting an input into two of the same likelihood ratio changes nothing about the optimum."""
+    p0, p1 = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    whole = optimal_channel(Divergence(KL, p0, p1), constraints(1.3, 0.3))
+    parts = np.array([0.25, 0.75, 1.0, 0.5, 0.5])
+    at = [0, 0, 1, 2, 2]
+    split = optimal_channel(Divergence(KL, p0[at] * parts, p1[at] * parts), constraints(1.3, 0.3))
+    assert split.value == pytest.approx(whole.value, rel=1e-9)
+    assert np.array_equal(split.channel.matrix[0], split.channel.matrix[1])
+
+
+def test_zero_optimum():
+    """Where no private channel tells the hypotheses apart (hockey-stick, small epsilon) the optimum 0 is certified."""
+    design = optimal_channel(utility(5, 2, DIVERGENCES["hockey_stick_1_5"]), LocalDP(0.1))
+    assert (design.value, design.upper_bound, design.certified) == (0.0, 0.0, True)
+    design = optimal_channel(utility(5, 2), constraints(1.0, 0.0))
+    assert (design.value, design.upper_bound, design.certified) == (0.0, 0.0, True)
+
+
+def test_uncertified_with_eta_says_why():
+    """With a TV cap and many inputs the bound is rigorous, and the design says what is only conjectured."""
+    design = optimal_channel(utility(60, 0), constraints(4.0, 0.2))
+    assert not design.certified
+    assert "conjectured" in design.note
+    assert design.value < design.upper_bound < 1.1 * design.value
+    assert design.certificate.verify()
+
+
+def test_choice_of_certificate_and_no_certificate():
+    """Each kind of problem gets the certificate made for it; certify=False leaves the optimum unbounded."""
+    assert isinstance(optimal_channel(utility(10, 0), constraints(1.0, 0.2)).certificate, PatternDual)
+    assert isinstance(optimal_channel(utility(30, 0), LocalDP(1.0)).certificate, LabelDual)
+    bare = optimal_channel(utility(10, 0), LocalDP(1.0), certify=False)
+    assert bare.certificate is None
+    assert bare.upper_bound == math.inf
+    assert not bare.certified
+    assert "no certificate" in repr(bare)
+
+
+def test_several_constraints_of_one_kind():
+    """Of several caps of one kind the tightest counts."""
+    problem = utility(6, 4)
+    both = optimal_channel(problem, [LocalDP(2.0), LocalDP(1.0)])
+    assert both.value == pytest.approx(optimal_channel(problem, LocalDP(1.0)).value, rel=1e-12)
+
+
+def test_merged_partition_is_a_lower_bound():
+    """Merging inputs restricts the channel: the value never exceeds the exact one and approaches it."""
+    problem = utility(300, 9)
+    exact = optimal_channel(problem, LocalDP(2.0)).value
+    values = [
+        optimal_channel(problem, LocalDP(2.0), method=MergedPartition(b), certify=False).value for b in (5, 50, 290)
+    ]
+    assert max(values) <= exact * (1 + 1e-12)
+    assert values[-1] > exact * (1 - 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("problem", "caps", "method", "message"),
+    [
+        ("not a utility", [LocalDP(1.0)], None, "utility: expected a Divergence"),
+        (utility(3, 0), [], None, "at least one of LocalDP"),
+        (utility(3, 0), ["epsilon"], None, "constraint: expected LocalDP or TotalVariation"),
+        (utility(3, 0), [TotalVariation(0.2)], Partition(), "Partition: expected a LocalDP constraint"),
+        (utility(3, 0), [LocalDP(1.0)], Erasure(), "Erasure: expected no LocalDP"),
+        (utility(17, 0), [LocalDP(1.0)], PatternLP(), "pattern LP: expected at most 16 inputs"),
+        (Divergence(KL, stats.norm(), stats.norm(1)), [TotalVariation(0.2)], None, "need LocalDP"),
+    ],
+)
+def test_problems_that_cannot_be_posed(problem, caps, method, message):
+    """Each impossible call is an InvalidInput that names what is wrong."""
+    with pytest.raises(InvalidInput, match=message):
+        optimal_channel(problem, caps, method=method)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, "1", None, True, 1e9])
+def test_bad_epsilon(epsilon):
+    """Epsilon must be a positive finite number of nats."""
+    with pytest.raises(InvalidInput, match="epsilon: expected"):
+        LocalDP(epsilon)
+
+
+@pytest.mark.parametrize("eta", [-0.1, 1.1, math.nan, "0.2", None])
+def test_bad_eta(eta):
+    """Eta must lie in [0, 1]."""
+    with pytest.raises(InvalidInput, match=r"eta: expected a number in \[0, 1\]"):
+        TotalVariation(eta)
+
+
+def test_array_views():
+    """A designed channel goes wherever an array goes, and back."""
+    channel = optimal_channel(utility(4, 0), LocalDP(1.0)).channel
+    assert np.asarray(channel).shape == channel.shape
+    assert float(local_dp(np.asarray(channel))) == float(local_dp(channel))
+    assert Channel.from_json(channel.to_json()) == channel

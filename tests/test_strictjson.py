@@ -1,0 +1,77 @@
+"""JSON is read strictly and written so that it can be read back."""
+
+import json
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpopt.errors import InvalidInput
+from ldpopt.strictjson import dumps, loads
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+def says(text):
+    return pytest.raises(InvalidInput, match=re.escape(text))
+
+
+@given(VALUES)
+def test_what_is_written_is_read_back(value):
+    """Every JSON value survives dumps and loads, floats to the last bit."""
+    assert loads(dumps(value)) == value
+
+
+@given(st.text() | st.binary() | st.text('{}[]",:0.e-1truefalsn '))
+def test_any_text_is_a_value_or_an_error(text):
+    """Arbitrary text and bytes give a value or an InvalidInput; nothing else escapes."""
+    try:
+        value = loads(text, "file")
+    except InvalidInput as error:
+        assert str(error)
+    else:
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "plan: expected valid JSON, got Expecting value: line 1 column 1 (char 0)"),
+        ("{", "plan: expected valid JSON, got "),
+        ("[1,]", "plan: expected valid JSON, got "),
+        ("1 2", "plan: expected valid JSON, got Extra data"),
+        ("{'a': 1}", "plan: expected valid JSON, got "),
+        ('{"a": 1, "b": 2, "a": 1}', "JSON object: expected distinct keys, got 'a' twice"),
+        ('[{"x": {"a": 1, "a": 1}}]', "JSON object: expected distinct keys, got 'a' twice"),
+        ("NaN", "JSON number: expected a finite number, got 'NaN'"),
+        ("[-Infinity]", "JSON number: expected a finite number, got '-Infinity'"),
+        ("1e999", "JSON number: expected a finite double, got '1e999'"),
+        ("-1e999", "JSON number: expected a finite double, got '-1e999'"),
+        ("9" * 5000, "plan: expected valid JSON, got "),
+        ("[" * 100_000, "plan: expected JSON of moderate depth, got deeply nested brackets"),
+        (b"\xff", "plan: expected UTF-8 text, got byte 0 that is not"),
+        (b'"a\xe9"', "plan: expected UTF-8 text, got byte 2 that is not"),
+        ("\ufeff[]", "plan: expected valid JSON, got Unexpected UTF-8 BOM"),
+    ],
+)
+def test_what_is_no_strict_json(text, message):
+    """Broken, ambiguous, non-finite, over-deep and mis-encoded JSON are errors that name the file."""
+    with says(message):
+        loads(text, "plan")
+
+
+@pytest.mark.parametrize("value", [math.nan, [math.inf], {"a": -math.inf}])
+def test_non_finite_numbers_are_not_written(value):
+    """A number that JSON does not have is refused, not written as something else."""
+    with pytest.raises(ValueError, match="JSON compliant"):
+        dumps(value)
+
+
+def test_accents_stay_readable():
+    """Text is written as it is, and ends with a line end."""
+    assert dumps(["é"]) == '[\n "é"\n]\n'
