@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.cells import Cells
-from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.privacy import Guarantee, local_dp, total_variation
@@ -48,11 +48,12 @@ class Verification:
 class Certificate(ABC):
     """A proof that no epsilon-LDP, eta-TV channel has a utility above `upper_bound`.
 
-    utility : the `Divergence`, finite. channel : a channel that meets the constraints.
+    utility : a finite `Divergence`, or another utility for certificates that say so.
+    channel : a channel that meets the constraints.
     epsilon, eta : the caps; inf and 1 where there is none.
     """
 
-    utility: Divergence
+    utility: Any
     channel: Channel
     epsilon: float
     eta: float

@@ -14,7 +14,7 @@ from ldpopt.design.column_utility import ColumnUtility, Tests, WeightedSum
 from ldpopt.design.constraints import ApproximateLDP, ColumnConstraint, Constraint, LocalDP, RenyiLDP, TotalVariation
 from ldpopt.design.design import Design
 from ldpopt.design.interval_dual import verify_measured
-from ldpopt.design.patterns import members
+from ldpopt.design.patterns import Masks, members
 from ldpopt.design.program import Expression, label_program
 from ldpopt.design.repair import repair
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
@@ -52,7 +52,7 @@ class ColumnPatternDual(Certificate):
         weights = np.maximum(self.weights, 0.0)
         pairs = np.maximum(self.pairs, 0.0)
         worst = 0.0
-        for block in np.array_split(np.arange(2**k), max(1, 2**k // 4096)):
+        for block in np.array_split(np.arange(2**k, dtype=np.int64), max(1, 2**k // 4096)):
             inside = members(block, k)
             column = np.where(inside, 1 + gain, 1.0)
             cut = np.einsum("ax,ax->a", inside @ pairs, (~inside).astype(np.float64))
@@ -82,11 +82,11 @@ def best_columns(utility: ColumnUtility, constraints: Sequence[Constraint], cert
     else:
         matrix, how = ascend(utility, given), f"convex-concave ascent from {STARTS} starts"
     matrix = repair(matrix / matrix.sum(axis=1, keepdims=True), given, utility.inputs)
-    channel = Channel(Channel(matrix).merge().matrix, utility.inputs)  # type: ignore[arg-type]
+    channel = Channel(Channel(matrix).merge().matrix, utility.inputs)
     value = utility.value(channel)
     if certify and how.startswith("pattern"):
         certificate = ColumnPatternDual(
-            utility, channel, epsilon, eta, given, rows, pairs, weights  # type: ignore[arg-type]
+            utility, channel, epsilon, eta, given, rows, pairs, weights
         )  # fmt: skip
     bound = math.inf
     if certify:
@@ -104,7 +104,9 @@ def relaxation(utility: ColumnUtility, constraints: Sequence[Constraint]) -> flo
         return min(_alone(part, constraints) for part in utility.parts)
     if isinstance(utility, WeightedSum):
         pairs = zip(utility.weights, utility.utilities, strict=True)
-        return sum(w * (_alone(u, constraints) if isinstance(u, Divergence) else relaxation(u, constraints)) for w, u in pairs)
+        return sum(
+            w * (_alone(u, constraints) if isinstance(u, Divergence) else relaxation(u, constraints)) for w, u in pairs
+        )
     # Mutual information contracts by the Dobrushin coefficient, as every f-divergence does [Dobrushin].
     return min((_variation(constraint) for constraint in constraints), default=1.0) * utility.unprivate
 
@@ -128,7 +130,7 @@ def _variation(constraint: Constraint) -> float:
     return 1.0
 
 
-def pattern_columns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Array, Array, Array, Array, Array]:
+def pattern_columns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Masks, Array, Array, Array, Array]:
     """Masks, weights theta, row and pair multipliers and criteria weights of the pattern program, by pricing."""
     import cvxpy as cp
 
@@ -147,7 +149,9 @@ def pattern_columns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple
         least = cp.Variable()
         row = column[chosen].T @ theta == np.ones(k)
         worst = mu[:, chosen] @ theta >= least * np.ones(len(mu))
-        cap = ((inside[chosen][:, above] & ~inside[chosen][:, below]).T * (ratio - 1)) @ theta <= np.full(len(above), eta)
+        cap = ((inside[chosen][:, above] & ~inside[chosen][:, below]).T * (ratio - 1)) @ theta <= np.full(
+            len(above), eta
+        )
         problem = cp.Problem(cp.Maximize(least), [row, worst, *([cap] if capped else [])])
         solve(problem, "pattern LP", INTERIOR)
         rows, weights, pairs = np.asarray(row.dual_value), np.maximum(worst.dual_value, 0.0), np.zeros((k, k))
@@ -165,7 +169,7 @@ def pattern_columns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple
 
 
 def ascend(utility: ColumnUtility, constraints: Sequence[Constraint]) -> Array:
-    """The best of several convex-concave ascents: maximise the tangents of the utility, take the new tangents, repeat."""
+    """The best of several convex-concave ascents: maximise the tangents of the utility, and repeat."""
     terms: list[Term | Box] = []
     expressions: list[Expression] = []
     k = utility.size

@@ -9,7 +9,6 @@ from typing import Any
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints import Constraint
-from ldpopt.design.utilities import Utility
 from ldpopt.distribution import Array
 from ldpopt.privacy import Guarantee
 
@@ -30,7 +29,7 @@ class Design:
         is the interval of x.
     """
 
-    utility: Utility
+    utility: Any
     constraints: tuple[Constraint, ...]
     channel: Channel
     value: float

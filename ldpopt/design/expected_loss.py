@@ -90,7 +90,7 @@ def least_loss(utility: ExpectedLoss, constraints: Iterable[Constraint], certify
     used = np.maximum(solved.matrix, 0.0)
     used[:, used.max(axis=0) <= 1e-9] = 0.0
     matrix = repair(used / used.sum(axis=1, keepdims=True), listed, utility.inputs)
-    channel = Channel(matrix, utility.inputs, utility.decisions)  # type: ignore[arg-type]
+    channel = Channel(matrix, utility.inputs, utility.decisions)
     value = utility.value(channel)
     certificate = None
     if certify and not expressions:
@@ -110,4 +110,3 @@ def least_loss(utility: ExpectedLoss, constraints: Iterable[Constraint], certify
     return Design(
         utility, listed, channel, value, bound, guarantees, how, certificate, certified, CERTIFIED_GAP, note, None
     )  # fmt: skip
-

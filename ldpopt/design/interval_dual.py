@@ -134,7 +134,7 @@ class LossDual(ColumnDual):
     def gains(self, ratio: float) -> Array | None:
         """Minus the loss under the mixture of the priors, which is below the worst of them."""
         weights = np.maximum(self.weights, 0.0)
-        return -(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T
+        return np.asarray(-(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T)
 
 
 def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:

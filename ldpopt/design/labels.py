@@ -110,7 +110,7 @@ class Labels:
             if isinstance(constraint, ColumnConstraint):
                 terms += constraint.columns(problem.inputs)
             else:
-                expressions.append(constraint.expression)  # type: ignore[attr-defined]
+                expressions.append(constraint.expression)
         total = pair.p0 + pair.p1
         posterior = (pair.p0 / np.where(total > 0, total, 1.0))[total > 0]
         low, high = float(posterior.min()), float(posterior.max())
@@ -153,7 +153,8 @@ class Labels:
             knots = self._graded(knots, start)
             if self.conic:
                 active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
-        best, champion = None, start
+        best: Round | None = None
+        champion, stale = start, 0
         for number in range(1, rounds + 1):
             kept = [t if isinstance(t, Box) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
             gains = chords(self.f, self.p0, self.p1, knots) / scale
@@ -258,7 +259,7 @@ class Labels:
 
     def _first(self, term: Term | Box) -> Index:
         """The pairs to begin with."""
-        if len(term) <= max(EVERY, 2 * len(self.p0)) or not hasattr(term, "left"):
+        if isinstance(term, Box) or len(term) <= max(EVERY, 2 * len(self.p0)):
             return np.arange(len(term))
         total = np.maximum(self.p0 + self.p1, 1e-300)
         order = np.argsort(self.p0 / total)
@@ -304,4 +305,4 @@ def _apart(knots: Array, least: float = 1e-9) -> Array:
     """Knots with at least `least` between them, both ends kept."""
     kept = knots[np.concatenate([[True], np.diff(knots) > least])]
     kept[-1] = knots[-1]
-    return kept
+    return np.asarray(kept)

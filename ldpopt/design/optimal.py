@@ -127,7 +127,7 @@ def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp
     outputs: list[Label] = list(range(merged.shape[1] - len(silent)))
     inputs = None if problem.symmetric else problem.utility.inputs
     repaired = repair(merged, problem.constraints, inputs)
-    return Channel(repaired, None, (*outputs, *[ERASED][: len(silent)])), which  # type: ignore[arg-type]
+    return Channel(repaired, None, (*outputs, *[ERASED][: len(silent)])), which
 
 
 def _cuts(problem: Problem, matrix: Array) -> Array:

@@ -150,7 +150,7 @@ def _multiplier(term: Term | Box, made: list[Any]) -> Array:
         return np.zeros((0, 0))
     if isinstance(term, Moment):
         return _cone_multiplier(term, made)
-    return np.maximum(np.asarray(made[0].dual_value), 0.0).T
+    return np.asarray(np.maximum(np.asarray(made[0].dual_value), 0.0).T)
 
 
 def _cone_multiplier(term: Moment, made: list[Any]) -> Array:

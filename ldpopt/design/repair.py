@@ -32,7 +32,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     weight = 0.0
     while weight <= 1e-3:
         mixed = (1 - weight) * clipped + weight * mean
-        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True), inputs)  # type: ignore[arg-type]
+        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True), inputs)
         if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)

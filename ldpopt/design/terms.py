@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,22 @@ Index = npt.NDArray[np.intp]
 
 
 class Term(Protocol):
-    """One family of column constraints."""
+    """One family of column constraints, each on a `left` and a `right` input."""
+
+    @property
+    def left(self) -> Index:
+        """(pairs,) positions of the first inputs."""
+        ...
+
+    @property
+    def right(self) -> Index:
+        """(pairs,) positions of the second inputs."""
+        ...
+
+    @property
+    def cap(self) -> Any:
+        """The cap, one for all pairs or one each."""
+        ...
 
     def __len__(self) -> int:
         """The number of pairs."""
@@ -152,7 +167,7 @@ def _scatter(values: Array, at: Index, inputs: int) -> Array:
     """(n, inputs) sums of the columns of `values` by input."""
     n = len(values)
     flat = at[None, :] + inputs * np.arange(n)[:, None]
-    return np.bincount(flat.ravel(), values.ravel(), n * inputs).reshape(n, inputs)
+    return np.asarray(np.bincount(flat.ravel(), values.ravel(), n * inputs).reshape(n, inputs), dtype=np.float64)
 
 
 def all_pairs(inputs: int) -> tuple[Index, Index]:

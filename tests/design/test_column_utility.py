@@ -30,7 +30,7 @@ def test_mutual_information_is_the_measure():
 
 @pytest.mark.parametrize("k", [3, 6])
 def test_regimes_of_mutual_information(k):
-    """For large epsilon randomized response is optimal, for small epsilon a binary channel to leading order [KOV14, Thm 8, 9]."""
+    """Randomized response is optimal for large epsilon, a binary channel nearly so for small [KOV14, Thm 8, 9]."""
     prior = np.full(k, 1 / k)
     utility = MutualInformation(prior)
     response = np.full((k, k), 1.0) + (math.exp(8.0) - 1) * np.eye(k)

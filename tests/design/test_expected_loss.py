@@ -21,7 +21,7 @@ def test_randomized_response_is_minimax_for_zero_one_loss(k):
 
 
 def test_metric_privacy_at_64_inputs():
-    """d-privacy on a line for the distance loss: certified, private, and better than the truncated geometric channel."""
+    """d-privacy on a line, distance loss: certified, private, no worse than the truncated geometric channel."""
     k = 64
     distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
     prior = np.full(k, 1 / k)
@@ -63,7 +63,11 @@ def test_a_forged_dual_is_caught():
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(([0.5, 0.6], np.eye(2)), "prior"), (([0.5, 0.5], [1.0, 2.0]), "loss"), (([0.5, 0.5], np.eye(2), ("a",)), "inputs")],
+    [
+        (([0.5, 0.6], np.eye(2)), "prior"),
+        (([0.5, 0.5], [1.0, 2.0]), "loss"),
+        (([0.5, 0.5], np.eye(2), ("a",)), "inputs"),
+    ],
 )
 def test_malformed_losses(arguments, word):
     """Priors are distributions, losses matrices, labels as many as inputs."""

@@ -8,4 +8,13 @@ from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.constraints.trade_off import TradeOff
 from ldpopt.design.constraints.zcdp import ZCDP
 
-__all__ = ["ApproximateLDP", "ColumnConstraint", "Constraint", "LocalDP", "RenyiLDP", "TotalVariation", "TradeOff", "ZCDP"]
+__all__ = [
+    "ZCDP",
+    "ApproximateLDP",
+    "ColumnConstraint",
+    "Constraint",
+    "LocalDP",
+    "RenyiLDP",
+    "TotalVariation",
+    "TradeOff",
+]

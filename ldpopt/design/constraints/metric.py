@@ -39,7 +39,7 @@ class Edges:
             distance[position[a], position[b]] = weight
         shortest = _shortest(distance)
         left, right = np.nonzero(np.isfinite(distance))
-        kept = [_direct(shortest, distance, x, y) for x, y in zip(left, right, strict=True)]
+        kept = [_direct(shortest, distance, x, y) for x, y in zip(left.tolist(), right.tolist(), strict=True)]
         left, right = left[kept], right[kept]
         return left, right, distance[left, right]
 

@@ -34,7 +34,7 @@ class TradeOff(ColumnConstraint):
         if not isinstance(self.curve, TradeOffCurve):
             raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
         a, b = self.curve.symmetrised().knots.T
-        # Beyond the last knot the curve is flat at 0: its line is met by every pair. Slopes below one mirror the others.
+        # Beyond the last knot the curve is flat at 0: its line is met by every pair. Slopes below 1 mirror the rest.
         slopes = -np.diff(b) / np.diff(a)
         heights = b[:-1] + slopes * a[:-1]
         found = [
