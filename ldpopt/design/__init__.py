@@ -3,7 +3,6 @@
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
 from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
-    ZCDP,
     ApproximateLDP,
     ColumnConstraint,
     Constraint,
@@ -22,7 +21,6 @@ from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
-    "ZCDP",
     "ApproximateLDP",
     "Certificate",
     "ColumnConstraint",

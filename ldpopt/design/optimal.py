@@ -19,7 +19,7 @@ from ldpopt.design.expected_loss import ExpectedLoss, least_loss
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
 from ldpopt.design.problem import Problem, listed, pose
-from ldpopt.design.prove import coarse, prove
+from ldpopt.design.prove import FLOWS, coarse, prove
 from ldpopt.design.repair import repair
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
@@ -147,9 +147,9 @@ def _note(problem: Problem, channel: Channel, certificate: Certificate | None, c
             parts.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
     if certificate is None:
         parts.append("no certificate was asked for, so nothing bounds the optimum")
-    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT:
+    elif not certified and problem.cap is not None and len(problem.reduction.pair) > FLOWS:
         parts.append(
-            f"not certified: with a TV cap and more than {LIMIT} distinct likelihood ratios the optimality of the "
+            f"not certified: with a TV cap and more than {FLOWS} distinct likelihood ratios the optimality of the "
             "coin between partitions is conjectured, not proved; the bound is rigorous but coarse"
         )
     elif not certified:

@@ -6,10 +6,8 @@ from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.renyi import RenyiLDP
 from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.constraints.trade_off import TradeOff
-from ldpopt.design.constraints.zcdp import ZCDP
 
 __all__ = [
-    "ZCDP",
     "ApproximateLDP",
     "ColumnConstraint",
     "Constraint",
