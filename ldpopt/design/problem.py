@@ -63,10 +63,10 @@ def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
     given = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
     for constraint in given:
         if not isinstance(constraint, Constraint):
-            expected = "a constraint such as LocalDP, or a class with bound, measure and expression"
+            expected = "LocalDP or TotalVariation, another constraint, or a class with bound, measure and expression"
             raise invalid("constraint", expected, type(constraint).__name__)
     if not given:
-        raise InvalidInput("constraints: expected at least one, such as LocalDP or TotalVariation, got none")
+        raise InvalidInput("constraints: expected at least one of LocalDP, TotalVariation and the others, got none")
     return given
 
 
