@@ -12,7 +12,6 @@ from ldpopt.channel import Channel
 from ldpopt.design.bracket import few_knots, knots, spread
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual
 from ldpopt.design.exchange import dual_multipliers
-from ldpopt.design.labels import ROUNDS, Labels
 from ldpopt.design.patterns import LIMIT, pattern_lp
 from ldpopt.design.problem import Problem
 from ldpopt.design.reduction import Pair
@@ -23,9 +22,6 @@ from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
 COARSE = 14
 """The most points that dominate the inputs under a TV cap, for the pattern program."""
-
-FLOWS = 60
-"""The most inputs for which the program with TV caps is solved with every input to itself."""
 
 EXACT = 200
 """The most inputs whose own multipliers are computed; above, points that dominate them serve."""
@@ -73,9 +69,6 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
     if exact and len(pair) <= LIMIT:
         yield _pattern(problem, fields, pair)
         return
-    if problem.cap is not None and exact and len(pair) <= FLOWS:
-        yield _flows(problem, channel)
-        return
     if problem.cap is not None:
         for near in (cuts, cuts[:0]):
             yield _pattern(problem, fields, spread(*source, few_knots(*source, near, COARSE)))
@@ -87,19 +80,6 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
     with suppress(SolverError):
         rows = dual_multipliers(f, points, problem.ratio, value if value > 0 else 1.0, labels, CERTIFIED_GAP / 100)
         yield LabelDual(*fields, np.column_stack([points.p0, points.p1]), rows, problem.cells)
-
-
-def _flows(problem: Problem, channel: Channel) -> Certificate:
-    """The ratio-labelled program with intervals fine around the channel's own ratios.
-
-    Its multipliers of the TV caps are, for every interval, a flow that proves the minimum cut between inputs.
-    """
-    first = np.unique(problem.reduction.classes, return_index=True)[1]
-    matrix = channel.matrix[first]
-    found, _ = Labels.of(problem).refine(ROUNDS, CERTIFIED_GAP / 10, matrix)
-    certificate = found.certificate(problem, channel)
-    assert certificate is not None
-    return certificate
 
 
 def _pattern(problem: Problem, fields: tuple[Divergence, Channel, float, float], pair: Pair) -> Certificate:
