@@ -1,0 +1,86 @@
+"""Moments of an estimate that is linear in the reports: what every interval is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpopt.distribution import Array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What an interval for t = l . f needs; arrays of shape (..., r), but for the covariance.
+
+    centre : the unbiased estimate t.
+    variance : per-report variance of l at the sampled frequencies.
+    slope : third central moment over variance, which is how the variance moves with t.
+    size : effective number of reports: variance / size is the sampling variance of t.
+    below, above : distance from t down and up to the extreme loadings.
+    outputs : number of outputs.
+    covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
+    degrees : degrees of freedom of the variance; inf for a simple sample.
+    redraw : for a simple sample, a function of a count that simulates as many surveys like this one.
+    """
+
+    centre: Array
+    variance: Array
+    slope: Array
+    size: Array
+    below: Array
+    above: Array
+    outputs: int
+    covariance: Callable[[], Array]
+    degrees: float = math.inf
+    redraw: Callable[[int], Moments] | None = None
+
+    @cached_property
+    def correlation(self) -> Array:
+        """(r, r) correlation of the estimates; simultaneous methods alone pay for it."""
+        return correlation(self.covariance())
+
+
+def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: float, degrees: float) -> Moments:
+    """The moments of loadings (r, m) under frequencies (..., m) of n reports.
+
+    `covariance` (r, r) is the sampling covariance of the estimates where the sample is not simple.
+    """
+    centre = frequencies @ loadings.T
+    second = frequencies @ (loadings**2).T
+    variance = np.maximum(second - centre**2, 0.0)
+    variance = np.where(variance <= 1e-14 * second, 0.0, variance)
+    third = frequencies @ (loadings**3).T - 3 * centre * second + 2 * centre**3
+    seen = variance > 0
+    slope = np.where(seen, third / np.where(seen, variance, 1.0), 0.0)
+    size = np.full(centre.shape, float(n))
+    if covariance is not None:
+        drawn = np.diag(covariance)
+        size = np.where(drawn > 0, variance / np.where(drawn > 0, drawn, 1.0), size)
+
+    def spread() -> Array:
+        if covariance is not None:
+            return covariance
+        f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
+        centred = loadings - (loadings @ f)[:, None]
+        return np.asarray((centred * f) @ centred.T)
+
+    def redraw(count: int) -> Moments:
+        f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
+        drawn = np.random.default_rng(20).multinomial(int(n), f / f.sum(), size=count)
+        return moments(drawn / n, loadings, None, n, degrees)
+
+    below, above = centre - loadings.min(axis=1), loadings.max(axis=1) - centre
+    simulate = redraw if covariance is None else None
+    return Moments(centre, variance, slope, size, below, above, loadings.shape[1], spread, degrees, simulate)
+
+
+def correlation(covariance: Array) -> Array:
+    """The correlation matrix of a covariance matrix; zero where there is no variance."""
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    known = deviation > 0
+    scale = np.where(known, 1 / np.where(known, deviation, 1.0), 0.0)
+    return np.asarray(np.clip(covariance * np.outer(scale, scale), -1, 1))

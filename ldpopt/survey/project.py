@@ -1,0 +1,71 @@
+"""Projections on the simplex: steps of their own, after an unbiased estimate and never inside one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.distribution import Array, finite_array
+from ldpopt.errors import invalid
+
+
+def simplex_projection(p: Any) -> Array:
+    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row.
+
+    max(p - tau, 0) with the tau that makes it sum to 1, found by sorting: O(k log k).
+
+    >>> simplex_projection([0.7, 0.5, -0.2])
+    array([0.6, 0.4, 0. ])
+    """
+    rows = _rows(p)
+    down = -np.sort(-rows, axis=-1)
+    k = rows.shape[-1]
+    excess = (np.cumsum(down, axis=-1) - 1) / np.arange(1, k + 1)
+    last = np.sum(down > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
+    return _exact_sum(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+
+
+def norm_sub(p: Any) -> Array:
+    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until both hold.
+
+    For an estimate that sums to 1 or more it is the simplex projection; for one that sums to less, entries
+    that were negative stay 0, where the projection would lift them all.
+
+    >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
+    (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
+    """
+    rows = _rows(p)
+    if np.any(rows.max(axis=-1) <= 0):
+        raise invalid("estimate", "a positive entry", float(rows.max()))
+    positive = rows > 0
+    while True:
+        count = positive.sum(axis=-1, keepdims=True)
+        shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
+        kept = positive & (rows + shift > 0)
+        if np.array_equal(kept, positive):
+            return _exact_sum(np.where(positive, rows + shift, 0.0))
+        positive = kept
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals."""
+
+    values: Array
+    labels: tuple[Label, ...]
+    step: str
+    estimator: str
+
+
+def _rows(p: Any) -> Array:
+    array = finite_array(p, "estimate", np.ndim(p) or 1)
+    if array.shape[-1] == 0:
+        raise invalid("estimate", "at least one entry", "none")
+    return array
+
+
+def _exact_sum(rows: Array) -> Array:
+    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))

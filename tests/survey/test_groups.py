@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput
+from ldpopt.survey import CountTable, MaximumLikelihood, Simultaneous, Wald, difference, estimate, tables_by_group
+
+Q = Channel([[0.8, 0.2], [0.2, 0.8]])
+
+
+def test_difference_has_the_sum_of_the_variances():
+    """Independent groups: the difference is of the estimates, and its covariance the sum of theirs."""
+    a, b = estimate({0: 400, 1: 600}, Q), estimate({0: 150, 1: 350}, [[0.9, 0.1], [0.3, 0.7]])
+    made = difference(a, b)
+    assert np.allclose(made.values, a.values - b.values)
+    assert np.allclose(made.covariance, a.covariance + b.covariance)
+    wald = made.intervals(Wald())
+    assert np.allclose(wald.width, 2 * 1.959963984540054 * made.standard_errors)
+
+
+def test_score_intervals_of_a_difference_are_newcombes():
+    """For binary reports through one channel they are Newcombe's intervals, rescaled."""
+    a, b = {0: 40, 1: 60}, {0: 27, 1: 53}
+    low, high = confint_proportions_2indep(40, 100, 27, 80, method="newcomb", compare="diff")
+    made = difference(estimate(a, Q), estimate(b, Q)).intervals()
+    assert np.allclose([made.lower[0], made.upper[0]], np.array([low, high]) / 0.6, atol=1e-10)
+
+
+def test_groups_that_share_clusters_are_not_independent():
+    """A cluster effect common to both groups cancels in their difference, and the variance knows it."""
+    rng = np.random.default_rng(81)
+    rounds, inside, spread = 300, 0, []
+    for _ in range(rounds):
+        rate = np.clip(rng.normal(0.5, 0.2, 40), 0, 1)
+        clusters = np.repeat(np.arange(40), 20)
+        groups = np.tile(["f", "m"], 400)
+        answers = (rng.random(800) >= rate[clusters]).astype(int)
+        made = tables_by_group(Q.sample_indices(answers, rng), Q, groups, clusters=clusters)
+        d = difference(estimate(made["f"], Q), estimate(made["m"], Q))
+        inside += bool(d.intervals(Wald()).contains(0.0)[0])
+        spread.append(d.standard_errors[0] / np.sqrt(np.sum([e.covariance[0, 0] for e in (d.first, d.second)])))
+    # Three and a half standard errors of 0.95 over 300 surveys.
+    assert abs(inside / rounds - 0.95) < 0.045
+    assert np.mean(spread) < 0.95
+
+
+def test_tables_by_group_add_up_and_list_every_cluster():
+    rng = np.random.default_rng(82)
+    y, g = rng.integers(0, 2, 60), rng.integers(0, 3, 60)
+    c = np.repeat(np.arange(12), 5)
+    made = tables_by_group(y, Q, g, rng.uniform(1, 2, 60), None, c)
+    total = sum((t.counts for t in made.values()), start=np.zeros((12, 2), dtype=int))
+    assert np.array_equal(total, CountTable.from_reports(y, Q, clusters=c).counts)
+    assert all(len(t.keys) == 12 for t in made.values())
+
+
+def test_simultaneous_differences_and_text():
+    a, b = (estimate(c, np.eye(3) * 0.7 + 0.1) for c in ([40, 70, 90], [55, 75, 70]))
+    made = difference(a, b)
+    assert np.all(made.intervals(Simultaneous()).width > made.intervals().width)
+    assert "difference" in repr(made)
+    assert np.all((made.p_values >= 0) & (made.p_values <= 1))
+    same = difference(a, a)
+    assert np.allclose(same.values, 0)
+    assert np.allclose(same.p_values, 1)
+
+
+def test_maximum_likelihood_groups():
+    a, b = (estimate(c, Q, MaximumLikelihood()) for c in ({0: 100, 1: 900}, {0: 400, 1: 600}))
+    made = difference(a, b)
+    assert np.allclose(made.values, a.values - b.values)
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InvalidInput, match="same categories"):
+        difference(estimate({0: 4, 1: 6}, Q), estimate([4, 7, 9], np.eye(3)))
+    with pytest.raises(InvalidInput, match="groups"):
+        tables_by_group([0, 1], Q, ["a"])
+    with pytest.raises(InvalidInput, match="weights"):
+        tables_by_group([0, 1], Q, ["a", "b"], weights=[1.0])
+    with pytest.raises(InvalidInput, match="at least one"):
+        tables_by_group([], Q, [])
