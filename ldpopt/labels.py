@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -99,3 +100,25 @@ def from_jsonable(labels: list[Any]) -> tuple[Label, ...]:
         return value
 
     return tuple(one(value) for value in labels)
+
+
+as_labels, to_json = distinct_labels, to_jsonable
+
+
+def from_json(values: list[Any], what: str) -> tuple[Label, ...]:
+    """`from_jsonable`, naming `what` in errors."""
+    try:
+        return from_jsonable(values)
+    except InvalidInput:
+        raise InvalidInput(f"{what}: labels must be strings, numbers or lists of them") from None
+
+
+def as_text(label: Label) -> str:
+    """A label as it stands in a data file: a string as itself, anything else as compact JSON.
+
+    >>> as_text("yes"), as_text(3), as_text((0, "a")), as_text(True)
+    ('yes', '3', '[0,"a"]', 'true')
+    """
+    if isinstance(label, str):
+        return label
+    return json.dumps(to_jsonable(label), separators=(",", ":"), ensure_ascii=False)
