@@ -1,0 +1,58 @@
+"""Composition: what several mechanisms reveal together, exactly where that is possible."""
+
+from ldpopt.composition.calibrate import largest_count, largest_epsilon
+from ldpopt.composition.compose import ComposedPair, compose, compose_same_input
+from ldpopt.composition.gaussian_limit import (
+    GaussianLimit,
+    gaussian_limit,
+    gaussian_total_variation,
+    gaussian_trade_off,
+)
+from ldpopt.composition.k_fold import KFold, k_fold, kov15
+from ldpopt.composition.ledger import Ledger
+from ldpopt.composition.pair import FinitePair
+from ldpopt.composition.sums import (
+    advanced_composition,
+    compose_approximate,
+    compose_approximate_zcdp,
+    compose_mcdp,
+    compose_pure,
+    compose_renyi,
+    compose_zcdp,
+    renyi_advanced_composition,
+    restricted_parallel,
+    restricted_sequential,
+    subsample,
+    zcdp_advanced_composition,
+    zcdp_advanced_delta,
+)
+
+__all__ = [
+    "ComposedPair",
+    "FinitePair",
+    "GaussianLimit",
+    "KFold",
+    "Ledger",
+    "advanced_composition",
+    "compose",
+    "compose_approximate",
+    "compose_approximate_zcdp",
+    "compose_mcdp",
+    "compose_pure",
+    "compose_renyi",
+    "compose_same_input",
+    "compose_zcdp",
+    "gaussian_limit",
+    "gaussian_total_variation",
+    "gaussian_trade_off",
+    "k_fold",
+    "kov15",
+    "largest_count",
+    "largest_epsilon",
+    "renyi_advanced_composition",
+    "restricted_parallel",
+    "restricted_sequential",
+    "subsample",
+    "zcdp_advanced_composition",
+    "zcdp_advanced_delta",
+]

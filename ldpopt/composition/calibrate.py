@@ -1,0 +1,71 @@
+"""Calibration through exact composition: the most that still meets a target, from the private side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ldpopt.composition.compose import ComposedPair, as_pair
+from ldpopt.composition.pair import FinitePair
+from ldpopt.distribution import positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import ApproximateDP, PureDP, need
+from ldpopt.rounding import toward_privacy
+from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
+
+
+def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> PureDP:
+    """The largest epsilon such that `count` epsilon-DP mechanisms together meet `target`, to 1e-9 relative.
+
+    erasure : each mechanism's total variation is (1 - erasure) tanh(epsilon/2), 0 for no bound but epsilon. The
+    composition of the result was computed and meets the target; raises `InvalidInput` when none does.
+
+    >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
+    0.024011
+    """
+    target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count")
+    erasure = unit_interval(erasure, "erasure")
+
+    def meets(epsilon: float) -> bool:
+        return _meets(_erased(epsilon, erasure), count, target)
+
+    low, high = MINIMUM_EPSILON, MAXIMUM_EPSILON
+    if not meets(low):
+        raise invalid("target", f"one that {count} mechanisms of epsilon {low:g} meet", target)
+    if meets(high):
+        return PureDP(high, tight=False, reference="[GI, Thm 2]")
+    while high - low > 1e-9 * high:
+        middle = math.sqrt(low * high) if high > 4 * low else (low + high) / 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return PureDP(toward_privacy(low), tight=True, reference="[GI, Thm 2]")
+
+
+def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> int:
+    """How many times a mechanism may be used within `target`: the largest count up to `limit`, 0 for none.
+
+    >>> largest_count((0.1,), ApproximateDP(1.0, 1e-6))
+    10
+    """
+    target, limit = need(ApproximateDP, target, "target"), positive_integer(limit, "limit")
+    pair = as_pair(mechanism)
+    return _largest_integer(lambda count: _meets(pair, count, target), limit)
+
+
+def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
+    return ComposedPair.of([(pair, count)]).delta_at(target.epsilon) <= target.delta
+
+
+def _erased(epsilon: float, erasure: float) -> FinitePair:
+    return FinitePair.of_parameters(epsilon, 0.0, (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None)
+
+
+def _largest_integer(holds: Callable[[int], bool], limit: int) -> int:
+    low, high = 0, 1
+    while high <= limit and holds(high):
+        low, high = high, 2 * high
+    high = min(high, limit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -1,0 +1,115 @@
+"""Privacy losses on a lattice: exactly when they are commensurable, else split outward between lattice points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.composition.laws import AtomLaw, LatticeLaw
+from ldpopt.composition.pair import FinitePair
+from ldpopt.distribution import Array
+from ldpopt.rounding import ULP
+
+ATOMS = 20_000
+"""Up to so many distinct outcomes a composition is enumerated."""
+
+CELLS = 2**18
+"""A grid is chosen so that a window of the composed law has about this many cells."""
+
+_ZERO = 1e-14
+"""A loss below this counts as zero, at the price of that much slack in epsilon."""
+
+
+def finite_part(pair: FinitePair) -> tuple[Array, Array]:
+    """The finite losses of a pair, largest first, with their masses under p; equal losses merged."""
+    inside = (pair.p > 0) & (pair.q > 0)
+    losses, masses = pair.losses[inside], pair.p[inside]
+    distinct, back = np.unique(losses, return_inverse=True)
+    return distinct[::-1], collect(back, masses, len(distinct))[::-1]
+
+
+def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:
+    """The masses that fall on each of `size` places."""
+    return np.asarray(np.bincount(place, masses, minlength=size), dtype=np.float64)
+
+
+def rounding_slack(parts: Sequence[tuple[Array, Array, int]]) -> float:
+    """What epsilon and log delta are raised by for the rounding of masses, losses and hulls."""
+    telling = [(count, len(at), float(np.abs(at).max())) for at, _, count in parts if at.any()]
+    return math.fsum(count * ULP * (64 + 2 * size + 8 * largest) for count, size, largest in telling)
+
+
+def atom_law(parts: Sequence[tuple[Array, Array, int]]) -> AtomLaw | None:
+    """Every sum of losses with its mass, by enumeration; None when there are too many."""
+    losses, masses = np.zeros(1), np.ones(1)
+    for at, weights, count in parts:
+        if count > 64:
+            return None
+        for _ in range(count):
+            if len(losses) * len(at) > 20 * ATOMS:
+                return None
+            losses, back = np.unique((losses[:, None] + at).ravel(), return_inverse=True)
+            masses = collect(back, (masses[:, None] * weights).ravel(), len(losses))
+            if len(losses) > ATOMS:
+                return None
+    return AtomLaw(losses[::-1], masses[::-1], rounding_slack(parts))
+
+
+def exact_lattice(parts: Sequence[tuple[Array, Array, int]]) -> LatticeLaw | None:
+    """The law on the lattice that all losses share; None when there is no coarse enough one.
+
+    How far each loss is from its lattice point, a few ulps, goes into the slack.
+    """
+    sizes = np.unique(np.concatenate([np.abs(at) for at, _, _ in parts]))
+    sizes = sizes[sizes > _ZERO]
+    if len(sizes) == 0:
+        spacing = 1.0
+    else:
+        unit = float(sizes[0])
+        fractions = [Fraction(float(size) / unit).limit_denominator(64) for size in sizes[:4096]]
+        close = all(abs(float(f) * unit - size) <= 1e-12 * size for f, size in zip(fractions, sizes, strict=False))
+        parts_of_unit = math.lcm(*(f.denominator for f in fractions))
+        spacing = unit / parts_of_unit
+        if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > 2**20:
+            return None
+    placed = []
+    slack = rounding_slack(parts)
+    for at, masses, count in parts:
+        positions = np.rint(at / spacing).astype(np.int64)
+        slack += count * float(np.abs(positions * spacing - at).max())
+        placed.append((positions, masses, count))
+    return LatticeLaw(spacing, tuple(placed), slack)
+
+
+def grid(
+    parts: Sequence[tuple[Array, Array, int]], cells: int = CELLS, spacing: float | None = None
+) -> tuple[LatticeLaw, float, float]:
+    """(law, drift, spread): losses split between the two lattice points around them, and what that costs.
+
+    An outcome with masses (p, q) between two lattice ratios becomes two outcomes at those ratios with the
+    same total p and q. Merging them gives the outcome back, so the new pair dominates the old one, and the
+    error is of second order in the spacing. Under p the new loss is the old one plus independent noise within
+    one spacing: `drift` bounds the sum of its means and `spread` is the sum of the squared ranges. `cells` sets
+    the spacing through the window of the composed law, unless `spacing` is given.
+    """
+    if spacing is None:
+        variance = math.fsum(count * float(m @ at**2 - (m @ at) ** 2) for at, m, count in parts)
+        largest = max(float(np.abs(at).max()) for at, _, _ in parts)
+        wanted = min(math.sqrt(variance) * 28 / cells, largest / 16)
+        spacing = largest / min(math.ceil(largest / wanted), cells)
+    placed = []
+    drift = spread = 0.0
+    for at, masses, count in parts:
+        below = np.floor(at / spacing)
+        over = np.clip(at - below * spacing, 0.0, spacing)
+        share = np.minimum(np.expm1(-over) / math.expm1(-spacing), 1.0)
+        drift += count * max(0.0, float(masses @ (share * spacing - over)))
+        spread += count * spacing**2
+        positions, back = np.unique(np.concatenate([below + 1, below]).astype(np.int64), return_inverse=True)
+        split = np.concatenate([masses * share, masses * (1 - share)])
+        placed.append((positions, collect(back, split, len(positions)), count))
+    return LatticeLaw(spacing, tuple(placed), rounding_slack(parts)), drift, spread

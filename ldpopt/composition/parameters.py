@@ -1,0 +1,61 @@
+"""The three numbers of Theorem 2, (epsilon, delta, eta), checked and made consistent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ldpopt.distribution import number, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.rounding import ULP
+from ldpopt.tolerances import MAXIMUM_EPSILON
+
+
+def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
+    """`epsilon` in nats as a float between 0 and `tolerances.MAXIMUM_EPSILON`."""
+    expected = f"a number of nats between 0 and {MAXIMUM_EPSILON:g}"
+    value = number(epsilon, what, expected)
+    if not 0 <= value <= MAXIMUM_EPSILON:
+        raise invalid(what, expected, value)
+    return value
+
+
+def point_at_least_zero(epsilon: Any) -> float:
+    """The epsilon at which a curve is read: any non-negative number of nats, inf included."""
+    if isinstance(epsilon, (int, float)) and epsilon == math.inf:
+        return math.inf
+    value = number(epsilon, "epsilon", "a non-negative number of nats")
+    if value < 0:
+        raise invalid("epsilon", "a non-negative number of nats", value)
+    return value
+
+
+def largest_eta(epsilon: float, delta: float) -> float:
+    """The total variation that (epsilon, delta)-DP implies: delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2]."""
+    return min(1.0, delta + (1 - delta) * math.tanh(epsilon / 2))
+
+
+def erasure_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
+    """(delta, erasure mass a) of the pair that dominates (epsilon, delta)-DP and eta-TV [GI, Thm 2].
+
+    a = 1 - (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded down, which is the private side. An `eta`
+    above the one implied is no constraint (a = 0); one below `delta` makes the mechanism (epsilon, eta)-DP.
+    """
+    if eta is None:
+        return delta, 0.0 if epsilon > 0 else 1.0
+    delta = min(delta, eta)
+    if eta == delta:
+        return delta, 1.0
+    if epsilon == 0 or delta == 1:
+        return delta, 1.0
+    share = (eta - delta) / ((1 - delta) * math.tanh(epsilon / 2))
+    return delta, min(1.0, max(0.0, 1 - share - 8 * ULP))
+
+
+def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:
+    """The three parameters as floats, `eta` None when it is not given."""
+    return (
+        nonnegative_epsilon(epsilon),
+        unit_interval(delta, "delta"),
+        None if eta is None else unit_interval(eta, "eta"),
+    )

@@ -1,0 +1,217 @@
+"""Composition theorems that add parameters: Rényi, zCDP, mCDP, restricted divergences, and advanced composition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from ldpopt.distribution import positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import (
+    MCDP,
+    TV,
+    ZCDP,
+    ApproximateDP,
+    ApproximateZCDP,
+    Claim,
+    PureDP,
+    RenyiDP,
+    need,
+    nonnegative,
+)
+from ldpopt.privacy.conversions import sum_up, zcdp_delta, zcdp_to_approximate_sharp
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import ULP, up
+
+C = TypeVar("C", bound=Claim)
+Item = Claim | Guarantee | tuple[Claim | Guarantee, int]
+
+
+def compose_pure(items: Iterable[Item]) -> PureDP:
+    """Epsilons add, adaptively: basic composition.
+
+    Items are claims, or (claim, count) for `count` of them; every count is the same as that many items.
+
+    >>> compose_pure([(PureDP(0.5), 3), PureDP(1.0)])
+    PureDP(epsilon=2.5) (tight, [GI, Def 6])
+    """
+    parts = _counted(PureDP, items)
+    return PureDP(_total([(claim.epsilon, n) for claim, n in parts]), tight=True, reference="[GI, Def 6]")
+
+
+def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
+    """Epsilons and deltas add, adaptively; `compose` and `k_fold` are exact."""
+    parts = _counted(ApproximateDP, items)
+    delta = min(1.0, _total([(claim.delta, n) for claim, n in parts]))
+    epsilon = _total([(claim.epsilon, n) for claim, n in parts])
+    return ApproximateDP(epsilon, delta, tight=False, reference="[KOV15]")
+
+
+def compose_renyi(items: Iterable[Item]) -> RenyiDP:
+    """Rényi epsilons of one order add, adaptively [M, Prop 1]."""
+    parts = _counted(RenyiDP, items)
+    orders = {claim.order for claim, _ in parts}
+    if len(orders) != 1:
+        raise invalid("items", "Rényi claims of one order", sorted(orders)[:3])
+    total = _total([(claim.epsilon, n) for claim, n in parts])
+    return RenyiDP(orders.pop(), total, tight=True, reference="[M, Prop 1]")
+
+
+def compose_zcdp(items: Iterable[Item]) -> ZCDP:
+    """(sum xi, sum rho)-zCDP, adaptively [BS, Lemma 2.3].
+
+    >>> compose_zcdp([(ZCDP(0, 0.25), 4)])
+    ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
+    """
+    parts = _counted(ZCDP, items)
+    xi = _total([(claim.xi, n) for claim, n in parts])
+    return ZCDP(xi, _total([(claim.rho, n) for claim, n in parts]), tight=True, reference="[BS, Lemma 2.3]")
+
+
+def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
+    """xi and rho add, 1 - delta multiply: delta + delta' - delta delta' [BS, Lemma 8.2]."""
+    parts = _counted(ApproximateZCDP, items)
+    xi = _total([(claim.xi, n) for claim, n in parts])
+    rho = _total([(claim.rho, n) for claim, n in parts])
+    return ApproximateZCDP(union(((c.delta, n) for c, n in parts)), xi, rho, tight=True, reference="[BS, Lemma 8.2]")
+
+
+def compose_mcdp(items: Iterable[Item]) -> MCDP:
+    """(sum mu, sqrt(sum tau^2))-mCDP, adaptively [DR, Thm 3.4].
+
+    >>> compose_mcdp([(MCDP(0.5, 1.0), 4)])
+    MCDP(mu=2, tau=2) (tight, [DR, Thm 3.4])
+    """
+    parts = _counted(MCDP, items)
+    if any(math.isinf(claim.tau) for claim, _ in parts):
+        tau = math.inf
+    else:
+        tau = up(math.sqrt(float(sum(Fraction(claim.tau) ** 2 * n for claim, n in parts))))
+    return MCDP(_total([(claim.mu, n) for claim, n in parts]), tau, tight=True, reference="[DR, Thm 3.4]")
+
+
+def restricted_sequential(epsilons: Iterable[Any]) -> float:
+    """The restricted KL or Rényi divergence of several releases on the same data: the sum [CIM, Thm 4].
+
+    NON-ADAPTIVE ONLY: the mechanisms are fixed before any report is seen. The adversary's class is the sum
+    H1 + H2 + ... of functions of one report each, every H convex, translation invariant and with constants; it
+    contains no function of two reports together.
+    """
+    return _total([(nonnegative(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
+
+
+def restricted_parallel(epsilons: Iterable[Any]) -> float:
+    """The same for releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY."""
+    return max(nonnegative(epsilon, "epsilon") for epsilon in _listed(epsilons))
+
+
+def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:
+    """Sampling m of n without replacement, p = m/n: (log(1 + p (e^eps - 1)), p delta)-DP, p eta-TV [GI, Prop 1].
+
+    >>> subsample(ApproximateDP(1.0, 1e-6), 10, 100)
+    ApproximateDP(epsilon=0.158565, delta=1e-07) (tight, [GI, Prop 1])
+    """
+    sampled, population = positive_integer(sampled, "sampled"), positive_integer(population, "population")
+    if sampled > population:
+        raise invalid("sampled", f"at most the population, {population}", sampled)
+    share = sampled / population
+    if isinstance(claim, TV) or (isinstance(claim, Guarantee) and claim.notion == "total_variation"):
+        return TV(min(1.0, up(share * need(TV, claim).eta)), tight=True, reference="[GI, Prop 1]")
+    if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
+        claim = ApproximateDP(need(PureDP, claim).epsilon, 0.0)
+    made = need(ApproximateDP, claim)
+    if made.epsilon > 30:
+        # log(1 + p (e^eps - 1)) = eps + log(p + (1 - p) e^-eps)
+        epsilon = made.epsilon + math.log(share + (1 - share) * math.exp(-made.epsilon))
+    else:
+        epsilon = math.log1p(share * math.expm1(made.epsilon))
+    epsilon = min(made.epsilon, up(epsilon, 32))
+    return ApproximateDP(epsilon, min(1.0, up(share * made.delta)), tight=True, reference="[GI, Prop 1]")
+
+
+def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> ApproximateDP:
+    """(sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP [DR, Thm 1.1].
+
+    Kept for comparison: `k_fold` is exact and smaller.
+
+    >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
+    5.782376
+    """
+    made, count, slack = _pure_or_approximate(claim), positive_integer(count, "count"), unit_interval(slack, "slack")
+    if slack == 0:
+        raise invalid("slack", "a number in (0, 1]", slack)
+    mean = count * made.epsilon * math.expm1(min(700.0, made.epsilon)) / 2
+    epsilon = sum_up(math.sqrt(2 * count * -math.log(slack)) * made.epsilon, mean)
+    return ApproximateDP(epsilon, min(1.0, sum_up(count * made.delta, slack)), tight=False, reference="[DR, Thm 1.1]")
+
+
+def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: float) -> ApproximateDP:
+    """(4 eps sqrt(2 n log(1/delta)), delta)-DP of n eps-DP mechanisms, when log(1/delta) >= eps^2 n [M, Cor 1]."""
+    epsilon, count, delta = need(PureDP, claim).epsilon, positive_integer(count, "count"), unit_interval(delta, "delta")
+    if not 0 < delta < 1 or -math.log(delta) < epsilon**2 * count * (1 + 8 * ULP):
+        raise invalid("delta", "delta in (0, 1) with log(1/delta) >= epsilon^2 count", delta)
+    value = up(4 * epsilon * math.sqrt(2 * count * -math.log(delta)), 16)
+    return ApproximateDP(value, delta, tight=False, reference="[M, Cor 1]")
+
+
+def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> ApproximateDP:
+    """Approximate-DP claims through approximate zCDP: rho = sum eps_i^2/2, then the three-way bound [BS, Cor 8.9-8.11].
+
+    (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP with the epsilon at which the bound is `slack`.
+    """
+    parts = _counted(ApproximateDP, items)
+    rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
+    inner = zcdp_to_approximate_sharp(ZCDP(0.0, rho), slack)
+    delta = union([(inner.delta, 1), *((claim.delta, n) for claim, n in parts)])
+    return ApproximateDP(inner.epsilon, delta, tight=False, reference="[BS, Cor 8.9]")
+
+
+def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
+    """The same read at an `epsilon` of at least rho: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9]."""
+    parts = _counted(ApproximateDP, items)
+    rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
+    inner = zcdp_delta(ZCDP(0.0, rho), epsilon)
+    delta = union([(inner.delta, 1), *((claim.delta, n) for claim, n in parts)])
+    return ApproximateDP(inner.epsilon, delta, tight=False, reference="[BS, Cor 8.9]")
+
+
+def union(deltas: Iterable[tuple[float, int]]) -> float:
+    """1 - prod (1 - delta)^count, rounded up."""
+    logs = [n * math.log1p(-delta) if delta < 1 else -math.inf for delta, n in deltas]
+    return min(1.0, up(-math.expm1(math.fsum(logs)), 16))
+
+
+def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
+    if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
+        return ApproximateDP(need(PureDP, claim).epsilon, 0.0)
+    return need(ApproximateDP, claim)
+
+
+def _total(parts: Iterable[tuple[float, int]]) -> float:
+    """sum of value * count, exactly, then rounded up: no count can differ from that many items."""
+    total = Fraction(0)
+    for value, n in parts:
+        if math.isinf(value):
+            return math.inf
+        total += Fraction(value) * n
+    nearest = float(total)
+    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+
+
+def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
+    made = []
+    for item in _listed(items):
+        claim, count = item if isinstance(item, tuple) else (item, 1)
+        made.append((need(kind, claim, "item"), positive_integer(count, "count")))
+    return made
+
+
+def _listed(items: Iterable[Any]) -> list[Any]:
+    if isinstance(items, (Claim, Guarantee, str)) or not isinstance(items, Iterable):
+        raise invalid("items", "a list", type(items).__name__)
+    made = list(items)
+    if not made:
+        raise invalid("items", "at least one", "none")
+    return made

@@ -1,0 +1,312 @@
+"""Conversions from one notion of privacy to another: sound always, tight where they say so.
+
+Each takes a claim (or a measured `Guarantee`) and returns a claim whose numbers are rounded outward and whose
+`tight` and `reference` say what it is worth. The plain name is the source's own statement; a name ending in
+``_sharp`` is the better bound of the same kind.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ldpopt.distribution import number, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import (
+    MCDP,
+    TV,
+    ZCDP,
+    ApproximateDP,
+    ApproximateZCDP,
+    Claim,
+    PureDP,
+    RenyiDP,
+    need,
+)
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import ULP, up
+
+Given = Claim | Guarantee
+
+
+def pure_to_tv(claim: Given) -> TV:
+    """eta <= tanh(epsilon/2), attained by binary randomized response [GI, Prop 2].
+
+    >>> pure_to_tv(PureDP(1.0)).eta.__round__(9)
+    0.462117157
+    """
+    epsilon = need(PureDP, claim).epsilon
+    return TV(min(1.0, up(math.tanh(epsilon / 2))), tight=True, reference="[GI, Prop 2]")
+
+
+def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
+    """The smallest epsilon' with (epsilon', delta)-DP: that of binary randomized response [GI, Cor 1].
+
+    delta = (e^epsilon - e^epsilon')/(1 + e^epsilon).
+    """
+    epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
+    reference = "[GI, Cor 1]"
+    if math.isinf(epsilon) or delta == 0:
+        return ApproximateDP(epsilon if delta < 1 else 0.0, delta, tight=True, reference=reference)
+    inside = delta * (1 + math.exp(-epsilon))  # e^(epsilon' - epsilon) = 1 - inside
+    smaller = epsilon + math.log1p(-inside) if inside < 1 else 0.0
+    return ApproximateDP(min(epsilon, up(max(0.0, smaller), 16)), delta, tight=True, reference=reference)
+
+
+def approximate_to_tv(claim: Given) -> TV:
+    """eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2]."""
+    made = need(ApproximateDP, claim)
+    return TV(
+        min(1.0, up(made.delta + (1 - made.delta) * math.tanh(made.epsilon / 2))), tight=True, reference="[GI, Thm 2]"
+    )
+
+
+def tv_to_approximate(claim: Given) -> ApproximateDP:
+    """eta-TV is (0, eta)-DP and nothing else [GI, Def 7]."""
+    return ApproximateDP(0.0, need(TV, claim).eta, tight=True, reference="[GI, Def 7]")
+
+
+def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
+    """The Rényi divergence of binary randomized response, the largest of any epsilon-DP mechanism [M, Prop 5].
+
+    D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1); epsilon tanh(epsilon/2) at order 1.
+    """
+    epsilon = need(PureDP, claim).epsilon
+    order = RenyiDP(order, 0.0).order
+    if math.isinf(order) or math.isinf(epsilon):
+        value = epsilon
+    elif order == 1:
+        value = epsilon * math.tanh(epsilon / 2)
+    else:
+        # With a = (order - 1/2) eps and b = eps/2, a - b = (order - 1) eps must not be left to cancel.
+        gap, b = (order - 1) * epsilon, epsilon / 2
+        if gap + b < 1:  # cosh a - cosh b = 2 sinh((a + b)/2) sinh((a - b)/2)
+            log_ratio = math.log1p(2 * math.sinh(order * epsilon / 2) * math.sinh(gap / 2) / math.cosh(b))
+        else:
+            log_ratio = gap + math.log1p(math.expm1(-2 * gap) / (math.exp(2 * b) + 1) if b < 350 else 0.0)
+        value = min(epsilon, log_ratio / (order - 1))
+    return RenyiDP(order, up(max(0.0, value), 64), tight=True, reference="[M, Prop 5; KOV15]")
+
+
+def pure_to_zcdp(claim: Given) -> ZCDP:
+    """rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`."""
+    epsilon = need(PureDP, claim).epsilon
+    return ZCDP(0.0, up(epsilon**2 / 2), tight=False, reference="[BS, Prop 1.4]")
+
+
+def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
+    """rho = epsilon tanh(epsilon/2): D_a / a of binary randomized response is largest as a falls to 1."""
+    epsilon = need(PureDP, claim).epsilon
+    return ZCDP(0.0, up(epsilon * math.tanh(epsilon / 2), 16), tight=True, reference="[BS, Prop 1.4; KOV15]")
+
+
+def pure_to_mcdp(claim: Given) -> MCDP:
+    """(epsilon (e^epsilon - 1)/2, epsilon) [DR, Thm 3.5]; loose: see `pure_to_mcdp_sharp`."""
+    epsilon = need(PureDP, claim).epsilon
+    mu = epsilon * math.expm1(epsilon) / 2 if epsilon < 700 else math.inf
+    return MCDP(up(mu, 16), epsilon, tight=False, reference="[DR, Thm 3.5]")
+
+
+def pure_to_mcdp_sharp(claim: Given) -> MCDP:
+    """(epsilon tanh(epsilon/2), epsilon): the mean is attained, the subgaussian bound is Hoeffding's [DR, Lemma 3.6].
+
+    Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2), but mCDP is not closed under
+    post-processing [BS, App A], so that says nothing about other epsilon-DP mechanisms.
+    """
+    epsilon = need(PureDP, claim).epsilon
+    mu = epsilon * math.tanh(epsilon / 2)
+    return MCDP(up(mu, 16), epsilon, tight=False, reference="[DR, Lemma 3.6, 3.9]")
+
+
+def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
+    """epsilon + log(1/delta)/(order - 1) [M, Prop 3]; loose: see `renyi_to_approximate_sharp`."""
+    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    if made.order == 1:
+        return ApproximateDP(math.inf, delta, tight=False, reference="[M, Prop 3]")
+    value = made.epsilon + (0.0 if math.isinf(made.order) else -math.log(delta) / (made.order - 1))
+    return ApproximateDP(up(value, 16), delta, tight=False, reference="[M, Prop 3]")
+
+
+def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
+    """epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
+
+    >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
+    1.614109
+    """
+    made, delta = need(RenyiDP, claim), positive_delta(delta)
+    a = made.order
+    if a == 1 or math.isinf(made.epsilon):
+        value = math.inf
+    elif math.isinf(a):
+        value = made.epsilon
+    else:
+        value = sum_up(made.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1))
+    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[CKS, Prop 12]")
+
+
+def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
+    """D_order <= xi + rho order [BS, Def 1.1]."""
+    made = need(ZCDP, claim)
+    order = RenyiDP(order, 0.0).order
+    growth = made.rho * order if made.rho > 0 else 0.0
+    value = sum_up(made.xi, growth) if math.isfinite(growth) else math.inf
+    return RenyiDP(order, max(0.0, value), tight=True, reference="[BS, Def 1.1]")
+
+
+def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
+    """epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; loose: see `zcdp_to_approximate_sharp`.
+
+    >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
+    5.756522
+    """
+    made, delta = need(ZCDP, claim), positive_delta(delta)
+    value = sum_up(made.xi, made.rho, math.sqrt(4 * made.rho * -math.log(delta))) if made.rho < math.inf else math.inf
+    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[BS, Lemma 3.5]")
+
+
+def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
+    """The delta at `epsilon` >= xi + rho: a Gaussian tail times the least of three factors [BS, Lemma 3.6].
+
+    1 below xi + rho, where the lemma says nothing.
+    """
+    made, epsilon = need(ZCDP, claim), number(epsilon, "epsilon")
+    if epsilon < 0:
+        raise invalid("epsilon", "a non-negative number of nats", epsilon)
+    value = _three_way(made.xi, made.rho, epsilon)
+    return ApproximateDP(epsilon, min(1.0, up(value, 64)), tight=False, reference="[BS, Lemma 3.6]")
+
+
+def _three_way(xi: float, rho: float, epsilon: float) -> float:
+    if rho == 0:
+        return 0.0 if epsilon >= xi else 1.0
+    over = epsilon - xi - rho
+    if not over >= 0:
+        return 1.0
+    u = over / (2 * rho)
+    factors = (
+        1.0,
+        math.sqrt(math.pi * rho),
+        1 / (1 + u),
+        2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho))),
+    )
+    exponent = over * over / (4 * rho)
+    return math.exp(-exponent * (1 - 1e-15)) * min(factors)
+
+
+def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
+    """The least epsilon of the three-way bound [BS, Lemma 3.6] and of [CKS, Prop 12] over all orders."""
+    made, delta = need(ZCDP, claim), positive_delta(delta)
+    reference = "[BS, Lemma 3.6; CKS, Prop 12]"
+    if math.isinf(made.rho) or math.isinf(made.xi):
+        return ApproximateDP(math.inf, delta, tight=False, reference=reference)
+    if made.rho == 0:
+        return ApproximateDP(up(max(0.0, made.xi)), delta, tight=False, reference=reference)
+    low, high = max(0.0, made.xi + made.rho), zcdp_to_approximate(made, delta).epsilon
+    while _three_way(made.xi, made.rho, high) > delta:  # rounding at the ends only
+        high = math.nextafter(high * (1 + 1e-15), math.inf)
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if _three_way(made.xi, made.rho, middle) * (1 + 1e-13) <= delta:
+            high = middle
+        else:
+            low = middle
+    return ApproximateDP(min(up(high, 8), _best_order(made, delta)), delta, tight=False, reference=reference)
+
+
+def _best_order(claim: ZCDP, delta: float) -> float:
+    """The least epsilon that the Rényi bounds of (xi, rho)-zCDP give; every order is sound, the search only looks."""
+    from scipy.optimize import minimize_scalar
+
+    def at(log_excess: float) -> float:
+        order = 1 + math.exp(log_excess)
+        return renyi_to_approximate_sharp(zcdp_to_renyi(claim, order), delta).epsilon
+
+    guess = math.log(math.sqrt(max(-math.log(delta), 1e-3) / claim.rho))
+    found = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9})
+    return min(at(float(found.x)), at(guess))
+
+
+def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
+    """From (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0, both in [0, 1] [BS, Lemma 3.7].
+
+    The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP: sound, far from tight.
+    """
+    xi_hat, rho_hat = unit_interval(xi_hat, "xi_hat"), unit_interval(rho_hat, "rho_hat")
+    xi = sum_up(xi_hat, 5 * rho_hat**0.25, -rho_hat / 4)
+    return ZCDP(xi, up(rho_hat / 4), tight=False, reference="[BS, Lemma 3.7]")
+
+
+def mcdp_to_zcdp(claim: Given) -> ZCDP:
+    """(mu - tau^2/2, tau^2/2)-zCDP, attained by the Gaussian and by randomized response [BS, Lemma 4.2]."""
+    made = need(MCDP, claim)
+    if math.isinf(made.mu) or math.isinf(made.tau):
+        return ZCDP(math.inf, math.inf, tight=True, reference="[BS, Lemma 4.2]")
+    rho = up(made.tau**2 / 2, 8)
+    return ZCDP(sum_up(made.mu, -(made.tau**2) / 2), rho, tight=True, reference="[BS, Lemma 4.2]")
+
+
+def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
+    """mu <= xi + rho, as a Rényi bound of order 1 [BS, Lemma 4.3].
+
+    The lemma's subgaussian parameter O(sqrt(xi + 2 rho)) has no stated constant, so none is claimed: measure the
+    mechanism's own tau instead.
+    """
+    made = need(ZCDP, claim)
+    return RenyiDP(1.0, max(0.0, sum_up(made.xi, made.rho)), tight=True, reference="[BS, Lemma 4.3]")
+
+
+def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
+    """delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; loose: see `approximate_to_approximate_zcdp_sharp`."""
+    made = need(ApproximateDP, claim)
+    return ApproximateZCDP(made.delta, 0.0, up(made.epsilon**2 / 2), tight=False, reference="[BS, Prop 1.13]")
+
+
+def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
+    """delta-approximate epsilon tanh(epsilon/2)-zCDP: the proof conditions on randomized response [BS, Cor 8.7]."""
+    made = need(ApproximateDP, claim)
+    rho = pure_to_zcdp_sharp(PureDP(made.epsilon)).rho
+    return ApproximateZCDP(made.delta, 0.0, rho, tight=False, reference="[BS, Cor 8.7]")
+
+
+def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
+    """(epsilon, delta + (1 - delta) delta')-DP with delta' of the three-way bound [BS, Lemma 8.8]."""
+    made, epsilon = need(ApproximateZCDP, claim), number(epsilon, "epsilon")
+    inner = zcdp_delta(ZCDP(made.xi, made.rho), epsilon).delta
+    value = min(1.0, up(made.delta + (1 - made.delta) * inner, 8))
+    return ApproximateDP(epsilon, value, tight=False, reference="[BS, Lemma 8.8]")
+
+
+def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
+    """The epsilon at a `delta` above the claim's own: Lemma 8.8 read the other way; inf at or below it.
+
+    With xi alone (rho = 0) it is (xi, delta)-DP [BS, Lemma 8.8].
+    """
+    made, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
+    reference = "[BS, Lemma 8.8]"
+    if made.rho == 0:
+        epsilon = up(max(0.0, made.xi)) if delta >= made.delta else math.inf
+        return ApproximateDP(epsilon, delta, tight=True, reference=reference)
+    room = (delta - made.delta) / (1 - made.delta) * (1 - 1e-14) if made.delta < 1 else 0.0
+    if room <= 0:
+        return ApproximateDP(math.inf, delta, tight=False, reference=reference)
+    inner = zcdp_to_approximate_sharp(ZCDP(made.xi, made.rho), room)
+    return ApproximateDP(inner.epsilon, delta, tight=False, reference=reference)
+
+
+def sum_up(*parts: float) -> float:
+    """A sum of computed parts, each good to a few ulps, rounded up whatever cancels.
+
+    >>> sum_up(1.0, -1.0) > 0
+    True
+    """
+    return math.fsum((*parts, 16 * ULP * max(map(abs, parts))))
+
+
+def positive_delta(delta: Any) -> float:
+    """`delta` as a float in (0, 1]."""
+    value = unit_interval(delta, "delta")
+    if value == 0:
+        raise invalid("delta", "a number in (0, 1]", value)
+    return value

@@ -1,0 +1,72 @@
+"""Group privacy: what a guarantee for one person says about a group of s."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ldpopt.distribution import number, positive_integer
+from ldpopt.errors import invalid
+from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, RenyiDP, need, nonnegative
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import up
+
+
+def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
+    """size * epsilon, attained by the Laplace mechanism [M, Table I].
+
+    >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
+    True
+    """
+    size = positive_integer(size, "size")
+    return PureDP(up(size * need(PureDP, claim).epsilon), tight=True, reference="[M, Table I]")
+
+
+def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
+    """(size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))-DP: the definition applied `size` times."""
+    made, size = need(ApproximateDP, claim), positive_integer(size, "size")
+    epsilon = made.epsilon
+    if made.delta == 0 or epsilon == 0:
+        factor = float(size)
+    elif size * epsilon > 700:
+        factor = math.inf
+    else:
+        factor = math.expm1(size * epsilon) / math.expm1(epsilon)
+    delta = 0.0 if made.delta == 0 else min(1.0, up(made.delta * factor, 16))
+    return ApproximateDP(up(size * epsilon), delta, tight=False, reference="[GI, Def 1]")
+
+
+def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
+    """(xi size H_size, rho size^2)-zCDP with the harmonic number H [BS, Prop 5.3]; rho is tight, xi is not.
+
+    The proof needs xi >= 0; a negative xi is taken as 0.
+    """
+    made, size = need(ZCDP, claim), positive_integer(size, "size")
+    harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
+    xi = up(max(0.0, made.xi) * size * harmonic, 16)
+    return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
+
+
+def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
+    """(order/2^c, 3^c epsilon) for groups of 2^c, c = `doublings`, when order >= 2^(c + 1) [M, Prop 2].
+
+    >>> group_renyi(RenyiDP(8, 0.1), 2).order
+    2.0
+    """
+    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", minimum=0)
+    if made.order < 2 ** (c + 1):
+        raise invalid("order", f"an order of at least 2^(c + 1) = {2 ** (c + 1)}", made.order)
+    return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
+
+
+def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
+    """mCDP of the Gaussian mechanism for groups: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
+
+    The source prints the second parameter as s D, without dividing by sigma.
+    """
+    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size")
+    sigma = number(sigma, "sigma", "a positive number")
+    if sigma <= 0:
+        raise invalid("sigma", "a positive number", sigma)
+    tau = float(Fraction(sensitivity) * size / Fraction(sigma))
+    return MCDP(up(tau * tau / 2), up(tau), tight=True, reference="[DR, Cor 3.3, corrected]")

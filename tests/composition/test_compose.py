@@ -1,0 +1,205 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.composition import FinitePair, compose, compose_same_input, k_fold
+from ldpopt.errors import InvalidInput
+
+
+def brute(pairs, epsilon):
+    """The hockey stick of a product of pairs by enumeration, the larger direction."""
+    p = np.array([math.prod(c) for c in itertools.product(*(pair.p for pair in pairs))])
+    q = np.array([math.prod(c) for c in itertools.product(*(pair.q for pair in pairs))])
+    return max(np.maximum(p - math.exp(epsilon) * q, 0).sum(), np.maximum(q - math.exp(epsilon) * p, 0).sum())
+
+
+def random_pairs(seed, sizes):
+    rng = np.random.default_rng(seed)
+    return [FinitePair(*rng.dirichlet(np.ones(size) * 2, 2)) for size in sizes]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_heterogeneous_pairs_by_enumeration(seed):
+    """Any list of finite pairs composes to the hockey stick of its product, bracketed tightly."""
+    pairs = random_pairs(seed, [3, 4, 2, 5])
+    composed = compose(pairs)
+    assert composed.exact
+    for epsilon in (0.0, 0.4, 1.3, 2.6):
+        exact, found = brute(pairs, epsilon), composed.hockey_stick(epsilon)
+        assert found.lower <= exact * (1 + 1e-14)
+        assert exact * (1 - 1e-14) <= found.value
+        assert found.value == pytest.approx(exact, rel=1e-10, abs=1e-16)
+
+
+@pytest.mark.parametrize("parameters", [(0.1, 0.0, 0.7 * math.tanh(0.05)), (0.5, 1e-4, 0.1), (1.0, 0.0, None)])
+def test_transform_agrees_with_the_recurrence(parameters):
+    """Two independent methods, tilted transforms and the three-term recurrence, agree in every tail."""
+    count = 120
+    exact, composed = k_fold(*parameters, count), compose([parameters], count)
+    for j in (0, 3, 17, 60, 119):
+        at = j * parameters[0]
+        assert composed.delta_at(at) == pytest.approx(exact.deltas[j], rel=1e-7)
+        found = composed.hockey_stick(at)
+        assert found.lower <= exact.deltas[j] <= found.value * (1 + 1e-12)
+    for delta in (0.1, 1e-3 + 0.05, 0.0125):
+        assert composed.epsilon_at(delta) == pytest.approx(exact.epsilon_at(delta), rel=1e-9)
+
+
+def test_deep_tail_by_transform():
+    """A delta of 1e-88 keeps eight digits."""
+    parameters = (0.1, 0.0, 0.7 * math.tanh(0.05))
+    exact, composed = k_fold(*parameters, 200), compose([parameters], 200)
+    assert exact.deltas[199] < 1e-87
+    assert composed.delta_at(19.9) == pytest.approx(exact.deltas[199], rel=1e-7)
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000, 10_000, 10**6])
+def test_large_counts(count):
+    """epsilon_at agrees with Theorem 2's own method at any count."""
+    parameters = (0.1, 0.0, 0.7 * math.tanh(0.05))
+    if count <= 10_000:
+        assert compose([parameters], count).epsilon_at(1e-6) == pytest.approx(
+            k_fold(*parameters, count).epsilon_at(1e-6), rel=1e-9
+        )
+    assert compose([parameters], count).epsilon_at(1e-6) < count * 0.1
+
+
+def test_heterogeneous_parameters_on_one_lattice():
+    """Commensurable epsilons share a lattice: 40 of 0.1, 30 of 0.2 and 20 of 0.3 by polynomial multiplication."""
+    groups = [((0.1, 0.0, 0.04), 40), ((0.2, 0.0, 0.05), 30), ((0.3, 0.0, 0.1), 20)]
+    composed = compose([parameters for parameters, n in groups for _ in range(n)])
+    assert composed.exact
+    law = np.ones(1)
+    for (epsilon, _, eta), n in groups:
+        step = round(epsilon / 0.1)
+        mass = eta / math.tanh(epsilon / 2)
+        atoms = np.zeros(2 * step + 1)
+        atoms[0], atoms[step], atoms[-1] = mass / (1 + math.exp(epsilon)), 1 - mass, mass / (1 + math.exp(-epsilon))
+        for _ in range(n):
+            law = np.convolve(law, atoms)
+    losses = 0.1 * (np.arange(len(law)) - len(law) // 2)
+    for epsilon in (0.0, 1.0, 3.33, 6.0):
+        exact = (law * -np.expm1(np.minimum(epsilon - losses, 0.0))).sum()
+        assert composed.delta_at(epsilon) == pytest.approx(exact, rel=1e-8)
+
+
+def test_grid_brackets_the_truth():
+    """On a grid the stated bracket contains the exact value, and it is narrow: 60 folds by multinomial enumeration."""
+    pair = FinitePair([0.5, 0.3, 0.2], [0.22, 0.37, 0.41])
+    count = 60
+    composed = compose([pair], count)
+    a, b = np.meshgrid(np.arange(count + 1), np.arange(count + 1), indexing="ij")
+    keep = a + b <= count
+    a, b = a[keep], b[keep]
+    c = count - a - b
+    log = np.array([math.lgamma(i + 1) for i in range(count + 1)])
+    ways = log[count] - log[a] - log[b] - log[c]
+    log_p = ways + np.stack([a, b, c], 1) @ np.log(pair.p)
+    log_q = ways + np.stack([a, b, c], 1) @ np.log(pair.q)
+    assert not composed.exact
+    for epsilon in (0.0, 5.0, 12.0, 25.0):
+        exact = max(
+            np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum(),
+            np.maximum(np.exp(log_q) - np.exp(epsilon + log_p), 0).sum(),
+        )
+        found = composed.hockey_stick(epsilon)
+        assert found.lower <= exact <= found.value
+        assert found.value == pytest.approx(exact, rel=1e-6)
+        assert found.lower == pytest.approx(exact, rel=0.1)
+    epsilon = composed.approximate_dp(1e-5)
+    assert epsilon.lower <= epsilon.value
+    assert epsilon.lower == pytest.approx(epsilon.value, rel=5e-3)
+    assert composed.delta_at(epsilon.value) <= 1e-5
+
+
+def test_count_is_that_many_calls():
+    """count = n equals n separate mechanisms, bit for bit, in any order."""
+    q, other = [[0.75, 0.25], [0.25, 0.75]], (0.3, 1e-5, 0.1)
+    once = compose([q, other, q, q, other, other])
+    counted = compose([other, q], count=3)
+    for delta in (0.1, 1e-3):
+        assert once.epsilon_at(delta) == counted.epsilon_at(delta)
+    assert once.delta_at(0.7) == counted.delta_at(0.7)
+    assert once.local_dp() == counted.local_dp()
+    assert (once.renyi([1.0, 3.0]) == counted.renyi([1.0, 3.0])).all()
+
+
+def test_channels_are_dominated_adaptively():
+    """The composition of dominating pairs is at least that of every pair of rows of the product channel."""
+    rng = np.random.default_rng(5)
+    first, second = Channel(rng.dirichlet(np.ones(4), 3)), Channel(rng.dirichlet(np.ones(3), 4))
+    product, composed = first.product(second).matrix, compose([first, second])
+    for epsilon in (0.0, 0.5, 2.0):
+        worst = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a in product for b in product)
+        assert worst <= composed.delta_at(epsilon) * (1 + 1e-12)
+    ternary = [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]
+    twice = Channel(ternary).product(ternary).matrix
+    for epsilon in (0.0, 1.2):
+        worst = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a in twice for b in twice)
+        assert compose([ternary], 2).delta_at(epsilon) == pytest.approx(worst, rel=1e-9)
+
+
+def test_same_input_is_exact_and_no_worse():
+    """The same answer twice through a channel: the product of each pair of rows, below the adaptive bound."""
+    rng = np.random.default_rng(6)
+    q = rng.dirichlet(np.ones(4), 3)
+    found = compose_same_input([q], count=2)
+    assert set(found) == {(0, 1), (0, 2), (1, 2)}
+    adaptive = compose([q], 2)
+    for (a, b), composed in found.items():
+        for epsilon in (0.0, 0.8):
+            exact = brute([FinitePair(q[a], q[b])] * 2, epsilon)
+            assert composed.delta_at(epsilon) == pytest.approx(exact, rel=1e-10)
+            assert composed.delta_at(epsilon) <= adaptive.delta_at(epsilon) * (1 + 1e-12)
+
+
+def test_epsilon_is_the_inverse_and_safe():
+    """delta at epsilon_at(delta) fits, on atoms, lattices and grids; zero delta gives the pure sum."""
+    for composed in (
+        compose(random_pairs(1, [3, 4])),
+        compose([(0.2, 0.0, 0.03)], 500),
+        compose(random_pairs(2, [4]), 40),
+    ):
+        for delta in (0.2, 1e-4, 1e-9):
+            epsilon = composed.epsilon_at(delta)
+            assert composed.delta_at(epsilon) <= delta * (1 + 1e-12)
+            if epsilon > 0:
+                assert composed.delta_at(epsilon * (1 - 1e-5)) > delta
+        assert composed.epsilon_at(0.0) == pytest.approx(composed.local_dp().value, rel=1e-9)
+        assert composed.epsilon_at(1.0) == 0.0
+
+
+def test_infinite_losses():
+    """A mechanism that reveals with probability delta leaves 1 - (1 - delta)^k at every epsilon."""
+    composed = compose([(0.1, 0.01)], 50)
+    assert composed.delta_at(math.inf) == pytest.approx(1 - 0.99**50, rel=1e-12)
+    assert math.isinf(composed.epsilon_at(0.2))
+    assert math.isinf(composed.local_dp().value)
+    reveal = compose([np.eye(2)])
+    assert reveal.delta_at(5.0) == 1.0
+    assert math.isinf(reveal.epsilon_at(0.5))
+
+
+def test_order_of_arguments_and_a_constant_channel():
+    """A constant channel adds nothing; permuting the list changes nothing."""
+    q, constant = [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
+    assert compose([q, constant, q]).delta_at(0.3) == pytest.approx(compose([q, q]).delta_at(0.3), rel=1e-13)
+    assert compose([constant]).epsilon_at(0.0) == 0.0
+
+
+@pytest.mark.parametrize("bad", ["abc", [], FinitePair([1.0], [1.0]), [(1.0, 0.0, 0.1, 3)], [[[0.5, 0.6]]], [-1.0]])
+def test_bad_input(bad):
+    """Not a list, an empty one, or no mechanism in it."""
+    with pytest.raises(InvalidInput):
+        compose(bad)
+
+
+def test_same_input_needs_the_same_inputs():
+    """Channels over different inputs cannot take the same answer."""
+    with pytest.raises(InvalidInput, match="same inputs"):
+        compose_same_input([np.eye(2), np.eye(3)])
+    with pytest.raises(InvalidInput):
+        compose_same_input([])

@@ -1,0 +1,133 @@
+import math
+import operator
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.composition import FinitePair, Ledger, compose
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import TV, ZCDP, ApproximateDP, Guarantee, PureDP
+
+RR = [[0.75, 0.25], [0.25, 0.75]]
+TOTALS = [
+    lambda ledger: ledger.local_dp(),
+    lambda ledger: ledger.total_variation(),
+    lambda ledger: ledger.hockey_stick(1.0),
+    lambda ledger: ledger.approximate_dp(1e-3),
+    lambda ledger: ledger.renyi(1.0),
+    lambda ledger: ledger.renyi(7.5),
+    lambda ledger: ledger.renyi(math.inf),
+    lambda ledger: ledger.zcdp(),
+    lambda ledger: ledger.zcdp(xi=0.1),
+    lambda ledger: ledger.approximate_zcdp(),
+    lambda ledger: ledger.mcdp(),
+]
+
+
+@pytest.mark.parametrize("total", TOTALS)
+@pytest.mark.parametrize("mechanism", [RR, (0.4, 0.0, 0.1), (0.4, 1e-4), FinitePair([0.5, 0.3, 0.2], [0.3, 0.4, 0.3])])
+def test_count_is_that_many_additions(total, mechanism):
+    """count = n equals n separate additions for every notion, in any order."""
+    other = (0.25, 0.0, 0.05)
+    counted = Ledger().add(mechanism, count=3).add(other, count=2)
+    separate = Ledger().add(mechanism).add(other).add(mechanism).add(other).add(mechanism)
+    assert total(counted) == total(separate)
+
+
+def test_totals_of_randomized_response():
+    """Every total of n randomized responses is its closed form."""
+    epsilon, n = math.log(3), 12
+    ledger = Ledger().add(Channel(RR), count=n)
+    assert float(ledger.local_dp()) == pytest.approx(n * epsilon)
+    assert float(ledger.zcdp()) == pytest.approx(n * epsilon * math.tanh(epsilon / 2), rel=1e-6)
+    assert ledger.zcdp().lower <= n * epsilon * math.tanh(epsilon / 2) <= ledger.zcdp().value
+    assert float(ledger.renyi(1)) == pytest.approx(n * epsilon * math.tanh(epsilon / 2))
+    assert float(ledger.renyi(2)) == pytest.approx(n * math.log(0.75**2 / 0.25 + 0.25**2 / 0.75))
+    assert float(ledger.renyi(math.inf)) == pytest.approx(float(ledger.local_dp()))
+    mcdp = ledger.mcdp()
+    assert mcdp.mu == pytest.approx(n * epsilon * math.tanh(epsilon / 2))
+    assert mcdp.tau == pytest.approx(epsilon * math.sqrt(n))
+    assert float(ledger.hockey_stick(0.0)) == pytest.approx(float(ledger.total_variation()))
+    assert ledger.approximate_dp(1e-6).value == compose([RR], n).epsilon_at(1e-6)
+
+
+def test_zcdp_of_the_erased_pair():
+    """sup of D_a/a lies inside for a rarely answering pair: rho(1, eta) of erasure 0.9 is 0.082192, of 0.3 0.323482."""
+    for erasure, rho in ((0.9, 0.082192), (0.3, 0.323482)):
+        ledger = Ledger().add((1.0, 0.0, (1 - erasure) * math.tanh(0.5)))
+        assert float(ledger.zcdp()) == pytest.approx(rho, abs=6e-7)
+
+
+def test_summed_curve_beats_summed_rho():
+    """The rho of a sum of curves is at most the sum of the rhos."""
+    a, b = (1.0, 0.0, 0.1 * math.tanh(0.5)), (0.5, 0.0, 0.2)
+    together = Ledger().add(a).add(b).zcdp().value
+    assert together <= (Ledger().add(a).zcdp().value + Ledger().add(b).zcdp().value) * (1 + 1e-8)
+
+
+def test_approximate_zcdp_conditions_on_finite_losses():
+    """(eps, delta)-DP counts as delta-approximate zCDP (BS Cor 8.7): rho = eps tanh(eps/2), deltas unite."""
+    ledger = Ledger().add((0.5, 0.01), count=4)
+    found = ledger.approximate_zcdp()
+    assert found.parameters["delta"] == pytest.approx(1 - 0.99**4)
+    assert found.value == pytest.approx(4 * 0.5 * math.tanh(0.25), rel=1e-6)
+    assert math.isinf(float(ledger.zcdp()))
+    assert math.isinf(float(ledger.renyi(2.0)))
+
+
+def test_general_channel_takes_the_worst_pair_each_time():
+    """Rényi totals sum the maximum over pairs of rows; they dominate the product of any pairs."""
+    rng = np.random.default_rng(4)
+    q, r = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3), 3)
+    ledger = Ledger().add(q).add(r)
+    for order in (1.0, 2.0, 5.0):
+        worst = [max(float(FinitePair(a, b).renyi(order)[0]) for a in m for b in m) for m in (q, r)]
+        assert float(ledger.renyi(order)) == pytest.approx(sum(worst), rel=1e-12)
+
+
+def test_claims_and_guarantees_are_mechanisms():
+    """A claim or a measured guarantee enters as the class of mechanisms that have it."""
+    assert float(Ledger().add(PureDP(0.5)).local_dp()) == pytest.approx(0.5)
+    assert float(Ledger().add(ApproximateDP(0.5, 0.1)).hockey_stick(0.5)) == pytest.approx(0.1)
+    assert float(Ledger().add(TV(0.2), 2).total_variation()) == pytest.approx(1 - 0.8**2)
+    measured = Guarantee("local_dp", 0.5, 0.5, None, True, "[GI, Def 6]")
+    assert Ledger().add(measured).local_dp() == Ledger().add(PureDP(0.5)).local_dp()
+
+
+def test_pair_counts_in_both_directions():
+    """A pair entered as a mechanism may be used in either direction at each step."""
+    pair = FinitePair([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    skew = FinitePair([0.6, 0.4], [0.2, 0.8])
+    ledger = Ledger().add(skew, 2)
+    mixed = FinitePair(np.outer(skew.p, skew.q).ravel(), np.outer(skew.q, skew.p).ravel())
+    for epsilon in (0.0, 0.5):
+        assert mixed.hockey_stick(epsilon) <= float(ledger.hockey_stick(epsilon))
+    assert float(Ledger().add(pair).total_variation()) == pytest.approx(0.3)
+
+
+def test_ledger_is_immutable_and_adds():
+    """Adding returns a new ledger; an empty one has spent nothing."""
+    empty = Ledger()
+    one = empty.add(RR, name="survey")
+    assert len(empty) == 0
+    assert len(one) == 1
+    assert len(one + one) == 2
+    assert "survey" in repr(one)
+    for total in TOTALS[:-1]:
+        assert float(total(empty)) == 0.0
+    assert empty.mcdp().mu == 0.0
+    assert (one + one).approximate_dp(0.01) == empty.add(RR, 2).approximate_dp(0.01)
+    with pytest.raises(AttributeError):
+        object.__getattribute__(one, "__setattr__")("entries", ())
+    with pytest.raises(TypeError):
+        operator.add(one, 3)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "count"), [(RR, 0), (RR, 1.5), (ZCDP(0, 1), 1), ("x", 1), ((1, 2, 3, 4), 1), (None, 1)]
+)
+def test_bad_input(mechanism, count):
+    """Zero counts and things that are no mechanism are refused."""
+    with pytest.raises(InvalidInput):
+        Ledger().add(mechanism, count)

@@ -1,0 +1,111 @@
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldpopt.composition import FinitePair
+from ldpopt.errors import InvalidInput
+
+
+def hockey_stick(p, q, epsilon):
+    return np.maximum(np.asarray(p) - math.exp(epsilon) * np.asarray(q), 0).sum()
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "eta"), [(1.0, 0.0, 0.3), (0.2, 0.1, 0.15), (3.0, 1e-6, None)])
+def test_pair_of_parameters_attains_all_three(epsilon, delta, eta):
+    """The dominating pair has exactly the given epsilon, delta and eta (GI eq. 7-8, 70-71)."""
+    pair = FinitePair.of_parameters(epsilon, delta, eta)
+    assert pair.hockey_stick(epsilon) == pytest.approx(delta, abs=1e-15)
+    assert pair.hockey_stick(epsilon * 0.999) > delta
+    expected = delta + (1 - delta) * math.tanh(epsilon / 2) if eta is None else eta
+    assert pair.hockey_stick(0.0) == pytest.approx(expected, rel=1e-12)
+    assert pair.symmetric
+
+
+def test_divergences_of_the_three_point_pair():
+    """KL of the pair without delta is epsilon eta, in both directions."""
+    pair = FinitePair.of_parameters(1.0, 0.0, 0.25)
+    assert pair.renyi(1.0)[0] == pytest.approx(0.25, rel=1e-12)
+    assert pair.swapped.renyi(1.0)[0] == pytest.approx(0.25, rel=1e-12)
+
+
+def test_renyi_is_its_definition():
+    """D_a is log sum p^a q^(1-a) / (a - 1), near order 1 and at infinity too."""
+    rng = np.random.default_rng(3)
+    p, q = rng.dirichlet(np.ones(5), 2)
+    pair = FinitePair(p, q)
+    for order in (1.5, 2.0, 30.0):
+        assert pair.renyi(order)[0] == pytest.approx(
+            math.log((p**order * q ** (1 - order)).sum()) / (order - 1), rel=1e-12
+        )
+    assert pair.renyi(math.inf)[0] == pytest.approx(np.log(p / q).max(), rel=1e-12)
+    kl = (p * np.log(p / q)).sum()
+    assert pair.renyi(1.0)[0] == pytest.approx(kl, rel=1e-12)
+    values = pair.renyi(1 + np.geomspace(1e-12, 1e-2, 60))
+    assert (np.diff(values) >= -1e-12).all()
+    assert values[0] == pytest.approx(kl, rel=1e-9)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 6))
+def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
+    """The dominating pair of a channel has, at every epsilon, the hockey stick of the worst pair of rows."""
+    rng = np.random.default_rng(seed)
+    q = rng.dirichlet(np.ones(outputs) * rng.choice([0.2, 1.0, 5.0]), inputs)
+    pair = FinitePair.of_channel(q)
+    for epsilon in [0.0, *rng.exponential(1.0, 8)]:
+        worst = max(hockey_stick(a, b, epsilon) for a in q for b in q)
+        assert pair.hockey_stick(epsilon) == pytest.approx(worst, rel=1e-9, abs=1e-14)
+        assert pair.swapped.hockey_stick(epsilon) == pytest.approx(worst, rel=1e-9, abs=1e-14)
+    largest = max(float(FinitePair(a, b).losses[0]) for a in q for b in q if a is not b)
+    if math.isfinite(largest):
+        assert pair.losses[0] == pytest.approx(largest, rel=1e-9, abs=1e-12)
+
+
+def test_symmetric_channel_keeps_its_own_masses():
+    """k-ary randomized response is dominated by one pair of its own rows, found exactly."""
+    pair = FinitePair.of_channel(0.1 * np.ones((4, 4)) + 0.6 * np.eye(4))
+    assert pair == FinitePair([0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1])
+    assert len({pair, FinitePair([0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1])}) == 1
+
+
+def test_policy_graph():
+    """Only adjacent inputs enter the dominating pair."""
+    q = np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    graph = nx.path_graph(3)
+    pair = FinitePair.of_channel(q, graph)
+    for epsilon in (0.0, 0.5, 1.5):
+        worst = max(hockey_stick(q[a], q[b], epsilon) for a, b in [(0, 1), (1, 0), (1, 2), (2, 1)])
+        assert pair.hockey_stick(epsilon) == pytest.approx(worst, rel=1e-12, abs=1e-15)
+    assert FinitePair.of_channel(q, nx.Graph()).hockey_stick(0.0) == 0.0
+
+
+def test_constant_channel_leaks_nothing():
+    """Equal rows give the trivial pair."""
+    pair = FinitePair.of_channel([[0.3, 0.7], [0.3, 0.7]])
+    assert pair.hockey_stick(0.0) == 0.0
+    assert pair.renyi([1.0, 2.0, math.inf]).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_infinite_losses():
+    """Outcomes of one side only are infinite losses, not NaN."""
+    pair = FinitePair([0.5, 0.5, 0.0], [0.25, 0.0, 0.75])
+    assert pair.infinite == 0.5
+    assert pair.losses.tolist() == [math.inf, math.log(2), -math.inf]
+    assert pair.hockey_stick(math.inf) == 0.5
+    assert math.isinf(pair.renyi(2.0)[0])
+
+
+def test_bad_input():
+    """Lengths, sums, negative epsilon and orders below one are refused."""
+    for call in (
+        lambda: FinitePair([0.5, 0.5], [1.0]),
+        lambda: FinitePair([0.5, 0.6], [0.5, 0.5]),
+        lambda: FinitePair([1.0], [1.0]).hockey_stick(-1),
+        lambda: FinitePair([1.0], [1.0]).renyi(0.5),
+    ):
+        with pytest.raises(InvalidInput):
+            call()

@@ -1,0 +1,172 @@
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.composition import (
+    FinitePair,
+    advanced_composition,
+    compose,
+    compose_approximate,
+    compose_approximate_zcdp,
+    compose_mcdp,
+    compose_pure,
+    compose_renyi,
+    compose_zcdp,
+    k_fold,
+    renyi_advanced_composition,
+    restricted_parallel,
+    restricted_sequential,
+    subsample,
+    zcdp_advanced_composition,
+    zcdp_advanced_delta,
+)
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Guarantee, PureDP, RenyiDP
+
+SUMS = [
+    (compose_pure, PureDP(0.1), PureDP(0.37)),
+    (compose_approximate, ApproximateDP(0.1, 1e-7), ApproximateDP(0.37, 1e-5)),
+    (compose_renyi, RenyiDP(3.0, 0.1), RenyiDP(3.0, 0.37)),
+    (compose_zcdp, ZCDP(0.1, 0.2), ZCDP(-0.03, 0.3)),
+    (compose_approximate_zcdp, ApproximateZCDP(1e-6, 0.1, 0.2), ApproximateZCDP(1e-3, 0.0, 0.7)),
+    (compose_mcdp, MCDP(0.1, 0.3), MCDP(0.7, 1.1)),
+]
+
+
+@pytest.mark.parametrize(("function", "one", "other"), SUMS, ids=lambda value: getattr(value, "__name__", ""))
+def test_count_is_that_many_items(function, one, other):
+    """count = n equals n separate items, exactly, for every sum."""
+    assert function([(one, 3), (other, 2)]) == function([one, other, one, other, one])
+    assert function([(one, 1000)]) == function([one] * 1000)
+
+
+@pytest.mark.parametrize(("function", "one", "other"), SUMS, ids=lambda value: getattr(value, "__name__", ""))
+def test_bad_items(function, one, other):
+    """Other notions, empty lists and zero counts are refused."""
+    wrong = TV(0.1)
+    for items in ([wrong], [], one, [(one, 0)], [(other, 1.5)]):
+        with pytest.raises(InvalidInput):
+            function(items)
+
+
+def test_sums_are_the_theorems():
+    """The parameters add as stated (M Prop 1; BS Lemmas 2.3, 8.2; DR Thm 3.4), never below the exact sum."""
+    assert compose_zcdp([(ZCDP(0.5, 0.25), 8)]) == ZCDP(4.0, 2.0)
+    assert compose_renyi([(RenyiDP(4, 0.125), 8)]) == RenyiDP(4, 1.0)
+    found = compose_mcdp([MCDP(0.25, 3.0), MCDP(0.5, 4.0)])
+    assert (found.mu, found.tau) == (0.75, pytest.approx(5.0))
+    approximate = compose_approximate_zcdp([ApproximateZCDP(0.1, 0, 1), ApproximateZCDP(0.2, 0, 1)])
+    assert approximate.delta == pytest.approx(0.1 + 0.2 - 0.02)
+    assert compose_pure([(PureDP(0.1), 10)]).epsilon >= 1.0
+    assert compose_pure([PureDP(math.inf)]).epsilon == math.inf
+    with pytest.raises(InvalidInput, match="one order"):
+        compose_renyi([RenyiDP(2, 1), RenyiDP(3, 1)])
+    assert compose_pure([Guarantee("local_dp", 0.5, 0.5, None, True, "")]) == PureDP(0.5)
+
+
+def test_renyi_adds_on_products():
+    """The Rényi divergence of a product pair is the sum of the divergences."""
+    rng = np.random.default_rng(1)
+    a, b = (FinitePair(*rng.dirichlet(np.ones(4), 2)) for _ in range(2))
+    product = FinitePair(np.outer(a.p, b.p).ravel(), np.outer(a.q, b.q).ravel())
+    for order in (1.0, 2.5, math.inf):
+        assert product.renyi(order)[0] == pytest.approx(a.renyi(order)[0] + b.renyi(order)[0], rel=1e-10)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [(0.1, 0.0, 100), (0.5, 1e-6, 20), (0.02, 0.0, 5000)])
+def test_advanced_theorems_hold_and_exact_composition_beats_them(epsilon, delta, count):
+    """Every advanced composition theorem is above the exact curve (DR Thm 1.1, M Cor 1, BS Cor 8.9)."""
+    exact = k_fold(epsilon, delta, count=count)
+    claim = ApproximateDP(epsilon, delta)
+    found = advanced_composition(claim, count, 1e-5)
+    assert found.epsilon == pytest.approx(
+        math.sqrt(2 * count * math.log(1e5)) * epsilon + count * epsilon * math.expm1(epsilon) / 2
+    )
+    through_zcdp = zcdp_advanced_composition([(claim, count)], 1e-5)
+    claims = [found, through_zcdp, zcdp_advanced_delta([(claim, count)], through_zcdp.epsilon)]
+    if delta == 0:
+        claims.append(renyi_advanced_composition(PureDP(epsilon), count, 1e-5))
+    for claimed in claims:
+        assert exact.delta_at(claimed.epsilon) <= claimed.delta
+    assert through_zcdp.epsilon < found.epsilon
+    assert exact.epsilon_at(found.delta) < found.epsilon
+
+
+def test_mironov_corollary_needs_small_delta():
+    """M Cor 1 requires log(1/delta) >= eps^2 n."""
+    with pytest.raises(InvalidInput, match="log"):
+        renyi_advanced_composition(PureDP(1.0), 100, 1e-3)
+
+
+def test_subsampling_is_the_proposition_and_attained():
+    """GI Prop 1: with probability p the pair is seen, else its erasure; hockey stick and variation scale as stated."""
+    epsilon, delta, eta = 1.0, 0.01, 0.3
+    pair = FinitePair.of_parameters(epsilon, delta, eta)
+    share = 0.2
+    # One person of n: with probability p the report comes from their own row, else from the other's.
+    mixed = FinitePair(share * pair.p + (1 - share) * pair.q, pair.q)
+    found = subsample(ApproximateDP(epsilon, delta), 20, 100)
+    assert found.epsilon == pytest.approx(math.log(1 + share * math.expm1(epsilon)))
+    assert found.delta == pytest.approx(share * delta)
+    assert mixed.hockey_stick(found.epsilon) == pytest.approx(found.delta, rel=1e-12)
+    assert mixed.hockey_stick(0.0) == pytest.approx(subsample(TV(eta), 20, 100).eta, rel=1e-12)
+    assert subsample(PureDP(200.0), 1, 10).epsilon == pytest.approx(200 - math.log(10))
+    assert subsample(PureDP(0.7), 10, 10).epsilon == pytest.approx(0.7, rel=1e-14)
+    with pytest.raises(InvalidInput, match="population"):
+        subsample(PureDP(1.0), 11, 10)
+
+
+def linear_restricted_kl(p, q, features):
+    """sup over affine h of E_p h - E_q f*(h) for KL: sup_a a E_p phi - log E_q e^(a phi) (CIM Lemma 1)."""
+    from scipy.optimize import minimize_scalar
+
+    def loss(a):
+        return -(a * (p @ features)) + math.log(q @ np.exp(a * features))
+
+    return max(0.0, -minimize_scalar(loss, bracket=(-1, 1), tol=1e-12).fun)
+
+
+def test_restricted_sums_hold_without_adaptivity():
+    """CIM Thm 4: against h1(y1) + h2(y2), two fixed releases leak the sum of their restricted divergences."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(2)
+    (p1, q1), (p2, q2) = rng.dirichlet(np.ones(4), 2), rng.dirichlet(np.ones(3), 2)
+    f1, f2 = np.arange(4.0), np.arange(3.0)
+    p, q = np.outer(p1, p2).ravel(), np.outer(q1, q2).ravel()
+    both = np.stack([np.repeat(f1, 3), np.tile(f2, 4)])
+    found = -minimize(lambda a: -(p @ (a @ both)) + math.log(q @ np.exp(a @ both)), np.zeros(2), tol=1e-12).fun
+    total = restricted_sequential([linear_restricted_kl(p1, q1, f1), linear_restricted_kl(p2, q2, f2)])
+    assert found == pytest.approx(total, rel=1e-6)
+    assert restricted_parallel([0.1, 0.3, 0.2]) == 0.3
+
+
+def test_restricted_sum_says_nothing_beyond_its_class():
+    """CIM Thm 4 covers H1 + H2 of independent releases only: a second report that uses the first one escapes it.
+
+    The first report is a fair coin, the second repeats it for one input and reverses it for the other. Each report by
+    itself, and every h1 + h2, has the same law under both inputs; a function of the two tells the inputs apart.
+    """
+    p, q = np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([[0.0, 0.5], [0.5, 0.0]])
+    assert (p.sum(0) == q.sum(0)).all()
+    assert (p.sum(1) == q.sum(1)).all()
+    rng = np.random.default_rng(0)
+    additive = rng.normal(size=(2, 1)) + rng.normal(size=(1, 2))
+    assert (p * additive).sum() == pytest.approx((q * additive).sum())
+    agree = np.eye(2)
+    assert (p * agree).sum() - (q * agree).sum() == 1.0
+    assert restricted_sequential([0.0, 0.0]) == 0.0  # what the two reports reveal one by one
+
+
+def test_bad_sums():
+    """Empty lists, negative parameters and impossible slacks are refused."""
+    for call in (
+        lambda: restricted_sequential([]),
+        lambda: restricted_parallel([-1.0]),
+        lambda: advanced_composition(PureDP(1.0), 10, 0.0),
+        lambda: advanced_composition(ZCDP(0, 1), 10, 0.1),
+        lambda: compose([(0.1,)], count=0),
+    ):
+        with pytest.raises(InvalidInput):
+            call()

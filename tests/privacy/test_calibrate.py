@@ -1,0 +1,61 @@
+import math
+
+import pytest
+
+from ldpopt.composition import FinitePair
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import ZCDP, ApproximateDP, PureDP, RenyiDP
+from ldpopt.privacy.calibrate import largest_pure, largest_renyi, largest_rho, largest_rho_sharp
+from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate, zcdp_to_approximate_sharp
+
+TARGETS = [ApproximateDP(1.0, 1e-6), ApproximateDP(0.01, 1e-9), ApproximateDP(20.0, 0.1)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("xi", [0.0, 0.005])
+def test_rho_meets_the_target_and_little_more_does_not(target, xi):
+    """The calibrated rho converts to at most the target's epsilon; slightly more exceeds it."""
+    plain, sharp = largest_rho(target, xi), largest_rho_sharp(target, xi)
+    assert zcdp_to_approximate(plain, target.delta).epsilon <= target.epsilon * (1 + 1e-12)
+    assert zcdp_to_approximate_sharp(sharp, target.delta).epsilon <= target.epsilon
+    assert zcdp_to_approximate_sharp(ZCDP(xi, sharp.rho * (1 + 1e-6)), target.delta).epsilon > target.epsilon
+    assert zcdp_to_approximate(ZCDP(xi, plain.rho * (1 + 1e-6)), target.delta).epsilon > target.epsilon
+    assert sharp.rho > plain.rho
+
+
+def test_printed_formula():
+    """BS Lemma 3.5: rho = (sqrt(eps - xi + log 1/delta) - sqrt(log 1/delta))^2."""
+    log = math.log(1e6)
+    assert largest_rho(ApproximateDP(1.0, 1e-6)).rho == pytest.approx((math.sqrt(1 + log) - math.sqrt(log)) ** 2)
+    assert largest_rho(ApproximateDP(0.1, 1e-6), xi=0.2).rho == 0.0
+    assert largest_rho_sharp(ApproximateDP(0.1, 1e-6), xi=0.2).rho == 0.0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_renyi_and_pure(target):
+    """The calibrated Rényi and pure epsilons meet the target and little more does not."""
+    for order in (20.0, 2000.0):
+        try:
+            found = largest_renyi(target, order)
+        except InvalidInput:
+            assert renyi_to_approximate_sharp(RenyiDP(order, 0.0), target.delta).epsilon > target.epsilon
+            continue
+        assert renyi_to_approximate_sharp(found, target.delta).epsilon <= target.epsilon
+        more = RenyiDP(order, found.epsilon * (1 + 1e-6) + 1e-9)
+        assert renyi_to_approximate_sharp(more, target.delta).epsilon > target.epsilon
+    pure = largest_pure(target).epsilon
+    assert FinitePair.of_parameters(pure).hockey_stick(target.epsilon) <= target.delta * (1 + 1e-6)
+    assert pure >= target.epsilon
+    assert FinitePair.of_parameters(pure * (1 + 1e-3)).hockey_stick(target.epsilon) > target.delta
+
+
+def test_bad_targets():
+    """A target without delta, or of another notion, is refused."""
+    for call in (
+        lambda: largest_rho(ApproximateDP(1.0, 0.0)),
+        lambda: largest_rho_sharp(PureDP(1.0)),
+        lambda: largest_renyi(ApproximateDP(1e-6, 1e-9), 1.5),
+    ):
+        with pytest.raises(InvalidInput):
+            call()
+    assert math.isinf(largest_pure(ApproximateDP(1.0, 1.0)).epsilon)

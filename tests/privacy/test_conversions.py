@@ -1,0 +1,222 @@
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from ldpopt.composition import FinitePair
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Guarantee, PureDP, RenyiDP
+from ldpopt.privacy import conversions as c
+
+EPSILONS = [1e-6, 0.1, 1.0, 3.0, 20.0]
+ORDERS = np.concatenate([1 + np.geomspace(1e-6, 1, 40), np.geomspace(2.1, 500, 60)])
+
+
+def gaussian_delta(mu, epsilon):
+    """The exact delta of a mu-GDP Gaussian at epsilon."""
+    return ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_pure_conversions_against_randomized_response(epsilon):
+    """Every bound for epsilon-DP holds for the pair that dominates all of it, and the tight ones are attained."""
+    pair = FinitePair.of_parameters(epsilon)
+    claim = PureDP(epsilon)
+    assert c.pure_to_tv(claim).eta == pytest.approx(pair.hockey_stick(0.0), rel=1e-9)
+    curve = pair.renyi(ORDERS)
+    for order, value in zip(ORDERS.tolist(), curve, strict=True):
+        assert c.pure_to_renyi(claim, order).epsilon == pytest.approx(value, rel=1e-9)
+    assert (curve <= c.pure_to_zcdp_sharp(claim).rho * ORDERS * (1 + 1e-9)).all()
+    assert c.pure_to_zcdp_sharp(claim).rho <= c.pure_to_zcdp(claim).rho
+    assert c.pure_to_renyi(claim, 1).epsilon == pytest.approx(c.pure_to_zcdp_sharp(claim).rho)
+    assert c.pure_to_renyi(claim, math.inf).epsilon == pytest.approx(epsilon)
+    assert c.pure_to_mcdp_sharp(claim).mu <= c.pure_to_mcdp(claim).mu * (1 + 1e-12)
+    for delta in (0.0, 0.01 * epsilon / 20, 0.5 * math.tanh(epsilon / 2)):
+        at = c.pure_to_approximate(claim, delta).epsilon
+        assert pair.hockey_stick(at) == pytest.approx(delta, rel=1e-6, abs=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.3, 2.0, 50.0])
+@pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 8.0, 1e5])
+def test_renyi_of_pure_in_fifty_digits(epsilon, order):
+    """pure_to_renyi equals log(cosh((a - 1/2) eps)/cosh(eps/2))/(a - 1) in 50 digits, and is not below it."""
+    with mpmath.workdps(50):
+        e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
+        exact = mpmath.log(mpmath.cosh((a - 0.5) * e) / mpmath.cosh(e / 2)) / (a - 1)
+    found = c.pure_to_renyi(PureDP(epsilon), order).epsilon
+    assert found == pytest.approx(float(exact), rel=1e-7)
+    assert found >= float(exact) * (1 - 1e-15)
+
+
+def test_zcdp_sup_is_at_order_one():
+    """D_a / a of randomized response falls in a, so rho = eps tanh(eps/2) is the supremum (50 digits)."""
+    for epsilon in (0.01, 0.5, 2.0, 10.0):
+        with mpmath.workdps(50):
+            e = mpmath.mpf(epsilon)
+            values = [
+                mpmath.log(mpmath.cosh((a - mpmath.mpf(0.5)) * e) / mpmath.cosh(e / 2)) / (a - 1) / a
+                for a in [1 + mpmath.mpf(10) ** -i for i in range(12, 0, -1)] + [mpmath.mpf(i) for i in range(2, 60)]
+            ]
+            assert all(later < earlier for earlier, later in itertools.pairwise(values))
+            assert values[0] < e * mpmath.tanh(e / 2)
+
+
+def test_claims_of_the_sources():
+    """BS Prop 1.4, DR Thm 3.5 and GI Thm 2 as printed."""
+    assert c.pure_to_zcdp(PureDP(2.0)) == ZCDP(0.0, c.up(2.0))
+    assert c.pure_to_mcdp(PureDP(1.0)).mu == pytest.approx((math.e - 1) / 2)
+    assert c.pure_to_mcdp(PureDP(1.0)).tau == 1.0
+    assert c.approximate_to_tv(ApproximateDP(1.0, 0.1)).eta == pytest.approx(0.1 + 0.9 * math.tanh(0.5))
+    assert c.tv_to_approximate(TV(0.3)) == ApproximateDP(0.0, 0.3)
+
+
+def test_mironov_lemma_1_as_printed_is_false_as_corrected_holds():
+    """||P - Q||_1 <= min(2, e^eps - 1) <= 2 eps^2 fails for small eps; <= 2 eps holds (M, proof of Lemma 1)."""
+    for epsilon in (0.01, 0.1, 0.4, 1.0, 3.0):
+        pair = FinitePair.of_parameters(epsilon)
+        distance = np.abs(pair.p - pair.q).sum()
+        assert distance <= min(2, math.expm1(epsilon)) <= 2 * epsilon
+        assert (pair.renyi(ORDERS) <= 2 * ORDERS * epsilon**2).all()  # the lemma itself survives
+    epsilon = 0.1
+    pair = FinitePair.of_parameters(epsilon)
+    assert min(2, math.expm1(epsilon)) > 2 * epsilon**2
+    assert np.abs(pair.p - pair.q).sum() > 2 * epsilon**2
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8])
+def test_conversions_to_approximate_dp_hold_for_the_gaussian(mu, delta):
+    """Rényi, zCDP and mCDP claims of the Gaussian convert to (eps, delta) above its exact curve, sharp below plain."""
+    rho = mu**2 / 2
+    plain, sharp = c.zcdp_to_approximate(ZCDP(0, rho), delta), c.zcdp_to_approximate_sharp(ZCDP(0, rho), delta)
+    assert gaussian_delta(mu, sharp.epsilon) <= delta
+    assert sharp.epsilon <= plain.epsilon
+    assert plain.epsilon == pytest.approx(rho + math.sqrt(4 * rho * math.log(1 / delta)))
+    assert c.mcdp_to_zcdp(MCDP(rho, mu)).rho == pytest.approx(rho)
+    assert c.mcdp_to_zcdp(MCDP(rho, mu)).xi == pytest.approx(0.0, abs=1e-13)
+    for order in (1.5, 4.0, 40.0):
+        claim = c.zcdp_to_renyi(ZCDP(0, rho), order)
+        assert claim.epsilon == pytest.approx(rho * order)
+        loose, tighter = c.renyi_to_approximate(claim, delta), c.renyi_to_approximate_sharp(claim, delta)
+        assert tighter.epsilon <= loose.epsilon
+        assert gaussian_delta(mu, tighter.epsilon) <= delta
+    epsilon = sharp.epsilon
+    assert c.zcdp_delta(ZCDP(0, rho), max(epsilon, rho)).delta >= gaussian_delta(mu, max(epsilon, rho))
+
+
+def test_three_way_minimum_is_the_lemma():
+    """BS Lemma 3.6: the third factor is the least, and the bound is its Gaussian tail (high precision)."""
+    for rho, over in ((0.01, 0.3), (0.5, 2.0), (4.0, 9.0)):
+        epsilon = rho + over
+        with mpmath.workdps(40):
+            r, u = mpmath.mpf(rho), mpmath.mpf(over) / (2 * mpmath.mpf(rho))
+            factors = [
+                1,
+                mpmath.sqrt(mpmath.pi * r),
+                1 / (1 + u),
+                2 / (1 + u + mpmath.sqrt((1 + u) ** 2 + 4 / (mpmath.pi * r))),
+            ]
+            exact = mpmath.exp(-(mpmath.mpf(over) ** 2) / (4 * r)) * min(factors)
+            assert min(factors) == factors[3]
+        assert c.zcdp_delta(ZCDP(0, rho), epsilon).delta == pytest.approx(float(exact), rel=1e-11)
+    assert c.zcdp_delta(ZCDP(0, 1.0), 0.5).delta == 1.0
+    assert c.zcdp_delta(ZCDP(0.5, 0.0), 0.5).delta == 0.0
+
+
+@pytest.mark.parametrize("order", [1.2, 2.0, 10.0])
+def test_sharp_renyi_conversion_on_random_pairs(order):
+    """CKS Prop 12 and M Prop 3 hold for the exact divergence and curve of arbitrary pairs."""
+    rng = np.random.default_rng(int(order * 10))
+    for _ in range(50):
+        pair = FinitePair(*rng.dirichlet(np.ones(4) * 0.7, 2))
+        claim = RenyiDP(order, float(pair.renyi(order)[0]) * (1 + 1e-12))
+        for delta in (0.4, 0.01):
+            assert pair.hockey_stick(c.renyi_to_approximate_sharp(claim, delta).epsilon) <= delta * (1 + 1e-9)
+
+
+def test_approximate_zcdp():
+    """BS Prop 1.13 and Lemma 8.8: to delta-approximate eps^2/2-zCDP and back, above the dominating pair's curve."""
+    claim = ApproximateDP(0.5, 1e-3)
+    made = c.approximate_to_approximate_zcdp(claim)
+    assert (made.delta, made.rho) == (1e-3, pytest.approx(0.125))
+    assert c.approximate_to_approximate_zcdp_sharp(claim).rho == pytest.approx(0.5 * math.tanh(0.25))
+    pair = FinitePair.of_parameters(0.5, 1e-3)
+    for epsilon in (0.2, 0.4):
+        back = c.approximate_zcdp_to_approximate(made, epsilon)
+        assert back.delta >= pair.hockey_stick(epsilon)
+    for delta in (2e-3, 0.1):
+        inner = c.approximate_zcdp_to_epsilon(made, delta)
+        assert pair.hockey_stick(inner.epsilon) <= delta
+    assert math.isinf(c.approximate_zcdp_to_epsilon(made, 1e-3).epsilon)
+    assert c.approximate_zcdp_to_epsilon(ApproximateZCDP(1e-3, 0.5, 0.0), 1e-3).epsilon == pytest.approx(0.5)
+
+
+def test_curve_to_zcdp():
+    """BS Lemma 3.7 is sound on the Gaussian: (rho + sqrt(4 rho log(1/delta)), delta) for all delta."""
+    rho = 0.2
+    claim = c.approximate_curve_to_zcdp(rho, 4 * rho)
+    assert claim.rho == pytest.approx(rho)
+    assert claim.xi == pytest.approx(rho - rho + 5 * (4 * rho) ** 0.25)
+    assert (claim.xi + claim.rho * ORDERS >= rho * ORDERS).all()
+    with pytest.raises(InvalidInput):
+        c.approximate_curve_to_zcdp(0.1, 1.5)
+
+
+def test_mcdp_and_zcdp():
+    """BS Lemma 4.2 is tight for randomized response; Lemma 4.3 gives the mean and claims no tau."""
+    epsilon = 1.3
+    mu = epsilon * math.tanh(epsilon / 2)
+    made = c.mcdp_to_zcdp(MCDP(mu, math.sqrt(2 * mu)))
+    assert made.rho == pytest.approx(mu)
+    assert made.xi == pytest.approx(0.0, abs=1e-12)
+    back = c.zcdp_to_mcdp_mean(ZCDP(0.1, mu))
+    assert (back.order, back.epsilon) == (1.0, pytest.approx(0.1 + mu))
+    assert math.isinf(c.mcdp_to_zcdp(MCDP(math.inf, 1.0)).xi)
+
+
+def test_guarantees_are_taken_and_claims_say_their_worth():
+    """A measured guarantee converts like its claim; results say whether they are tight and why."""
+    measured = Guarantee("local_dp", 1.0, 1.0, None, True, "[GI, Def 6]")
+    made = c.pure_to_tv(measured)
+    assert made == c.pure_to_tv(PureDP(1.0))
+    assert made.tight is True
+    assert "GI, Prop 2" in repr(made)
+    assert c.pure_to_zcdp(measured).tight is False
+    assert PureDP(1.0).tight is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: c.pure_to_tv(TV(0.1)),
+        lambda: c.pure_to_renyi(PureDP(1.0), 0.5),
+        lambda: c.renyi_to_approximate(RenyiDP(2, 1), 0.0),
+        lambda: c.zcdp_to_approximate(ZCDP(0, 1), 1.5),
+        lambda: c.zcdp_delta(ZCDP(0, 1), -1.0),
+        lambda: PureDP(-1.0),
+        lambda: PureDP("a"),
+        lambda: PureDP(math.nan),
+        lambda: RenyiDP(0.5, 1.0),
+        lambda: ApproximateDP(1.0, 1.5),
+        lambda: ZCDP(-2.0, 1.0),
+        lambda: TV(2.0),
+    ],
+)
+def test_bad_input(call):
+    """Wrong notions and numbers outside their ranges are refused."""
+    with pytest.raises(InvalidInput, match="expected"):
+        call()
+
+
+def test_extremes():
+    """Infinite claims stay infinite, order one converts to nothing, all delta to zero."""
+    assert math.isinf(c.renyi_to_approximate(RenyiDP(1, 0.1), 0.1).epsilon)
+    assert math.isinf(c.renyi_to_approximate_sharp(RenyiDP(1, 0.1), 0.1).epsilon)
+    assert c.renyi_to_approximate_sharp(RenyiDP(math.inf, 0.5), 0.1).epsilon == pytest.approx(0.5)
+    assert math.isinf(c.pure_to_mcdp(PureDP(800.0)).mu)
+    assert math.isinf(c.zcdp_to_approximate_sharp(ZCDP(0, math.inf), 0.1).epsilon)
+    assert c.pure_to_approximate(PureDP(1.0), 1.0).epsilon == 0.0
+    assert math.isinf(c.zcdp_to_renyi(ZCDP(0.1, 1.0), math.inf).epsilon)
