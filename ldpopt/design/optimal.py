@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints import Constraint, TotalVariation
 from ldpopt.design.design import Design
+from ldpopt.design.estimation import EstimationDesign, estimation_design
+from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
 from ldpopt.design.problem import Problem, pose
@@ -20,26 +23,48 @@ from ldpopt.design.prove import coarse, prove
 from ldpopt.design.repair import repair
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
+from ldpopt.errors import invalid
 from ldpopt.privacy import total_variation
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
 _GAIN = 1e-9
 
 
+@overload
 def optimal_channel(
     utility: Divergence,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
-) -> Design:
+) -> Design: ...
+
+
+@overload
+def optimal_channel(
+    utility: FisherInformation,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: None = None,
+    certify: bool = True,
+) -> EstimationDesign: ...
+
+
+def optimal_channel(
+    utility: Divergence | FisherInformation,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: Method | None = None,
+    certify: bool = True,
+) -> Design | EstimationDesign:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
     max over channels Q of D_f(P0 Q || P1 Q)  subject to  Q epsilon-LDP, Q eta-TV          [GI, section VII]
 
     Parameters
     ----------
-    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions.
+    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
+        `FisherInformation`, whose criterion is an error and is made small (`estimation_design`).
     constraints : one or several of `LocalDP(epsilon)`, `TotalVariation(eta)`.
     method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Erasure()`); chosen by the
         problem when None. certify : False skips the certificate, and with it the upper bound.
@@ -55,6 +80,10 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
+    if isinstance(utility, FisherInformation):
+        if method is not None:
+            raise invalid("method", "None for a FisherInformation, which has one method", method)
+        return estimation_design(utility, constraints, certify=certify)
     problem = pose(utility, constraints)
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify)
