@@ -262,7 +262,7 @@ def _generate(criterion: Criterion, prior: Array, epsilon: float, eta: float | N
             return found
         prices = _prices(prior, solution, epsilon)
         size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
-        least = 0.5 * _tolerance(k) * size
+        least = 0.9 * _tolerance(k) * size
         used = members[solution.theta > NEGLIGIBLE * solution.theta.max()]
         new = _unknown(prices.climb(used, BATCH, least), members)
         if len(new) == 0 and k <= EXACT_LIMIT:

@@ -1,4 +1,4 @@
-"""Pricing staircase patterns at the multipliers of an estimation design: which column would improve it, and by how much.
+"""Pricing staircase patterns at the multipliers of a design for estimation: which would improve it, and by how much.
 
 For a pattern S (E = exp(epsilon) on a set A, 1 elsewhere) the gain per unit of probability is
 
@@ -129,7 +129,7 @@ def _columns(members: Members, ratio: float) -> Array:
 
 
 def relaxed_multipliers(gram: Array, prior: Array, ratio: float) -> tuple[Array, Array]:
-    """lambda and d (k,) of least sum lambda with S^T G S <= (S.p)(lambda.S) for every pattern, by Shor's relaxation [Shor].
+    """lambda and d (k,) of least sum lambda with S^T G S <= (S.p)(lambda.S) for every pattern, relaxed [Shor].
 
     minimise sum lambda  s.t.  N(lambda, d) = [[(p lambda^T + lambda p^T)/2 - G - diag(d), (1+E) d/2], [., -E sum d]]
     is positive semidefinite: (S, 1)^T N (S, 1) adds sum d (S_x - 1)(S_x - E) = 0 to the difference.
