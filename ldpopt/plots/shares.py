@@ -34,6 +34,7 @@ def shares(
         ax.legend(frameon=False, fontsize=8, loc="best")
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(at, [shorten(label) for label in labels])
+    ax.set_ylim(-0.6, k - 0.4)
     ax.set_xlabel("share of respondents")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt import plots
 from ldpopt.channel import Channel
-from ldpopt.privacy import local_dp, total_variation
+from ldpopt.privacy import Guarantee
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
@@ -32,9 +32,8 @@ def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
     n = max(one.n for one in estimates.values())
     body = [
         f"<h1>{escape(plan.name)}</h1>",
-        f'<p class="lead">Estimates from {n:,} privatized reports, round {plan.round}. Nobody\'s answers were '
-        "collected: every respondent's answers were randomized before they were sent, and the shares below are "
-        "computed from what the randomization leaves.</p>",
+        f'<p class="lead">Estimates from {n:,} privatized reports, round {plan.round}. The shares below are "
+        "computed from randomized reports alone; none of them shows what its respondent answered.</p>",
         "<h2>What respondents were promised</h2>",
         *_promises(plan),
     ]
@@ -59,13 +58,23 @@ def _promises(plan: Plan) -> list[str]:
     return [
         table(["question", "answers", "ε (nats)", "η"], rows, "Smaller is more private.", numbers=(1, 2, 3)),
         "<p>ε bounds, on a logarithmic scale, how much likelier any report is under one answer than under another; η "
-        "bounds how well anybody can tell two answers apart. Each further round of the survey adds to both.</p>",
+        "bounds how well anybody can tell two answers apart. Each further round of the survey adds to both. For "
+        "all reports of one person together, whatever the answers:</p>",
+        *_in_words(plan.epsilon, plan.eta),
     ]
 
 
 def _said(question: PlannedQuestion) -> list[str]:
-    channel = Channel(question.channel.matrix, question.categories)
-    return [f"<p>{escape(guarantee_in_words(one(channel)))}</p>" for one in (local_dp, total_variation)]
+    return _in_words(question.epsilon, question.eta)
+
+
+def _in_words(epsilon: float, eta: float) -> list[str]:
+    """The claims of a plan, which its integers prove, as promises."""
+    claims = [
+        Guarantee("local_dp", epsilon, epsilon, None, True, "[GI, Def 6]"),
+        Guarantee("total_variation", eta, eta, None, True, "[GI, Def 7]"),
+    ]
+    return [f"<p>{escape(guarantee_in_words(claim))}</p>" for claim in claims]
 
 
 def _question(question: PlannedQuestion, found: Estimate) -> list[str]:

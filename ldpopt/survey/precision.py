@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal
 from ldpopt.design.criteria import Criterion
+from ldpopt.design.scores import criterion_at
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.rounding import up
@@ -64,13 +65,19 @@ class HalfWidth:
         """The one that counts of the categories' variances for one respondent, (k,)."""
         return float(variances.max() if self.category is None else variances[self.category])
 
+    def variance_of(self, channel: Channel, pilot: Array) -> float:
+        """The variance that counts, of the efficient estimate from one report; inf if it cannot be estimated."""
+        if self.category is not None:  # a channel may tell of this category alone
+            return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
+        return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
+
     def respondents_for(self, variance: float) -> int:
         """ceil(z^2 V / width^2), rounded up."""
         return max(1, math.ceil(up((two_sided(self.level) / self.width) ** 2 * variance, 16)))
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
         """The fewest respondents, by the efficient estimate's covariance at the pilot."""
-        return self.respondents_for(self.variance(np.diag(asymptotic_covariance(channel, pilot))))
+        return self.respondents_for(self.variance_of(channel, pilot))
 
     def reached(self, channel: Channel, pilot: Array, n: int) -> float:
         """The half-width that n respondents reach, rounded up."""

@@ -17,7 +17,7 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
 from ldpopt.privacy import local_dp, total_variation
-from ldpopt.survey.linear import NotIdentifiable, asymptotic_covariance
+from ldpopt.survey.linear import NotIdentifiable, require_identifiable
 from ldpopt.survey.planner import QuestionPlanner
 from ldpopt.survey.precision import HalfWidth
 
@@ -111,26 +111,27 @@ def compare_protocols(
     rows = []
     found: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]
     for name, made in found:
-        variances, guaranteed, distance = _measured(made, pilot)
-        if variances is None or distance > eta or guaranteed > epsilon:
+        variance, guaranteed, distance = _measured(made, pilot, precision)
+        if not variance < math.inf or distance > eta or guaranteed > epsilon:
             continue
-        needed = precision.respondents_for(precision.variance(variances))
-        effect = precision.variance(variances) / max(precision.variance(pilot * (1 - pilot)), 1e-300)
+        needed = precision.respondents_for(variance)
+        effect = variance / max(precision.variance(pilot * (1 - pilot)), 1e-300)
         rows.append(ProtocolRow(name, guaranteed, distance, needed, effect))
     rows.sort(key=lambda row: (row.respondents, row.protocol != "optimal channel"))
     return ProtocolTable(tuple(rows), precision, plain)
 
 
-def _measured(made: Any, pilot: Array) -> tuple[Array | None, float, float]:
-    """Variances of the shares for one respondent (None if they cannot be estimated), epsilon and eta."""
+def _measured(made: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
+    """The variance that counts for one respondent (inf if nothing can be estimated), epsilon and eta."""
     if isinstance(made, FrequencyOracle):
-        return np.array([made.variance(float(p), 1) for p in pilot]), made.epsilon, made.eta
+        own = np.array([made.variance(float(p), 1) for p in pilot])
+        return precision.variance(own), made.epsilon, made.eta
     try:
-        return (
-            np.diag(asymptotic_covariance(made, pilot)), float(local_dp(made)), float(total_variation(made)),
-        )  # fmt: skip
-    except (NotIdentifiable, np.linalg.LinAlgError):
-        return None, math.inf, 1.0
+        require_identifiable(made)
+    except NotIdentifiable:
+        if precision.category is None:
+            return math.inf, math.inf, 1.0
+    return precision.variance_of(made, pilot), float(local_dp(made)), float(total_variation(made))
 
 
 def _named(k: int, epsilon: float) -> Iterator[tuple[str, Any]]:

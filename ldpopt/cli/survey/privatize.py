@@ -27,10 +27,11 @@ def privatize(
     key: Annotated[
         Path | None,
         typer.Option(
-            help="Survey key file (mode 0600), needed where the plan names respondents; made if it does not exist. A "
-            "retry under the same key repeats every report; an answer changed inside a round is not hidden.",
+            help="Survey key file (mode 0600), needed where the plan names respondents. A retry under the same key "
+            "repeats every report; an answer changed inside a round is not hidden.",
         ),
     ] = None,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key file, once for a survey.")] = False,
     simulate: Annotated[
         int | None, typer.Option(metavar="SEED", help="Simulate from a seed: such reports protect nobody.")
     ] = None,
@@ -43,7 +44,7 @@ def privatize(
     from ldpopt.survey.runner import Threads
 
     made = read_plan(plan)
-    randomness = _randomness(key, simulate)
+    randomness = _randomness(key, new_key, simulate)
     with ExitStack() as stack:
         runner: Runner = Threads(workers)
         if dask or scheduler:
@@ -63,7 +64,7 @@ def privatize(
     console.print("  These counts are of raw answers: they are for you, not for publication.", markup=False)
 
 
-def _randomness(key: Path | None, simulate: int | None) -> Randomness | None:
+def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
     import numpy as np
 
     from ldpopt.errors import InvalidInput
@@ -76,6 +77,6 @@ def _randomness(key: Path | None, simulate: int | None) -> Randomness | None:
         return Simulated(np.random.default_rng(simulate))
     if key is None:
         return None
-    if not key.exists():
+    if new_key:
         create_key(key)
     return Memoised(key)
