@@ -33,7 +33,7 @@ class Box(Neighbourhood):
     """Every share within `radius` > 0 of the pilot's.
 
     >>> Box(0.1).highest(np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.3, 0.5])).round(3)
-    array([0.3, 0.2, 0.5])
+    array([0.3, 0.3, 0.4])
     """
 
     radius: float

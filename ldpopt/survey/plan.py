@@ -56,7 +56,7 @@ def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str]
     >>> from ldpopt.survey.spec import QuestionSpec, SurveySpec
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), half_width=0.05),), epsilon=1.0)
     >>> plan_survey(spec, n=2000).plan.question("vote").expected["respondents"]
-    1661.0
+    1799.0
     """
     epsilons = _epsilons(spec)
     designs: dict[str, EstimationDesign] = {}
