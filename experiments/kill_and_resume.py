@@ -27,6 +27,8 @@ FILES, ROWS = 30, 100_000
 
 def run(folder: Path, output: Path) -> None:
     plan = Plan.from_json((folder / "plan.json").read_bytes())
+    if output.exists() and not output.with_name(f".{output.name}.partial").exists():
+        return  # the last run was killed after its end
     privatize(plan, folder / "answers", output, Memoised(folder / "key"))
 
 

@@ -12,14 +12,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
+    from ldpopt.composition.compose import compose
+    from ldpopt.composition.k_fold import k_fold
+    from ldpopt.composition.ledger import Ledger
     from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
     from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
-    from ldpopt.privacy import Guarantee
-
-__version__ = "0.1.0"
+    from ldpopt.privacy.audit import audit
+    from ldpopt.privacy.guarantee import Guarantee
 
 _HOMES = {
     "Channel": "ldpopt.channel",
@@ -28,11 +32,15 @@ _HOMES = {
     "Guarantee": "ldpopt.privacy",
     "InvalidInput": "ldpopt.errors",
     "LdpoptError": "ldpopt.errors",
+    "Ledger": "ldpopt.composition",
     "LocalDP": "ldpopt.design",
     "SolverError": "ldpopt.errors",
     "CertificateError": "ldpopt.errors",
     "TotalVariation": "ldpopt.design",
+    "audit": "ldpopt.privacy",
+    "compose": "ldpopt.composition",
     "frontier": "ldpopt.design",
+    "k_fold": "ldpopt.composition",
     "optimal_channel": "ldpopt.design",
 }
 
@@ -59,10 +67,14 @@ __all__ = [
     "Guarantee",
     "InvalidInput",
     "LdpoptError",
+    "Ledger",
     "LocalDP",
     "SolverError",
     "TotalVariation",
+    "audit",
+    "compose",
     "frontier",
+    "k_fold",
     "optimal_channel",
 ]
 

@@ -9,13 +9,14 @@ from html import escape
 
 import numpy as np
 
-from ldpopt import __version__, plots
+from ldpopt import plots
 from ldpopt.datasets import SurveyTable, load_anes96
 from ldpopt.design import Design, Divergence, Frontier, LocalDP, TotalVariation, frontier, optimal_channel
 from ldpopt.divergences import KL
 from ldpopt.privacy import total_variation
 from ldpopt.references import reference
 from ldpopt.reports import design_picture, embed, guarantee_in_words, page, reports_in_words, table, verdict
+from ldpopt.version import __version__
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 CAPS = (None, 0.4, 0.2)
@@ -41,10 +42,13 @@ class Answered:
 
 def steps() -> int:
     """How often `run` reports progress."""
-    return len(QUESTIONS) * (len(EPSILONS) * len(CAPS) + len(CURVES) * len(_kinks()) + _CELLS + 3) + 1
+    survey = load_anes96()
+    on_curves = sum(len(_caps(e, len(survey.labels(name)))) for name in QUESTIONS for e in CURVES)
+    designs = len(EPSILONS) * len(CAPS) + len(MAP_EPSILONS) * len(MAP_ETAS)
+    return len(QUESTIONS) * (designs + _PICTURES) + on_curves + 1
 
 
-_CELLS = len(MAP_EPSILONS) * len(MAP_ETAS)
+_PICTURES = 3
 
 
 def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], dict[str, bytes]]:
@@ -85,11 +89,18 @@ _TEXTBOOK = {
 }
 
 
-def _kinks() -> list[float]:
-    """Caps at which to draw the curves: even ones, and where optima of few blocks have their kinks."""
-    even = np.linspace(0, 1, 6)
-    bends = [(math.exp(e) - 1) / (math.exp(e) + m - 1) for e in CURVES for m in (2, 3, 4)]
-    return sorted({*even.tolist(), *bends})
+def curves(utility: Divergence, step: Callable[..., object] = lambda *_: None) -> Frontier:
+    """The frontier at the epsilons `CURVES`, with all the kinks that its curves can be seen to have."""
+    k = len(utility.p0)
+    parts = [frontier(utility, [epsilon], _caps(epsilon, k), each=step) for epsilon in CURVES]
+    return Frontier(tuple(row for part in parts for row in part), utility)
+
+
+def _caps(epsilon: float, k: int) -> list[float]:
+    """Even caps, and those where optima of up to 8 blocks and k-ary randomized response stop being straight."""
+    e = math.exp(epsilon)
+    blocks = {*range(2, min(k, 8) + 1), k}
+    return sorted({*np.linspace(0, 1, 6).tolist(), *((e - 1) / (e + m - 1) for m in blocks)})
 
 
 def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., object]) -> Answered:
@@ -101,10 +112,10 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
             caps = [] if eta is None else [TotalVariation(eta)]
             designs[epsilon, eta] = optimal_channel(utility, (LocalDP(epsilon), *caps))
             step()
-    curves = frontier(utility, CURVES, _kinks(), each=step)
+    drawn = curves(utility, step)
     grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, each=step)
     first, second = survey.labels("vote")
-    return Answered(name, title, utility, (first, second), designs, curves, grid)
+    return Answered(name, title, utility, (first, second), designs, drawn, grid)
 
 
 def _pictures(one: Answered, step: Callable[..., object]) -> dict[str, bytes]:
@@ -159,7 +170,7 @@ def _section(one: Answered, pictures: dict[str, bytes]) -> list[str]:
     head = ["ε", "cap η", "reports", "kept (nats)", "verdict", *(f"missed by {text}" for text in _TEXTBOOK.values())]
     return [
         f"<h2>{escape(one.title)}: {k} answers</h2>",
-        f"<p>Without any privacy the answers carry {one.utility.unprivate:.4g} nats between the two groups.</p>",
+        f"<p>Without any privacy the answers of the two groups are {one.utility.unprivate:.4g} nats apart.</p>",
         table(
             head, rows, "The optimal channels, and what the textbook mechanisms miss of them.", (0, 1, 2, 3, 5, 6, 7)
         ),

@@ -97,8 +97,8 @@ class ExactChannel:
         weights.setflags(write=False)
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "inputs", labels.as_labels(self.inputs, weights.shape[0], "inputs"))
-        object.__setattr__(self, "outputs", labels.as_labels(self.outputs, weights.shape[1], "outputs"))
+        object.__setattr__(self, "inputs", labels.distinct_labels(self.inputs, weights.shape[0], "inputs"))
+        object.__setattr__(self, "outputs", labels.distinct_labels(self.outputs, weights.shape[1], "outputs"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,12 +113,12 @@ class ExactChannel:
     @property
     def epsilon(self) -> float:
         """The proved epsilon, in nats: the exact largest log ratio, rounded up."""
-        return self.proof().epsilon
+        return log_up(largest_ratio(self.weights)[0])
 
     @property
     def eta(self) -> float:
         """The proved eta: the exact largest distance between two rows, rounded up."""
-        return self.proof().eta
+        return float_up(Fraction(int(largest_distance(self.weights)[0]), 1 << self.bits))
 
     def proof(self) -> ExactProof:
         """Both guarantees recomputed from the integers alone; O(k^2 m) integer operations."""
@@ -180,8 +180,8 @@ class ExactChannel:
             "version": VERSION,
             "orientation": "weights[i][j] / 2**bits = Pr(outputs[j] | inputs[i])",
             "bits": self.bits,
-            "inputs": [labels.to_json(label) for label in self.inputs],
-            "outputs": [labels.to_json(label) for label in self.outputs],
+            "inputs": [labels.to_jsonable(label) for label in self.inputs],
+            "outputs": [labels.to_jsonable(label) for label in self.outputs],
             "weights": [[str(weight) for weight in row] for row in self.weights.tolist()],
             "epsilon": "inf" if math.isinf(proof.epsilon) else proof.epsilon,
             "eta": proof.eta,
@@ -208,7 +208,7 @@ class ExactChannel:
         for field in ("inputs", "outputs", "weights"):
             if not isinstance(data.get(field), list):
                 raise invalid(what, f"a list {field!r}", type(data.get(field)).__name__)
-        inputs, outputs = labels.from_json(data["inputs"], what), labels.from_json(data["outputs"], what)
+        inputs, outputs = labels.from_jsonable(data["inputs"], what), labels.from_jsonable(data["outputs"], what)
         claimed = data.get("epsilon")
         epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
         eta = unit_interval(data.get("eta"), "eta")

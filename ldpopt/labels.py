@@ -89,28 +89,17 @@ def to_jsonable(label: Label) -> Any:
     return [to_jsonable(part) for part in label] if isinstance(label, tuple) else label
 
 
-def from_jsonable(labels: list[Any]) -> tuple[Label, ...]:
-    """The labels of a JSON list, in which lists stand for tuples."""
+def from_jsonable(labels: list[Any], what: str = "channel file") -> tuple[Label, ...]:
+    """The labels of a JSON list, in which lists stand for tuples; `what` names the file in errors."""
 
     def one(value: Any, depth: int = 0) -> Label:
         if isinstance(value, list) and depth < 20:
             return tuple(one(part, depth + 1) for part in value)
         if not isinstance(value, (str, bool, int, float)):
-            raise invalid("channel file", "labels that are strings, numbers or lists of them", value)
+            raise invalid(what, "labels that are strings, numbers or lists of them", value)
         return value
 
     return tuple(one(value) for value in labels)
-
-
-as_labels, to_json = distinct_labels, to_jsonable
-
-
-def from_json(values: list[Any], what: str) -> tuple[Label, ...]:
-    """`from_jsonable`, naming `what` in errors."""
-    try:
-        return from_jsonable(values)
-    except InvalidInput:
-        raise InvalidInput(f"{what}: labels must be strings, numbers or lists of them") from None
 
 
 def as_text(label: Label) -> str:

@@ -85,6 +85,9 @@ _ALL = [
               "Annals of Mathematical Statistics", 1953),
     Reference("Warner", "Stanley Warner", "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias",
               "Journal of the American Statistical Association", 1965),
+    Reference("OM", "Takuya Ooura, Masatake Mori",
+              "A Robust Double Exponential Formula for Fourier-Type Integrals",
+              "Journal of Computational and Applied Mathematics", 1999),
     Reference("Geometric", "Arpita Ghosh, Tim Roughgarden, Mukund Sundararajan",
               "Universally Utility-Maximizing Privacy Mechanisms", "ACM STOC", 2009),
     Reference("RAPPOR", "Úlfar Erlingsson, Vasyl Pihur, Aleksandra Korolova",
@@ -102,6 +105,15 @@ _ALL = [
     Reference("Kuk", "Anthony Kuk", "Asking Sensitive Questions Indirectly", "Biometrika", 1990),
     Reference("Crosswise", "Jun-Wu Yu, Guo-Liang Tian, Man-Lai Tang",
               "Two New Models for Survey Sampling with Sensitive Characteristic: Design and Analysis", "Metrika", 2008),
+    Reference("HS", "Peter Huber, Volker Strassen", "Minimax Tests and the Neyman-Pearson Lemma for Capacities",
+              "Annals of Statistics", 1973),
+    Reference("OP", "Or Ordentlich, Yury Polyanskiy",
+              "Strong Data Processing Constant Is Achieved by Binary Inputs",
+              "IEEE Transactions on Information Theory", 2022),
+    Reference("ADC", "Shahab Asoodeh, Mario Diaz, Flavio Calmon",
+              "Contraction of E-gamma Divergence and Its Applications to Privacy", "arXiv 2012.11035", 2020),
+    Reference("IWK", "Ibrahim Issa, Aaron Wagner, Sudeep Kamath", "An Operational Approach to Information Leakage",
+              "IEEE Transactions on Information Theory", 2020),
 ]  # fmt: skip
 
 REFERENCES = {reference.key: reference for reference in _ALL}

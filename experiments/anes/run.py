@@ -111,7 +111,8 @@ def main() -> None:
         encoded = sum(oracle.variance(float(p), 1) for p in pilot)
         designs.append({
             "question": question, "categories": len(pilot), "reports": design.channel.shape[1],
-            "optimal": design.value, "lower_bound": design.lower_bound, "best_named": best, "best_named_value": values[best],
+            "optimal": design.value, "lower_bound": design.lower_bound, "best_named": best,
+            "best_named_value": values[best],
             "randomized_response": values["randomized response"], "optimized_unary_encoding": encoded,
         })  # fmt: skip
         print(designs[-1], flush=True)

@@ -1,5 +1,6 @@
-"""Time of composition, beside dp_accounting when it is installed. Run: python experiments/benchmarks/bench_composition.py.
+"""Time of composition, beside dp_accounting when it is installed.
 
+Run: python experiments/benchmarks/bench_composition.py
 Absolute figures hold on one machine on one day: compare inside one run.
 """
 

@@ -34,10 +34,13 @@ _HERE = Path("channel.json")
 
 
 def design(
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Local differential privacy, in nats.")],
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy.")
+    ],
     file: FileArgument = None,
     eta: Annotated[
-        str, typer.Option("--eta", "-t", help="Cap on the total variation, in [0, 1].", show_default="none")
+        str,
+        typer.Option("--eta", "-t", metavar="ETA", help="Cap on the total variation, in [0, 1].", show_default="none"),
     ] = "",
     f: DivergenceOption = "kl",
     p0: P0Option = "",

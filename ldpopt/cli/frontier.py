@@ -31,10 +31,16 @@ _ETAS = ",".join(f"{i / 20:g}" for i in range(21))
 
 def frontier(
     file: FileArgument = None,
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Levels of epsilon, in nats.")] = "0.5,1,2",
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", metavar="NATS,...", help="Levels of epsilon.")] = "0.5,1,2",
     eta: Annotated[
         str,
-        typer.Option("--eta", "-t", help="Caps on the total variation.", show_default="0 to 1 in steps of 0.05"),
+        typer.Option(
+            "--eta",
+            "-t",
+            metavar="ETA,...",
+            help="Caps on the total variation.",
+            show_default="0 to 1 in steps of 0.05",
+        ),
     ] = _ETAS,
     f: DivergenceOption = "kl",
     p0: P0Option = "",

@@ -17,7 +17,7 @@ _SOURCE = "The two populations"
 FileArgument = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[FILE]",
+        metavar="FILE",
         help="CSV with a column of probabilities for each population (p0 and p1, or --columns), JSON "
         '{"p0": [...], "p1": [...], "labels": [...]}, or, with --answer and --group, a CSV with a line for each '
         "respondent. Without a file: --p0 and --p1.",

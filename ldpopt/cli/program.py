@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ldpopt import __version__
 from ldpopt.cli.check import check
 from ldpopt.cli.demo import demo
 from ldpopt.cli.design import design
 from ldpopt.cli.frontier import frontier
 from ldpopt.cli.survey import app as survey
 from ldpopt.errors import InvalidInput, LdpoptError
+from ldpopt.version import __version__
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """What typer raises for arguments that it cannot take; it has no public name of its own."""

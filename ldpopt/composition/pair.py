@@ -116,7 +116,7 @@ class FinitePair:
             raise invalid("orders", "orders of at least 1", orders)
         if self.infinite > 0:
             return np.full(len(orders), np.inf)
-        return np.array([_renyi(self.p, self.q, self.losses, order) for order in orders.tolist()])
+        return _renyi(self.p, self.q, self.losses, orders)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FinitePair):
@@ -138,32 +138,37 @@ def _losses(p: Array, q: Array) -> Array:
     return np.asarray(np.where((p == 0) & (q == 0), 0.0, loss))
 
 
-def _renyi(p: Array, q: Array, losses: Array, order: float) -> float:
+def _renyi(p: Array, q: Array, losses: Array, orders: Array) -> Array:
     """D_order of a pair without infinite losses, to a few ulps of itself however small it is.
 
     With k = order - 1, sum p e^(k L) - 1 = sum q (e^L (e^(k L) - 1) - k (e^L - 1)): every term is non-negative.
     """
-    k = order - 1
-    if math.isinf(order):
-        return max(0.0, float(losses.max()))
-    if order * float(losses.max()) > 50:
+    largest = max(0.0, float(losses.max()))
+    values = np.full(len(orders), largest)
+    finite = np.where(np.isfinite(orders), orders, 1.0)
+    steep = np.isfinite(orders) & (finite * largest > 50)
+    if steep.any():
         inside = p > 0
-        exponents = k * losses[inside]
-        top = exponents.max()
-        return max(0.0, (float(top) + math.log(float(p[inside] @ np.exp(exponents - top)))) / k)
+        exponents = (orders[steep, None] - 1) * (losses[inside] - losses.max())
+        values[steep] = losses.max() + np.log(np.exp(exponents) @ p[inside]) / (orders[steep] - 1)
+    flat = np.isfinite(orders) & ~steep
+    order = orders[flat, None]
+    k = order - 1
     growth = np.expm1(losses)
-    with np.errstate(invalid="ignore"):
-        steep = np.expm1(k * losses) / k if k > 0 else losses
-        terms = np.where(np.isneginf(losses), 1.0, (1 + growth) * steep - growth)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = np.where(k > 0, np.expm1(k * losses) / k, losses)
+        terms = np.where(np.isneginf(losses), 1.0, (1 + growth) * slope - growth)
     small = order * np.abs(losses) < 0.01
     # sum over n of order (1 + order + ... + order^(n - 2)) L^n / n!
-    series, coefficient = np.zeros(int(small.sum())), 0.0
+    tiny = np.where(np.isneginf(losses), 0.0, losses)
+    series, coefficient = np.zeros_like(terms), np.zeros_like(order)
     for n in range(2, 10):
         coefficient = order * (coefficient + 1) if n > 2 else order
-        series += coefficient * losses[small] ** n / math.factorial(n)
-    terms[small] = series
-    total = math.fsum((q * np.maximum(terms, 0.0)).tolist())
-    return math.log1p(k * total) / k if k > 0 else total
+        series += coefficient * np.where(small, tiny, 0.0) ** n / math.factorial(n)
+    total = np.maximum(np.where(small, series, terms), 0.0) @ q
+    k = k[:, 0]
+    values[flat] = np.where(k > 0, np.log1p(k * total) / np.where(k > 0, k, 1.0), total)
+    return np.asarray(np.maximum(values, 0.0), dtype=np.float64)
 
 
 def _hull(pairs: list[FinitePair]) -> FinitePair:

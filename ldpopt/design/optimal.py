@@ -109,10 +109,11 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     value = finite.value(channel)
     certificate = prove(problem, channel, value, _cuts(problem, found.matrix)) if certify else None
     bound = max(value, certificate.upper_bound) if certificate else math.inf
-    tolerance = BRACKET_GAP if certificate and coarse(problem, certificate) else CERTIFIED_GAP
     # A gap below the rounding of the utility itself is no gap.
-    rounding = 1e-13 * min(finite.unprivate, 1.0)
-    certified = bound - value <= tolerance * bound + rounding if certificate else False
+    gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
+    bracketed = certificate is not None and coarse(problem, certificate) and gap > CERTIFIED_GAP * bound
+    tolerance = BRACKET_GAP if bracketed else CERTIFIED_GAP
+    certified = certificate is not None and gap <= tolerance * bound
     note = _note(problem, channel, certificate, certified)
     return Design(
         utility, problem.constraints, channel, value, bound, guarantees, found.method, certificate, certified,

@@ -19,6 +19,7 @@ from ldpopt.mechanisms.hadamard_response import HadamardResponse, hadamard_respo
 from ldpopt.mechanisms.kuk import Kuk, kuk
 from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace
 from ldpopt.mechanisms.local_hashing import LocalHashing, local_hashing, optimized_local_hashing
+from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism, matrix_mechanism
 from ldpopt.mechanisms.randomized_response import randomized_response
 from ldpopt.mechanisms.sort_partition_randomize import sort_partition_randomize
 from ldpopt.mechanisms.staircase import Staircase, staircase
@@ -42,6 +43,7 @@ __all__ = [
     "Laplace",
     "LaplacePair",
     "LocalHashing",
+    "MatrixMechanism",
     "Staircase",
     "SurveyDesign",
     "Triangular",
@@ -58,6 +60,7 @@ __all__ = [
     "kuk",
     "laplace",
     "local_hashing",
+    "matrix_mechanism",
     "optimized_local_hashing",
     "optimized_unary_encoding",
     "randomized_response",

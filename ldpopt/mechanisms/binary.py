@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel
 from ldpopt.distribution import distribution, positive_epsilon
-from ldpopt.mechanisms.labels import input_labels
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.staircase_matrix import Mask, staircase_matrix
 
 
@@ -27,7 +27,7 @@ def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None =
     """
     epsilon = positive_epsilon(epsilon)
     matrix = staircase_matrix(favoured(p0, p1), epsilon)
-    return Channel(matrix, input_labels(inputs, len(matrix)), (0, 1))
+    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1))
 
 
 def favoured(p0: Any, p1: Any) -> Mask:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.channel import ERASED, Channel
 from ldpopt.distribution import positive_epsilon, unit_interval
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.binary import favoured
-from ldpopt.mechanisms.labels import input_labels
 from ldpopt.rounding import toward_privacy
 
 
@@ -37,4 +37,4 @@ def binary_with_erasure(
     matrix = np.where(favoured(p0, p1), low + difference, low)
     erased = 1.0 - (2 * low + difference) if difference < tanh else 0.0
     matrix = np.hstack([matrix, np.full((len(matrix), 1), erased)])
-    return Channel(matrix, input_labels(inputs, len(matrix)), (0, 1, ERASED))
+    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1, ERASED))

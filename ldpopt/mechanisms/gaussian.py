@@ -140,10 +140,13 @@ class Gaussian:
 
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features: all of it, mu^2/2 [CIM, Thm 10]."""
-        return guarantee("capacity_bounded", *_near(self.mu**2 / 2), "[CIM, Thm 10]")
+        return guarantee("restricted_kl", *_near(self.mu**2 / 2), "[CIM, Thm 10]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3]."""
+        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3].
+
+        Also for vectors: the noise is the same in every direction, so the best feature looks along the shift.
+        """
         return restricted_renyi(self.noise, self.sensitivity, order)
 
     def sample(self, x: Any, rng: np.random.Generator) -> Any:
@@ -161,7 +164,10 @@ def gaussian_noise(sigma: float) -> Noise:
     def density(y: Array) -> Array:
         return np.asarray(np.exp(-((y / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi)))
 
-    return Noise(density, tuple(sigma * np.arange(0.0, 15.5, 0.5)), sigma**2)
+    def cuts(power: float) -> Array:
+        return sigma * np.arange(0.0, 15.0 + math.sqrt(power), 0.5)  # y^power e^(-y^2/2) peaks at the root of power
+
+    return Noise(density, cuts, sigma**2)
 
 
 def _near(value: float) -> Interval:

@@ -128,10 +128,14 @@ class Laplace:
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features of the released number [CIM, Thm 9]."""
         excess = self.epsilon**2 / (math.sqrt(1 + self.epsilon**2) + 1)  # sqrt(1 + epsilon^2) - 1
-        return guarantee("capacity_bounded", *_near(excess - math.log1p(excess / 2)), "[CIM, Thm 9]")
+        return guarantee("restricted_kl", *_near(excess - math.log1p(excess / 2)), "[CIM, Thm 9]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3]."""
+        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3].
+
+        Also for vectors, with independent noise and `sensitivity` in the 1-norm: the loss is convex in the shift, so
+        all of it in one coordinate is the worst, and the other coordinates are then of no use.
+        """
         return restricted_renyi(self.noise, self.sensitivity, order)
 
     def sample(self, x: Any, rng: np.random.Generator) -> Any:
@@ -149,7 +153,11 @@ def laplace_noise(scale: float) -> Noise:
     def density(y: Array) -> Array:
         return np.asarray(np.exp(-y / scale) / (2 * scale))
 
-    return Noise(density, tuple(scale * np.arange(91.0)), 2 * scale**2)
+    def cuts(power: float) -> Array:
+        # y^power e^-y peaks at y = power, with a width of its root.
+        return scale * np.arange(60.0 + power + math.ceil(10 * math.sqrt(power)))
+
+    return Noise(density, cuts, 2 * scale**2)
 
 
 def _near(value: float) -> Interval:

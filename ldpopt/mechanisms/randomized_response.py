@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel
 from ldpopt.distribution import positive_epsilon, positive_integer
-from ldpopt.mechanisms.labels import input_labels
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.staircase_matrix import staircase_matrix
 
 
@@ -23,5 +23,5 @@ def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
     """
     k = positive_integer(k, "k", 2)
     matrix = staircase_matrix(np.eye(k, dtype=bool), positive_epsilon(epsilon))
-    labels = input_labels(inputs, k)
+    labels = distinct_labels(inputs, k, "inputs")
     return Channel(matrix, labels, labels)

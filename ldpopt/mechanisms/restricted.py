@@ -10,68 +10,65 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 
 from ldpopt.distribution import Array, number
-from ldpopt.errors import invalid
+from ldpopt.errors import SolverError, invalid
 from ldpopt.mechanisms.outward import guarantee
 from ldpopt.privacy.guarantee import Guarantee
+
+LOWEST_ORDER = 1.01
+"""Closer to order 1, the power order/(order - 1) is too large for the quadrature."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Symmetric noise: its `density` on [0, inf), where to cut that half-line for quadrature, and its variance.
+    """Symmetric noise: its `density` on [0, inf), its variance, and where to cut that half-line for quadrature.
 
-    Beyond the last of `cuts` the density is negligible: less than 1e-18 of any moment asked for.
+    Beyond the last of `cuts(power)` lies less than 1e-16 of E|Y + c|^power, for every c.
     """
 
     density: Callable[[Array], Array]
-    cuts: tuple[float, ...]
+    cuts: Callable[[float], Array]
     variance: float
 
 
 def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
     """The Rényi divergence restricted to affine features between `noise` and `noise` moved by `shift` > 0, in nats.
 
-    order in (1, inf). The convex program is solved by quadrature and one-dimensional minimisation; convexity turns
-    three values around the minimum into the bracket that the `Guarantee` reports.
+    order in [1.01, inf). The convex program is solved by quadrature and one-dimensional minimisation; convexity
+    turns three values around the minimum into the bracket that the `Guarantee` reports.
 
     >>> from ldpopt.mechanisms.laplace import laplace_noise
     >>> round(float(restricted_renyi(laplace_noise(10.0), 1.0, 3.0)), 8)
     0.00739299
     """
-    order = number(order, "order", "a finite number above 1")
-    if not order > 1:
-        raise invalid("order", "a finite number above 1", order)
+    order = number(order, "order", f"a finite number of at least {LOWEST_ORDER}")
+    if order < LOWEST_ORDER:
+        raise invalid("order", f"a finite number of at least {LOWEST_ORDER}", order)
     power = order / (order - 1)
 
-    def excess(c: float) -> tuple[float, float]:
-        """E|h|^A - 1 and its error, for h = a Y + b with b/a = c and a v + b = 1."""
-        grown, error = grown_moment(noise, c, power)
-        value = math.expm1(math.log1p(grown) - power * math.log1p(shift / c))
-        return value, 1e-14 * (abs(value) + power * min(shift / c, 1.0)) + error * (1 + value) / (1 + grown)
+    def log_moment(c: float) -> tuple[float, float]:
+        """log E|h|^A and its error, for h = a Y + b with b/a = c and a v + b = 1."""
+        growth, error = log_growth(noise, c, power)
+        drop = power * math.log1p(shift / c)
+        return growth - drop, error + 2e-15 * (growth + drop)
 
-    best = _minimiser(lambda c: excess(c)[0], noise.variance / (shift * (order - 1)), shift)
-    middle, error = excess(best)
-    # In a = 1/(v + c) the program is convex: at equal steps the minimum is at least 2 F(a) - F(a +- step).
-    low = middle - error
+    best = _minimiser(lambda c: log_moment(c)[0], noise.variance / (shift * (order - 1)), shift)
+    middle, error = log_moment(best)
+    # In a = 1/(v + c) the moment F is convex: at equal steps its minimum is at least 2 F(a) - F(a +- step).
     for step in (1e-5, 1e-4, 1e-3):
-        around = [excess((shift + best) / (1 + sign * step) - shift) for sign in (-1.0, 1.0)]
-        highest = max(value + slack for value, slack in around)
+        around = [log_moment((shift + best) / (1 + sign * step) - shift) for sign in (-1.0, 1.0)]
         if all(value >= middle for value, _ in around):
-            low = 2 * (middle - error) - highest
             break
     else:
-        raise AssertionError("the minimum of a convex function was not bracketed")
+        raise SolverError("restricted Rényi divergence: the minimum of the convex program was not bracketed")
+    rise = math.expm1(max(value + slack for value, slack in around) - (middle - error))
+    highest = error - middle - math.log1p(-rise)
     parameters = {"order": order}
-    return guarantee("capacity_bounded", _log(middle + error), _log(low), "[CIM, eq. 3]", parameters=parameters)
-
-
-def _log(excess: float) -> float:
-    return -math.log1p(excess) if excess > -1 else math.inf
+    return guarantee("restricted_renyi", -middle - error, highest, "[CIM, eq. 3]", parameters=parameters)
 
 
 def _minimiser(function: Callable[[float], float], guess: float, shift: float) -> float:
@@ -85,25 +82,33 @@ def _minimiser(function: Callable[[float], float], guess: float, shift: float) -
     return math.exp(float(found.x))
 
 
-def grown_moment(noise: Noise, c: float, power: float) -> tuple[float, float]:
-    """E|1 + Y/c|^power - 1 for symmetric Y and c > 0, and the error of the quadrature.
+def log_growth(noise: Noise, c: float, power: float) -> tuple[float, float]:
+    """log E|1 + Y/c|^power for symmetric Y and c > 0, and the error of the quadrature.
 
     Composite Gauss-Legendre over the noise's own cuts and over intervals that shrink towards the kink at y = c.
     """
-    end = noise.cuts[-1]
-    near = c * 2.0 ** np.arange(-46, 60)
-    edges = np.unique(np.concatenate([noise.cuts, [c], c - near[near < c], c + near[c + near < end]]))
-    edges = edges[(edges >= 0) & (edges <= end)]
-    fine, coarse = (_panels(noise.density, edges, c, power, nodes) for nodes in (24, 14))
+    cuts = noise.cuts(power)
+    near = c * 2.0 ** np.arange(-46, 240)
+    edges = np.unique(np.concatenate([cuts, [c], c - near[near < c], c + near]))
+    edges = edges[edges <= cuts[-1]]
+    # The largest growth, divided out where it would overflow; elsewhere the growth less 1 keeps its digits.
+    top = power * math.log1p(cuts[-1] / c)
+    growth = partial(pair_growth, power=power) if top < 600 else partial(_scaled_growth, power=power, top=top)
+    fine, coarse = (_panels(noise.density, edges, c, growth, nodes) for nodes in (24, 14))
     value = float(fine.sum())
-    return value, float(np.abs(fine - coarse).sum()) + 1e-15 * abs(value)
+    error = float(np.abs(fine - coarse).sum()) + 1e-15 * value
+    if top < 600:
+        return math.log1p(value), error / (1 + value)
+    return top + math.log(value), error / value + 1e-15 * top
 
 
-def _panels(density: Any, edges: Array, c: float, power: float, nodes: int) -> Array:
-    x, w = _rule(nodes)
+def _panels(
+    density: Callable[[Array], Array], edges: Array, c: float, growth: Callable[[Array], Array], n: int
+) -> Array:
+    x, w = _rule(n)
     half = np.diff(edges)[:, None] / 2
     y = edges[:-1, None] + half * (1 + x)
-    return np.asarray((half * w * density(y) * pair_growth(y / c, power)).sum(axis=1))
+    return np.asarray((half * w * density(y) * growth(y / c)).sum(axis=1))
 
 
 @cache
@@ -123,3 +128,9 @@ def pair_growth(t: Array, power: float) -> Array:
         series += 2 * coefficient * term
     u = np.where(small, 0.5, t)
     return np.where(small, series, (1 + u) ** power + np.abs(1 - u) ** power - 2)
+
+
+def _scaled_growth(t: Array, power: float, top: float) -> Array:
+    """(|1 + t|^power + |1 - t|^power) / exp(top)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(power * np.log1p(t) - top) + np.exp(power * np.log(np.abs(1 - t)) - top))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel
 from ldpopt.distribution import Array, distribution, positive_epsilon
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.labels import input_labels
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.staircase_matrix import staircase_matrix
 from ldpopt.tolerances import RATIO
 
@@ -35,7 +35,7 @@ def sort_partition_randomize(
     _check_contiguous(block, p0, p1)
     preferred = block[:, None] == np.arange(block.max() + 1)
     matrix = staircase_matrix(preferred, positive_epsilon(epsilon))
-    return Channel(matrix, input_labels(inputs, len(matrix)), tuple(range(len(blocks))))
+    return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), tuple(range(len(blocks))))
 
 
 def _block_of(blocks: Any, k: int) -> np.ndarray[Any, np.dtype[np.intp]]:

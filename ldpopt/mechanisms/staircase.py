@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import positive_epsilon, unit_interval
-from ldpopt.errors import invalid
+from ldpopt.distribution import Array, positive_epsilon, unit_interval
+from ldpopt.errors import SolverError, invalid
 from ldpopt.mechanisms.additive import answers, plain, positive
 from ldpopt.mechanisms.finite_pair import FinitePair, dominating_pair
 from ldpopt.mechanisms.outward import guarantee
 from ldpopt.mechanisms.restricted import Noise, restricted_renyi
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
+
+MAXIMUM_STEPS = 50_000
+"""The most steps into which the noise is cut for quadrature."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,17 @@ class Staircase:
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise; needs epsilon of at least 0.002 to be cut into fewer than 50,000 steps."""
-        count = math.ceil(45 / self.epsilon) + 90
-        if count > 25_000:
-            raise invalid("epsilon", "at least 0.002 for the restricted divergences of a staircase", self.epsilon)
-        whole = np.arange(count + 1.0)
-        cuts = np.unique(np.concatenate([whole, whole[:-1] + self.gamma])) * self.sensitivity
-        return Noise(lambda y: np.asarray(self.density(y)), tuple(cuts.tolist()), self.variance)
+        """The law of the noise; cut into at most `MAXIMUM_STEPS` steps, which bounds epsilon from below."""
+
+        def cuts(power: float) -> Array:
+            count = math.ceil((60 + power + 10 * math.sqrt(power)) / self.epsilon) + 1
+            if count > MAXIMUM_STEPS:
+                limit = f"at least {(60 + power + 10 * math.sqrt(power)) / MAXIMUM_STEPS:.2g} for this order"
+                raise invalid("epsilon of a staircase", limit, self.epsilon)
+            whole = self.sensitivity * np.arange(count + 1.0)
+            return np.unique(np.concatenate([whole, whole[:-1] + self.gamma * self.sensitivity]))
+
+        return Noise(lambda y: np.asarray(self.density(y)), cuts, self.variance)
 
     def log_mgf(self, a: float) -> float:
         """log E exp(a Y), inf from |a| = epsilon/sensitivity on."""
@@ -140,11 +147,16 @@ class Staircase:
             lambda a: -value(a), bounds=(0.0, self.epsilon), method="bounded", options={"xatol": 1e-10 * self.epsilon}
         )
         best, top = float(found.x), -float(found.fun)
-        step = 1e-5 * min(best, self.epsilon - best)
-        lowest = min(value(best - step), value(best + step))
+        for step in (1e-5, 1e-4, 1e-3):
+            width = step * min(best, self.epsilon - best)
+            around = value(best - width), value(best + width)
+            if max(around) <= top:
+                break
+        else:
+            raise SolverError("restricted KL divergence: the maximum of a concave function was not bracketed")
         error = 1e-14 * (1 + best)
-        # Concave: on either side the maximum is at most as far above `top` as a neighbour at one step is below it.
-        return guarantee("capacity_bounded", top - error, 2 * top - lowest + 3 * error, "[CIM, Lemma 1]")
+        # Concave: the maximum is at most as far above `top` as a neighbour at one step is below it.
+        return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
         """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3]."""

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel
 from ldpopt.distribution import positive_epsilon, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.labels import input_labels
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.staircase_matrix import staircase_matrix
 
 MAXIMUM_ENTRIES = 2**24
@@ -33,7 +33,7 @@ def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Labe
     epsilon = positive_epsilon(epsilon)
     if size >= k:
         raise invalid("size", f"an integer below k = {k}", size)
-    labels = input_labels(inputs, k)
+    labels = distinct_labels(inputs, k, "inputs")
     count = math.comb(k, size)
     if count * k > MAXIMUM_ENTRIES:
         raise invalid("subset selection", f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{k} x {count:.3g}")

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Channel
 from ldpopt.distribution import positive_epsilon, positive_integer
-from ldpopt.mechanisms.labels import input_labels
+from ldpopt.labels import Label, distinct_labels
 from ldpopt.rounding import toward_privacy
 
 
@@ -31,5 +31,5 @@ def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
     distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
     weight = np.full(k, math.tanh(step / 2))
     weight[[0, -1]] = 1 / (1 + math.exp(-step))
-    labels = input_labels(inputs, k)
+    labels = distinct_labels(inputs, k, "inputs")
     return Channel(np.exp(-step * distance) * weight, labels, labels)

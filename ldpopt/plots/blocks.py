@@ -34,7 +34,7 @@ def blocks(
     >>> from ldpopt.divergences import KL
     >>> ax = blocks(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]])
     >>> [text.get_text() for text in ax.texts]
-    ['block 0\\nP0/P1 0.4 to 1', 'block 1 · P0/P1 = 2.5']
+    ['block 0\\nP0/P1 0.4 to 1', 'block 1\\nP0/P1 = 2.5']
     """
     posed: Any = utility
     if hasattr(posed, "channel"):
@@ -65,13 +65,19 @@ def blocks(
     else:
         for mass, colour, name in ((p0, FIRST, titles[0]), (p1, SECOND, titles[1])):
             ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
+    line = 0.16 * k / (ax.get_window_extent().height / ax.figure.dpi)  # answers beside one line of text
+    free = -np.inf
     for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True)):
         ax.axhspan(start - 0.5, stop - 0.5, color="1.0" if number % 2 else "0.93", lw=0, zorder=0)
         if start:
             ax.axhline(start - 0.5, color="0.35", lw=0.9, ls=(0, (5, 3)))
         if len(starts) <= 24:
-            text = f"block {number}" + (" · " if stop - start == 1 else "\n") + _range(ratio[start:stop])
-            ax.text(1.01, (start + stop - 1) / 2, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+            lines = 1 if stop - start < 2.2 * line else 2
+            text = f"block {number}" + (" · " if lines == 1 else "\n") + _range(ratio[start:stop])
+            # A narrow block's text makes room for the one above it.
+            middle = max((start + stop - 1) / 2, free + lines * line / 2)
+            free = middle + lines * line / 2
+            ax.text(1.01, middle, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.set(xlim=(0, 1.05 * float(max(p0.max(), p1.max()))), ylim=(k - 0.5, -0.5))
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
     ax.set_xlabel("probability of the answer")

@@ -11,6 +11,10 @@ LABELLED = 60
 """More rows or columns than this are numbered instead of labelled one by one."""
 
 
+_CHARACTER = 0.08
+"""Inches that a character of a label takes."""
+
+
 def channel(channel: ChannelLike, ax: Axes | None = None) -> Axes:
     """Draw Pr(report | answer): a row for each of the k answers, a column for each of the m reports.
 
@@ -28,7 +32,8 @@ def channel(channel: ChannelLike, ax: Axes | None = None) -> Axes:
     for axis, labels in ((ax.xaxis, channel.outputs), (ax.yaxis, channel.inputs)):
         if len(labels) <= LABELLED:
             axis.set_ticks(range(len(labels)), [shorten(label) for label in labels])
-    if m <= LABELLED and max(len(shorten(y)) for y in channel.outputs) > max(3, 40 // m):
+    inches = ax.get_window_extent().width / ax.figure.dpi / m
+    if m <= LABELLED and max(len(shorten(y)) for y in channel.outputs) * _CHARACTER > inches:
         ax.tick_params(axis="x", labelrotation=40)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")

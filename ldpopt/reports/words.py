@@ -12,6 +12,7 @@ from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design
 from ldpopt.privacy import Guarantee
 from ldpopt.rounding import ceil_digits, up
+from ldpopt.tolerances import CERTIFIED_GAP
 
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
@@ -89,6 +90,8 @@ def verdict(design: Design) -> str:
     checked = design.certificate.verify()
     if not checked:
         return "PROOF FAILED: " + "; ".join(checked.failures)
-    if design.certified:
+    if design.relative_gap <= CERTIFIED_GAP:
         return "optimal, proof checked"
+    if math.isinf(design.relative_gap):
+        return "no bound found"
     return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ldpopt.errors import invalid
 from ldpopt.survey.answers import values_hidden
 from ldpopt.survey.coding import Coder, Tally
+from ldpopt.survey.duplicates import duplicate_rows
 from ldpopt.survey.planfile import Plan
 from ldpopt.survey.randomness import Randomness, WordSource, default_randomness
 from ldpopt.survey.sampler import Sampler
@@ -112,8 +113,6 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     (2, {'vote': 0})
     """
     import pyarrow as pa
-
-    from ldpopt.survey.duplicates import duplicate_rows
 
     if not hasattr(answers, "__arrow_c_stream__"):
         raise invalid("answers", "a data frame with the Arrow stream interface", type(answers).__name__)

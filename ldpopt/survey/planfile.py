@@ -17,7 +17,7 @@ from ldpopt.distribution import Array, distribution, number, positive_integer, u
 from ldpopt.errors import invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
 from ldpopt.exact_rounding import round_exact
-from ldpopt.labels import Label, as_text, from_json, to_json
+from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
 from ldpopt.survey.spec import (
     QuestionSpec,
     SurveySpec,
@@ -92,8 +92,8 @@ class PlannedQuestion:
             "column": self.column,
             "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
             "eta": self.eta,
-            "unknown": to_json(self.unknown),
-            "missing": to_json(self.missing),
+            "unknown": to_jsonable(self.unknown),
+            "missing": to_jsonable(self.missing),
             "pilot": None if self.pilot is None else self.pilot.tolist(),
             "expected": None if self.expected is None else dict(self.expected),
             "channel": self.channel.to_dict(),
@@ -264,7 +264,7 @@ def _question(data: Any) -> PlannedQuestion:
         "channel": ExactChannel.from_dict(data["channel"]),
     }
     for name in ("unknown", "missing"):
-        read[name] = None if data[name] is None else from_json([data[name]], f"plan question: {name}")[0]
+        read[name] = None if data[name] is None else from_jsonable([data[name]], f"plan question: {name}")[0]
     return PlannedQuestion(**{**data, **read})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.labels import Label, as_labels, as_text
+from ldpopt.labels import Label, as_text, distinct_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class QuestionSpec:
         put("column", text(self.column or self.name, f"{what}: column"))
         if not isinstance(self.categories, (list, tuple)) or len(self.categories) < 2:
             raise invalid(f"{what}: categories", "a list of at least two", self.categories)
-        put("categories", as_labels(self.categories, len(self.categories), f"{what}: categories"))
+        put("categories", distinct_labels(self.categories, len(self.categories), f"{what}: categories"))
         distinct_as_text(self.categories, f"{what}: categories")
         for name in ("unknown", "missing"):
             category_or_none(getattr(self, name), self.categories, f"{what}: {name}")

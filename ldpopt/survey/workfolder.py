@@ -24,6 +24,7 @@ from ldpopt.survey.coding import Tally
 from ldpopt.survey.duplicates import bucket_count, duplicates_in_bucket, spill
 from ldpopt.survey.planfile import Plan
 from ldpopt.survey.randomness import Memoised, Randomness
+from ldpopt.survey.reports import write_reports
 from ldpopt.survey.secret import SecretKey, read_key
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.npy"
@@ -121,7 +122,8 @@ class WorkFolder:
                 left.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Take the whole folder away; its name goes at once, its content after."""
+        """Take the whole folder away, and forget its key; its name goes at once, its content after."""
+        _ready.cache_clear()
         away = self.path.with_name(f"{self.path.name}{atomic.ASIDE}{secrets.token_hex(8)}")
         self.path.rename(away)
         (away / KEY).unlink(missing_ok=True)
@@ -200,8 +202,6 @@ class PrivatizePartition:
 
     def __call__(self, index: int) -> int:
         """Do it and give back the index; a second time gives the same bytes."""
-        from ldpopt.survey.reports import write_reports
-
         folder, privatizer, dropped = _ready(self.work, self.stage)
         part = folder.partitions[index]
         columns = [question.column for question in privatizer.plan.questions]

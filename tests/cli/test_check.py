@@ -8,7 +8,7 @@ import pytest
 from ldpopt import Channel
 from ldpopt.io import write_channel
 from ldpopt.mechanisms import randomized_response
-from ldpopt.privacy import local_dp, total_variation
+from ldpopt.privacy import audit, local_dp, total_variation
 
 CHANNEL = randomized_response(3, 1.0, inputs=("a", "b", "c"))
 
@@ -24,6 +24,18 @@ def test_both_formats_are_measured(run, tmp_path, name):
     said = run("check", name).stdout
     assert "Whatever you answer, any report is at most 2.719" in said
     assert "local dp = 1" in said
+
+
+def test_every_notion(run, tmp_path):
+    """With --all the whole audit is reported, the same for readers and machines."""
+    write_channel(tmp_path / "q.json", CHANNEL)
+    expected = audit(CHANNEL)
+    found = json.loads(run("check", "q.json", "--all", "--json").stdout)
+    assert found == {"inputs": 3, "outputs": 3, **json.loads(expected.to_json())}
+    said = run("check", "q.json", "--all").stdout
+    assert "Whatever you answer" in said
+    for notion, _, value, _, _ in expected.rows():
+        assert any(notion in line and value in line for line in said.splitlines()), notion
 
 
 def test_claims_in_the_file_are_not_trusted(run, tmp_path):

@@ -1,5 +1,7 @@
 """The hypotheses are drawn in the order of their ratio, with the blocks of the channel."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -26,7 +28,7 @@ def test_bands_are_the_blocks_of_the_channel():
     """A band for every block that the channel was built from, with the range of its ratios."""
     channel = sort_partition_randomize(P0, P1, 1.0, [[0, 2], [1]], inputs=["a", "b", "c"])
     ax = plots.blocks(UTILITY, channel, names=("left", "right"))
-    assert [text.get_text() for text in ax.texts] == ["block 0\nP0/P1 0.4 to 1", "block 1 · P0/P1 = 2.5"]
+    assert [text.get_text() for text in ax.texts] == ["block 0\nP0/P1 0.4 to 1", "block 1\nP0/P1 = 2.5"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["P0: left", "P1: right"]
 
 
@@ -44,9 +46,21 @@ def test_answers_that_never_occur_have_no_ratio():
     """An answer outside both supports is drawn last and says so; a ratio may be infinite."""
     utility = Divergence(KL, [0.5, 0.5, 0.0, 0.0], [0.5, 0.25, 0.25, 0.0])
     ax = plots.blocks(utility, np.eye(4))
-    assert ax.texts[-1].get_text() == "block 3 · never occurs"
+    assert ax.texts[-1].get_text() == "block 3\nnever occurs"
     utility = Divergence(KL, [0.5, 0.5], [1.0, 0.0])
-    assert plots.blocks(utility, np.eye(2)).texts[-1].get_text() == "block 1 · P0/P1 = inf"
+    assert plots.blocks(utility, np.eye(2)).texts[-1].get_text() == "block 1\nP0/P1 = inf"
+
+
+def test_narrow_blocks_do_not_write_over_each_other():
+    """Among 300 answers, blocks of two answers have their texts below one another."""
+    p0 = np.random.default_rng(1).dirichlet(np.ones(300))
+    utility = Divergence(KL, p0, np.full(300, 1 / 300))
+    block = np.minimum(np.argsort(np.argsort(p0)) // 2, 9)
+    ax = plots.blocks(utility, np.eye(10)[block])
+    plots.picture(ax)
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == 10
+    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
 
 
 def test_a_large_alphabet_is_drawn_as_outlines():

@@ -1,0 +1,151 @@
+"""The audit: every guarantee that a channel offers, in one report."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ldpopt import strictjson
+from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.privacy.approximate_dp import approximate_dp
+from ldpopt.privacy.approximate_zcdp import approximate_zcdp
+from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
+from ldpopt.privacy.contraction import chi_squared_contraction
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.hockey_stick import hockey_stick
+from ldpopt.privacy.leakage import doeblin, maximal_leakage, mutual_information
+from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.mcdp import mcdp
+from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.renyi import renyi
+from ldpopt.privacy.total_variation import total_variation
+from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
+from ldpopt.privacy.zcdp import zcdp
+from ldpopt.rounding import ceil_digits
+
+FORMAT = "ldpopt-audit"
+VERSION = 1
+EPSILONS = (0.5, 1.0, 2.0)
+DELTAS = (1e-6, 1e-3, 1e-2)
+MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
+ORDERS = (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The guarantees of a channel with `shape` (inputs, outputs), and its trade-off curve.
+
+    `audit["zcdp"]` is the first guarantee of that notion. Printing gives a table; `to_html`, `to_dict` and
+    `to_json` give the same elsewhere. Printed values are rounded up.
+    """
+
+    shape: tuple[int, int]
+    guarantees: tuple[Guarantee, ...]
+    curve: TradeOffCurve
+
+    def __getitem__(self, notion: str) -> Guarantee:
+        for guarantee in self.guarantees:
+            if guarantee.notion == notion:
+                return guarantee
+        raise KeyError(notion)
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """What the tables show: notion with its parameters, sign, value, witness and source."""
+        return [_row(guarantee) for guarantee in self.guarantees]
+
+    def _title(self) -> str:
+        return f"Guarantees of a channel with {self.shape[0]} inputs and {self.shape[1]} outputs"
+
+    def __str__(self) -> str:
+        rows = [(name, f"{sign} {value}", witness) for name, sign, value, witness, _ in self.rows()]
+        wide = [max(len(row[n]) for row in rows) for n in (0, 1)]
+        lines = [f"{name:<{wide[0]}}  {value:<{wide[1]}}  {witness}".rstrip() for name, value, witness in rows]
+        return "\n".join([self._title(), *lines])
+
+    def __rich__(self) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=self._title())
+        for name in ("notion", "guarantee", "attained at", "source"):
+            table.add_column(name)
+        for name, sign, value, witness, source in self.rows():
+            table.add_row(*(Text(cell) for cell in (name, f"{sign} {value}", witness, source)))
+        return table
+
+    def to_html(self) -> str:
+        """The report as an HTML table; labels are escaped."""
+        head = "".join(f"<th>{name}</th>" for name in ("notion", "guarantee", "attained at", "source"))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{escape(cell)}</td>" for cell in (name, f"{sign} {value}", witness, source))
+            + "</tr>"
+            for name, sign, value, witness, source in self.rows()
+        )
+        return f"<table><caption>{escape(self._title())}</caption><tr>{head}</tr>{body}</table>"
+
+    _repr_html_ = to_html
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-ready values; infinite ones are the string ``"inf"``."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "shape": list(self.shape),
+            "guarantees": [
+                {**guarantee.to_dict(), "lower": "inf" if math.isinf(guarantee.lower) else guarantee.lower}
+                for guarantee in self.guarantees
+            ],
+            "trade_off": self.curve.knots.tolist(),
+        }
+
+    def to_json(self) -> str:
+        """The report as JSON text (schema ``ldpopt-audit``, version 1)."""
+        return strictjson.dumps(self.to_dict())
+
+
+def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None) -> Audit:
+    """Every guarantee that the channel offers: pure, approximate, Rényi, concentrated, f-DP and leakage.
+
+    graph : the policy; only adjacent inputs are compared. features : an array (m,) or (m, d), one row an output,
+    or `Affine` or `Polynomial`: adds the guarantees against adversaries of that capacity. Mutual information is
+    that of the uniform prior.
+
+    >>> report = audit([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(report["local_dp"].value, 6), round(report["zcdp"].value, 6)
+    (1.098612, 0.549306)
+    """
+    channel = as_channel(channel)
+    concentrated = mcdp(channel, graph)
+    found = [
+        local_dp(channel, graph),
+        total_variation(channel, graph),
+        *(hockey_stick(channel, epsilon, graph) for epsilon in EPSILONS),
+        *(approximate_dp(channel, delta, graph) for delta in DELTAS),
+        *renyi(channel, ORDERS, graph),
+        zcdp(channel, graph=graph),
+        *(approximate_zcdp(channel, delta, graph=graph) for delta in DELTAS[:1]),
+        concentrated.mu,
+        concentrated.tau,
+        doeblin(channel, graph),
+        maximal_leakage(channel, graph),
+        mutual_information(channel, np.full(channel.shape[0], 1 / channel.shape[0])),
+        chi_squared_contraction(channel, graph),
+    ]
+    if features is not None:
+        restricted = (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
+        found += [capacity_bounded(channel, features, divergence, graph) for divergence in restricted]
+    return Audit(channel.shape, tuple(found), trade_off(channel, graph))
+
+
+def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:
+    extra = ", ".join(f"{name} {value:g}" for name, value in guarantee.parameters.items())
+    name = guarantee.notion.replace("_", " ") + (f" ({extra})" if extra else "")
+    witness = str(guarantee.witness) if guarantee.witness else ""
+    if guarantee.notion in MORE_IS_MORE_PRIVATE:
+        return name, ">=", ceil_digits(-guarantee.lower).removeprefix("-"), witness, guarantee.reference
+    return name, "=" if guarantee.exact else "<=", ceil_digits(guarantee.value), witness, guarantee.reference

@@ -1,0 +1,225 @@
+"""Restricted divergences of one pair, each as a convex program with its dual: a bracket, whatever the solver did.
+
+The adversary's class H is the span of the columns of `basis`, the constant among them. By duality the restricted
+divergence is the *least unrestricted one* among the laws r that no function of H tells from p:
+
+    KL_H(p, q)       = sup_a a.E_p phi - log E_q exp(a.phi)       = min KL(r || q)        over laws r  [CIM, Lem 1]
+    ||p||_H,A        = sup_h E_p h / (E_q |h|^A)^(1/A)            = min (sum q |r/q|^alpha)^(1/alpha), r signed
+    TV_H(p, q)       = sup E_p h - E_q h, 0 <= h <= 1             = min sum (w)_+         over signed w = r - q
+
+subject to E_r phi = E_p phi for all phi in H. Every h gives a bound below and every r one above; A and alpha are
+dual exponents, and the restricted Rényi divergence is alpha/(alpha - 1) log ||p||_H,A [CIM, eq. 3].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+from ldpopt.privacy.loss import privacy_loss
+from ldpopt.rounding import ULP
+
+Bracket = tuple[float, float]
+
+_FEASIBLE = 1e-10
+_STEPS = 200
+_TRUST = 40.0
+
+
+def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
+    """Bounds below and above on the restricted KL divergence of laws p, q (m,) for a class `basis` (m, r)."""
+    moments = basis.T @ p
+    face = _face(p, q, basis, moments)
+    if face is None:
+        return np.inf, np.inf
+    inner, law = basis[face][:, 1:], q[face]
+    target = moments[1:]
+    centre = law @ inner / law.sum()
+    a = np.zeros(inner.shape[1])
+    value, tilted = _log_partition(a, inner, law, target)
+    for _ in range(_STEPS):
+        gradient = target - tilted @ inner
+        step = _weighted(tilted, inner, gradient)
+        # Far from the answer the tilted law may sit on one output and show no curvature.
+        step = step * min(1.0, _TRUST / max(float(np.ptp(inner @ step)), _TRUST))
+        decrement = float(gradient @ step)
+        if not decrement > 1e-32 * max(1.0, abs(value)):
+            break
+        size = 1.0
+        while size > 1e-12:
+            new, law_new = _log_partition(a + size * step, inner, law, target)
+            if new >= value + 1e-4 * size * decrement or (size == 1.0 and decrement < 1e-10 and new >= value):
+                break
+            size /= 2
+        if size <= 1e-12 or new <= value:
+            break
+        a, value, tilted = a + size * step, new, law_new
+    # The tilted law's moments are those of p up to the last gradient; a small tilt more makes them equal.
+    found = tilted
+    for _ in range(3):
+        if found.min() < 0 or not np.isfinite(found).all():
+            break
+        tilted = found
+        found = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
+    residual = np.abs(target - tilted @ inner) + 4 * ULP * (np.abs(inner).T @ (tilted + law) + np.abs(target))
+    pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
+    whole = privacy_loss(p[None], q[None]).mean_upper[0]
+    above = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
+    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))  # of the log of a sum near one
+    return max(value - pad - off, 0.0), float(min(above * (1 + 8 * ULP) + pad, whole))
+
+
+def _log_partition(a: Array, inner: Array, law: Array, target: Array) -> tuple[float, Array]:
+    """a.target - log sum law exp(a.phi), and the tilted law."""
+    x = (inner - target) @ a
+    top = float(x.max())
+    weights = law * np.exp(x - top)
+    total = float(weights.sum())
+    return -(top + float(np.log(total))), weights / total
+
+
+def _weighted(law: Array, inner: Array, right: Array) -> Array:
+    """The solution of Cov_law(phi) step = right, through the square root of the covariance."""
+    root = np.sqrt(law)[:, None] * (inner - law @ inner)
+    _, s, vt = np.linalg.svd(root, full_matrices=False)
+    keep = s > 1e-13 * max(float(s.max(initial=0.0)), 1e-300)
+    return np.asarray(vt[keep].T @ ((vt[keep] @ right) / s[keep] ** 2))
+
+
+def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.intp] | None:
+    """The outputs that some law r << q with the moments of p can have, None if there is no such law."""
+    support = np.flatnonzero(q > 0)
+    if (p[support] > 0).all() and (p[q == 0] == 0).all():
+        return support
+    from scipy.optimize import linprog
+
+    # r = t (u + v), u <= 1: the largest sum of u has every output that is possible at all. In the limit of
+    # the solver's tolerance the face comes out too small, or empty, which raises the divergence: the safe side.
+    n = len(support)
+    inside = basis[support].T
+    rows = np.hstack([inside, inside, -moments[:, None]])
+    found = linprog(
+        -np.concatenate([np.ones(n), np.zeros(n + 1)]), A_eq=rows, b_eq=np.zeros(len(rows)),
+        bounds=[(0, 1)] * n + [(0, None)] * (n + 1), method="highs",
+    )  # fmt: skip
+    if found.status != 0 or found.x[-1] < _FEASIBLE:
+        return None
+    face = support[found.x[:n] + found.x[n:-1] > 1e-7]
+    return face if len(face) else None
+
+
+def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
+    """Bounds on the restricted Rényi divergence of `order` > 1 of laws p, q (m,) for a class `basis` (m, r)."""
+    support = q > 0
+    inner, law = basis[support], q[support]
+    moments = basis.T @ p
+    weighted = law[:, None] * inner
+    # In the scale of sqrt(q) outputs of little mass neither blur the constraints nor take large steps.
+    root = np.sqrt(law)[:, None]
+    solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=1e-14) / root, dtype=np.float64)
+    start: Array = solution @ moments
+    if np.abs(weighted.T @ start - moments).max() > _FEASIBLE:
+        return np.inf, np.inf
+    dual = order / (order - 1)
+    if order >= 2:
+        _, s, vt = np.linalg.svd((root * inner).T)
+        free = vt[int((s > 1e-14 * s[0]).sum()) :].T / root
+        g = start
+        for power in [*(2.0**n for n in range(1, 64) if 2.0**n < order), order]:
+            g = _least_power(law, g, free, power)
+        h = np.sign(g) * (np.abs(g) / np.abs(g).max()) ** (order - 1)
+    else:
+        theta = moments / (moments @ moments)
+        _, _, vt = np.linalg.svd(moments[None])
+        free = inner @ vt[1:].T
+        # Functions that are zero to rounding wherever q has mass cannot help to make h smaller there.
+        _, s, vt = np.linalg.svd(root * free, full_matrices=False)
+        h = _least_power(law, inner @ theta, free @ vt[s > 1e-13].T, dual)
+        g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
+        g = g * float((law * g) @ np.ones(len(g))) ** -1 if (law @ g) > 0 else start
+    for _ in range(3):
+        g = g + _spread(law, inner, moments - weighted.T @ g, np.abs(g), solution)
+    theta = np.linalg.lstsq(np.sqrt(law)[:, None] * inner, np.sqrt(law) * h, rcond=None)[0]
+    h = inner @ theta
+    below = float(moments @ theta) / _norm(law, h, dual)
+    residual = np.abs(moments - weighted.T @ g) + 8 * ULP * (np.abs(weighted).T @ np.abs(g) + np.abs(moments))
+    pad = sum(float(r) * _norm(law, column, order) for r, column in zip(residual, solution.T, strict=True))
+    above = (_norm(law, g, order) + pad) * (1 + 64 * ULP)
+    whole = float(privacy_loss(p[None], q[None]).divergence(np.array([order - 1]))[1][0])
+    low = dual * np.log(max(below * (1 - 64 * ULP) - pad, 1.0))
+    return float(low), float(min(max(dual * np.log(above), 0.0) * (1 + 8 * ULP) + 4 * ULP, whole))
+
+
+def _norm(law: Array, v: Array, power: float) -> float:
+    """(sum law |v|^power)^(1/power) without overflow."""
+    top = float(np.abs(v).max())
+    return top * float((law * (np.abs(v) / top) ** power).sum()) ** (1 / power) if top > 0 else 0.0
+
+
+def _spread(law: Array, inner: Array, residual: Array, size: Array, solution: Array) -> Array:
+    """A change of g with the given moments, large only where g is."""
+    root = np.sqrt(law) * (size + 1e-8 * float(size.max()))
+    scaled = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=1e-14)[0]
+    change = scaled * (size + 1e-8 * float(size.max()))
+    done = (law[:, None] * inner).T @ change
+    return np.asarray(change + solution @ (residual - done))
+
+
+def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
+    """Minimise sum law |v + free z|^power, power >= 2, by Newton's method with an exact line search."""
+    if not free.shape[1]:
+        return v
+    for _ in range(_STEPS):
+        v_top = float(np.abs(v).max())
+        if v_top == 0:
+            break
+        size = np.abs(v) / v_top
+        root = np.sqrt(law) * np.maximum(size, 1e-12) ** ((power - 2) / 2)
+        step = free @ np.linalg.lstsq(root[:, None] * free, -root * v / (power - 1), rcond=1e-15)[0]
+
+        def slope(t: float, v: Array = v, step: Array = step, top: float = v_top) -> float:
+            moved = (v + t * step) / top
+            scale = max(float(np.abs(moved).max()), 1e-300)
+            return float((law * np.sign(moved) * (np.abs(moved) / scale) ** (power - 1)) @ step)
+
+        if not slope(0.0) < 0:
+            break
+        low, high = 0.0, 1.0
+        while slope(high) < 0 and high < 1e6:
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+        before = _norm(law, v, power)
+        v = v + high * step
+        if not _norm(law, v, power) < before * (1 - 2 * ULP):
+            break
+    return v
+
+
+def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
+    """Bounds on the largest E_p h - E_q h over h in the class with values in [0, 1] where p or q has mass."""
+    from scipy.optimize import linprog
+
+    used = (p > 0) | (q > 0)
+    inner, difference = basis[used], (p - q)[used]
+    target = inner.T @ difference
+    n, scale = len(difference), max(float(np.abs(difference).max()), 1e-300)  # the solver's tolerances are absolute
+    whole = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP)
+    found = linprog(
+        np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target / scale,
+        bounds=(0, None), method="highs",
+    )  # fmt: skip
+    if found.status != 0:
+        return 0.0, whole
+    w = scale * (found.x[:n] - found.x[n:])
+    repair = np.linalg.pinv(inner.T)
+    for _ in range(2):
+        w = w + repair @ (target - inner.T @ w)
+    residual = np.abs(target - inner.T @ w) + 4 * ULP * (np.abs(inner).T @ (np.abs(w) + np.abs(difference)))
+    pad = float(residual @ np.abs(repair).sum(axis=0))
+    h = inner @ np.asarray(found.eqlin.marginals)
+    below = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
+    above = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
+    return max(below - (n + 4) * ULP * float(np.abs(difference).sum()), 0.0), min(above, whole, 1.0)

@@ -1,0 +1,138 @@
+"""Rigorous suprema over the orders: of a function of the cumulant K(s), s > 0, for many pairs at once.
+
+Branch and bound with two bounds on an interval [a, b]:
+
+- K is convex, so it lies below its chord, whose best value is known in closed form;
+- f(s) = 2 K(s)/s^2 is an average of the tilted variances K'', and -K'''' <= R^2 K''/2, K''(s) <= K''(0) exp(R s)
+  for a loss of range R, so -f'' <= R^2 K''(0) exp(R b)/12 and f lies below its own chord plus
+  (b - a)^2 R^2 K''(0) exp(R b)/96. This closes the intervals near 0, where f is flat.
+
+Intervals whose bound exceeds the best value found are halved; what remains open is part of the bound.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+from ldpopt.privacy.loss import PrivacyLoss
+from ldpopt.privacy.pairs import ENTRIES
+
+GAP = 2e-11
+"""Relative width at which an interval is closed."""
+
+ROUNDS = 70
+INTERVALS = 200_000
+"""More open intervals than this are left open; they then loosen the bound."""
+
+Rows = npt.NDArray[np.intp]
+
+
+class Objective(Protocol):
+    """An increasing function of K(s), for each of the pairs `rows`."""
+
+    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+        """Its value, rounded down in what it knows only to a bound."""
+
+    def above(self, rows: Rows, k: Array, s: Array) -> Array:
+        """The same, rounded up."""
+
+    def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
+        """The s at which it is largest for K(s) = c0 + c1 s."""
+
+    def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
+        """Its largest value on [left, right] for K(s) = s^2 (c0 + c1 s)/2."""
+
+    def tail(self, rows: Rows, s: Array) -> Array:
+        """An upper bound on it beyond s."""
+
+
+def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array, stop: Array) -> tuple[Array, Array]:
+    """Bounds below and above on the supremum, if positive, over s in [start, stop] at K(sign s), arrays (n,).
+
+    The pairs of `loss` must be finite and not identical. `stop` may be infinite.
+    """
+    rows: Rows = np.arange(len(start))
+    reach = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
+    variance = (loss.p * (np.abs(loss.centred) + loss.slack) ** 2).sum(axis=1) * (1 + 1e-12)
+    left: Array = start
+    best, above, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
+
+    def measure(rows: Rows, s: Array) -> Array:
+        low, high = _cumulant(loss, rows, sign * s)
+        np.maximum.at(best, rows, objective.below(rows, low, s))
+        np.maximum.at(above, rows, objective.above(rows, high, s))
+        return high
+
+    high_left = measure(rows, left)
+    beyond = np.full(len(start), -np.inf)
+    grown: list[tuple[Rows, Array]] = []
+    for _ in range(ROUNDS):
+        right = np.minimum(left * 8, stop[rows])
+        high_right = measure(rows, right)
+        grown.append((rows, np.stack([left, right, high_left, high_right])))
+        beyond[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
+        more = (right < stop[rows]) & (beyond[rows] > np.maximum(above[rows], 0.0) * (1 + GAP))
+        rows, left, high_left = rows[more], right[more], high_right[more]
+        if not len(rows):
+            break
+    rows = np.concatenate([part for part, _ in grown])
+    left, right, high_left, high_right = np.concatenate([ends for _, ends in grown], axis=1)
+    bound = np.zeros(0)
+    for _ in range(ROUNDS):
+        bound = np.minimum(
+            _chord(objective, rows, left, right, high_left, high_right),
+            _curved(objective, rows, left, right, high_left, high_right, reach[rows], variance[rows]),
+        )
+        more = bound > np.maximum(above[rows], 0.0) * (1 + GAP)
+        rows, bound = rows[more], bound[more]
+        left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
+        if not 0 < len(rows) <= INTERVALS:
+            break
+        middle = np.sqrt(left) * np.sqrt(right)
+        high = measure(rows, middle)
+        rows = np.concatenate([rows, rows])
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        high_left, high_right = np.concatenate([high_left, high]), np.concatenate([high, high_right])
+        bound = np.concatenate([bound, bound])
+    upper = np.maximum(above, 0.0) * (1 + GAP)
+    np.maximum.at(upper, rows, bound)
+    return best, np.maximum(upper, beyond)
+
+
+def _cumulant(loss: PrivacyLoss, rows: Rows, s: Array) -> tuple[Array, Array]:
+    step = max(1, ENTRIES // loss.p.shape[1])
+    if len(rows) <= step:
+        return loss.rows(rows).cumulant(s)
+    parts = [loss.rows(rows[at : at + step]).cumulant(s[at : at + step]) for at in range(0, len(rows), step)]
+    return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+
+
+def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b: Array) -> Array:
+    """The largest value of the objective on the chord of K over [a, b]."""
+    width = b - a
+    with np.errstate(all="ignore"):
+        c1 = (k_b - k_a) / width
+        at = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
+        inside = objective.above(rows, k_a + (at - a) / width * (k_b - k_a), at)
+    # On very short intervals rounding hides the peak; K is increasing, so its right end bounds it.
+    short = (width <= 1e-7 * a) | ~np.isfinite(inside)
+    inside = np.where(short, objective.above(rows, np.maximum(k_a, k_b), a), inside)
+    ends = np.maximum(objective.above(rows, k_a, a), objective.above(rows, k_b, b))
+    return np.asarray(np.maximum(inside * (1 + 1e-13), ends))
+
+
+def _curved(
+    objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b: Array, reach: Array, variance: Array
+) -> Array:
+    """The largest value of the objective when f = 2 K/s^2 follows its chord over [a, b], raised by its curvature."""
+    with np.errstate(all="ignore"):
+        f_a, f_b = 2 * k_a / (a * a), 2 * k_b / (b * b)
+        bump = ((b - a) * reach) ** 2 * variance * np.exp(reach * b) / 96
+        c1 = (f_b - f_a) / (b - a)
+        c0 = np.maximum(f_a - c1 * a, f_b - c1 * b) + bump + 1e-14 * np.maximum(f_a, f_b)
+        bound = objective.curved(rows, a, b, c0, c1)
+    return np.asarray(np.where(np.isfinite(bound) & (f_a > 0) & (f_b > 0), bound, np.inf))

@@ -1,0 +1,170 @@
+"""The trade-off curve: the least type II error that an adversary pays for each type I error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.distribution import Array, distribution, finite_array
+from ldpopt.errors import invalid
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.hockey_stick import nonnegative
+from ldpopt.privacy.pairs import blocks
+from ldpopt.privacy.policy import Policy
+from ldpopt.rounding import ULP
+
+REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOffCurve:
+    """A piecewise-linear trade-off function on [0, 1]: convex, non-increasing, at most 1 - t [GI, Def 2].
+
+    knots : array (n, 2) of (type I error, type II error), the first error increasing from 0. The curve is linear
+        between knots and 0 beyond the last, whose type II error is 0.
+    slack : relative amount by which knots may lie below the exact ones; they never lie above.
+
+    Raises `InvalidInput` for knots that make no trade-off function.
+
+    >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
+    >>> round(float(curve(0.5)), 6), curve == curve.inverse()
+    (0.166667, True)
+    """
+
+    knots: Array
+    slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        knots = finite_array(self.knots, "knots", 2)
+        if knots.shape[1] != 2 or not len(knots):
+            raise invalid("knots", "shape (n, 2): type I and type II errors", f"shape {knots.shape}")
+        a, b = knots.T
+        if a[0] != 0 or b[-1] != 0 or knots.min() < 0 or (a + b).max() > 1 + 1e-9:
+            raise invalid("knots", "points of [0, 1]^2 on or below 1 - t, from (0, b) to (a, 0)", knots.tolist())
+        step, fall = np.diff(a), -np.diff(b)
+        if (step <= 0).any() or (fall < 0).any():
+            raise invalid("knots", "increasing type I and non-increasing type II errors", knots.tolist())
+        # Slopes compared without division, up to the rounding of their own coordinates.
+        turn = fall[1:] * step[:-1] - fall[:-1] * step[1:]
+        if (turn > 1e-12 * (step[:-1] + step[1:])).any():
+            raise invalid("knots", "a convex curve", knots.tolist())
+        knots.setflags(write=False)
+        object.__setattr__(self, "knots", knots)
+        object.__setattr__(self, "slack", float(self.slack))
+
+    @classmethod
+    def of_pair(cls, p: Any, q: Any) -> TradeOffCurve:
+        """The curve of testing p (type I: rejecting p though true) against q, by Neyman and Pearson's lemma."""
+        p = distribution(p, "p")
+        return _lower_envelope([_pair_knots(p[None], distribution(q, "q", size=len(p))[None])], len(p))
+
+    def __call__(self, type_one: Any) -> Any:
+        """The least type II error at a type I error in [0, 1], or at an array of them."""
+        t = np.asarray(type_one, dtype=np.float64)
+        if t.size and not (t.min() >= 0 and t.max() <= 1):
+            raise invalid("type I error", "numbers in [0, 1]", type_one)
+        return np.interp(t, self.knots[:, 0], self.knots[:, 1], right=0.0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TradeOffCurve) and np.array_equal(self.knots, other.knots)
+
+    def __hash__(self) -> int:
+        return hash(self.knots.tobytes())
+
+    def inverse(self) -> TradeOffCurve:
+        """The curve with the roles of the two hypotheses exchanged: the least t with f(t) <= type II error."""
+        return _lower_envelope([self.knots[:, ::-1]], 0, self.slack)
+
+    def symmetrised(self) -> TradeOffCurve:
+        """The lower convex envelope of the curve and its inverse: both orders of the pair are guarded by it."""
+        return _lower_envelope([self.knots, self.knots[:, ::-1]], 0, self.slack)
+
+    def dominates(self, other: TradeOffCurve) -> bool:
+        """Whether this curve lies nowhere below `other`: what guarantees this one guarantees the other.
+
+        Compared without tolerance at every knot of both, which decides it for piecewise-linear curves.
+        """
+        t = np.union1d(self.knots[:, 0], other.knots[:, 0])
+        return bool((self(t) >= other(t)).all())
+
+    def to_approximate_dp(self, epsilon: float) -> Guarantee:
+        """The smallest delta at `epsilon` >= 0 (nats), both orders of the pair [GI, Thm 1]; "hockey_stick" in kind."""
+        factor = math.exp(min(nonnegative(epsilon, "epsilon"), 709.0))
+        values = []
+        for scale, sign in ((1 + 2 * self.slack, -1), (1.0, 1)):
+            lines = [1 - b * scale - factor * a * scale for a, b in (self.knots.T, self.knots.T[::-1])]
+            off = sign * 4 * ULP
+            values.append(min(1.0, max(0.0, *(float(line.max()) + off for line in lines))))
+        return Guarantee("hockey_stick", values[1], values[0], None, True, "[GI, Thm 1]", {"epsilon": float(epsilon)})
+
+    def to_total_variation(self) -> float:
+        """The total variation distance: 1 - min over t of t + f(t)."""
+        return float(1 - self.knots.sum(axis=1).min())
+
+    def __repr__(self) -> str:
+        return f"TradeOffCurve({len(self.knots)} knots, total variation {self.to_total_variation():.6g})"
+
+
+def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
+    """The largest trade-off function f for which the channel is f-DP: T(Q[x], Q[x']) >= f for all pairs.
+
+    f-DP [DRS, Def 2.2] asks one function of all pairs, and a trade-off function is convex, so f is the lower
+    convex envelope of the pointwise minimum over pairs. The minimum itself need not be convex; the envelope has
+    the same conjugate, hence the same delta at every epsilon, and nothing is lost but the points in its dents.
+    Exact and piecewise linear; knots are rounded downward. Compared pairs are those of the policy `graph`.
+
+    >>> trade_off([[0.75, 0.25], [0.25, 0.75]]).knots.round(6)
+    array([[0.  , 1.  ],
+           [0.25, 0.25],
+           [1.  , 0.  ]])
+    """
+    channel = as_channel(channel)
+    parts, held = [np.array([[0.0, 1.0], [1.0, 0.0]])], 0
+    for i, j in blocks(channel, graph):
+        parts.append(_pair_knots(channel.matrix[i], channel.matrix[j]))
+        held += len(parts[-1])
+        if held > 1 << 20:
+            parts, held = [_hull(np.concatenate(parts))], 0
+    return _lower_envelope(parts, channel.shape[1])
+
+
+def _pair_knots(p: Array, q: Array) -> Array:
+    """All knots of the curves of stacked pairs, (n, m) -> (n (m + 1), 2): reject where q/p is largest first."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(p > 0, q / p, np.where(q > 0, np.inf, -1.0))
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
+    zero = np.zeros((len(p), 1))
+    first = np.hstack([zero, np.cumsum(p, axis=1)])
+    second = np.hstack([np.cumsum(q[:, ::-1], axis=1)[:, ::-1], zero])  # what is left of q, without cancellation
+    return np.stack([first.ravel(), second.ravel()], axis=1)
+
+
+def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> TradeOffCurve:
+    """The largest convex non-increasing curve below the points, whose coordinates are sums of `terms` entries."""
+    points = np.concatenate(parts)
+    if terms:  # a curve through points moved down and to the left lies below the exact one
+        points = points * (1 - 2 * (terms + 2) * ULP)
+        slack = 4 * (terms + 2) * ULP
+    points = _hull(np.minimum(points, 1.0))
+    return TradeOffCurve(points, slack)
+
+
+def _hull(points: Array) -> Array:
+    """The knots of the lower convex hull of points in [0, 1]^2 with at least one on each axis."""
+    points = points[np.lexsort((points[:, 1], points[:, 0]))]
+    # Only a point lower than all before it can be a knot of a non-increasing curve.
+    lowest = np.minimum.accumulate(np.concatenate([[np.inf], points[:-1, 1]]))
+    hull: list[tuple[float, float]] = []
+    for x, y in points[points[:, 1] < lowest].tolist():
+        while len(hull) > 1:
+            (ax, ay), (bx, by) = hull[-2], hull[-1]
+            if (bx - ax) * (y - ay) > (by - ay) * (x - ax):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return np.array(hull)

@@ -1,0 +1,158 @@
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+
+from ldpopt.divergences import alpha as alpha_divergence
+from ldpopt.privacy import (
+    Affine,
+    Polynomial,
+    RestrictedAlpha,
+    RestrictedKL,
+    RestrictedRenyi,
+    RestrictedTotalVariation,
+    capacity_bounded,
+    renyi,
+    total_variation,
+)
+from ldpopt.privacy.restricted import restricted_kl, restricted_power, restricted_total_variation
+
+CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_linear_adversaries_meet_the_oracle(case):
+    """The values of the reference computation for h(y) = a y + b, to 1e-7."""
+    y = np.arange(len(case["channel"][0]))
+    found = capacity_bounded(case["channel"], y, RestrictedKL())
+    assert found.value == pytest.approx(case["linear_kl"], rel=1e-7)
+    for order, value in case["linear_renyi"].items():
+        found = capacity_bounded(case["channel"], y, RestrictedRenyi(float(order)))
+        assert found.value == pytest.approx(value, rel=1e-7)
+        assert found.value - found.lower <= 1e-10 * found.value
+
+
+def laws(count, m, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.dirichlet(np.full(m, 0.8), 2) for _ in range(count)]
+
+
+def test_restricted_kl_is_the_one_dimensional_supremum():
+    """For one feature, sup_a a E_p y - log E_q exp(a y) by a scalar search [CIM, Lem 1]."""
+    y = np.array([0.0, 1.0, 2.0, 5.0, 7.0])
+    for p, q in laws(6, 5):
+        direct = -minimize_scalar(lambda a, p=p, q=q: -(a * (p @ y) - math.log(q @ np.exp(a * y))), tol=1e-12).fun
+        low, high = restricted_kl(p, q, Affine(y).basis(5))
+        assert low == pytest.approx(direct, rel=1e-8)
+        assert low <= high <= low * (1 + 1e-10) + 1e-13
+
+
+@pytest.mark.parametrize("order", [1.05, 1.5, 2.0, 3.0, 6.0, 40.0])
+def test_restricted_renyi_is_the_ratio_of_norms(order):
+    """For h = y + c the ratio (E_p h)^a/(E_q |h|^A)^(a-1), maximised over c by brute force, never passes the value."""
+    y = np.array([0.0, 1.0, 2.0, 5.0, 7.0])
+    dual = order / (order - 1)
+    shifts = np.sinh(np.linspace(-12, 12, 20_001))
+    for p, q in laws(5, 5, seed=1):
+        h = np.abs(y + shifts[:, None])
+        mean = np.abs(p @ (y + shifts[:, None]).T)
+        with np.errstate(divide="ignore"):
+            grid = dual * (
+                np.log(mean) - np.log((h / h.max(axis=1, keepdims=True)) ** dual @ q) / dual - np.log(h.max(axis=1))
+            )
+        low, high = restricted_power(p, q, Affine(y).basis(5), order)
+        assert grid.max() <= high
+        assert low == pytest.approx(grid.max(), rel=1e-3, abs=1e-5)
+        assert high - low <= 1e-9 * high + 1e-12
+
+
+def test_order_two_is_the_closed_form():
+    """Order 2 with one feature: exp(D) - 1 = (E_p y - E_q y)^2 / Var_q(y) (Chapman, Robbins)."""
+    y = np.array([0.0, 1.0, 2.0, 5.0])
+    for p, q in laws(6, 4, seed=2):
+        variance = q @ y**2 - (q @ y) ** 2
+        low, high = restricted_power(p, q, Affine(y).basis(4), 2.0)
+        truth = math.log1p(((p - q) @ y) ** 2 / variance)
+        assert low <= truth * (1 + 1e-12)
+        assert truth <= high * (1 + 1e-12)
+        assert high == pytest.approx(truth, rel=1e-10)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 3.0])
+def test_the_alpha_divergence_has_the_corrected_conjugate(order):
+    """sup_h E_p h - C E_q|h|^(a/(a-1)) - 1/(a^2-a) is the restricted alpha-divergence; as printed it is not one.
+
+    CIM, Lemma 3 prints f*(s) = C|s| - 1/(a^2-a), without the exponent and with the sign changed; that function is
+    not the conjugate of f(t) = (|t|^a - 1)/(a^2-a), and its supremum is not the divergence.
+    """
+    scale, dual = order**2 - order, order / (order - 1)
+    c = (order - 1) ** dual / order
+    s = np.linspace(0.05, 3.0, 40)
+    t = np.linspace(0, 60, 600_001)
+    truth = np.array([np.max(v * t - (t**order - 1) / scale) for v in s])
+    assert np.allclose(c * s**dual + 1 / scale, truth, atol=1e-4)
+    assert np.allclose(alpha_divergence(order).conjugate(s), truth, atol=1e-4)
+    assert not np.allclose(c * s - 1 / scale, truth, atol=0.1)
+    y = np.array([0.0, 1.0, 3.0, 4.0])
+    for p, q in laws(3, 4, seed=3):
+
+        def loss(x, p=p, q=q):
+            h = x[0] * y + x[1]
+            return -(p @ h - c * (q @ np.abs(h) ** dual) - 1 / scale)
+
+        direct = -minimize(
+            loss,
+            [0.1, 1 / (order - 1)],
+            method="Nelder-Mead",
+            options={"xatol": 1e-11, "fatol": 1e-14, "maxiter": 4000},
+        ).fun
+        low, high = RestrictedAlpha(order).bracket(p, q, Affine(y).basis(4))
+        assert low == pytest.approx(direct, rel=1e-6, abs=1e-9)
+        assert direct <= high * (1 + 1e-9)
+
+
+def test_restricted_total_variation_is_the_linear_program():
+    """The largest E_p h - E_q h over affine h with values in [0, 1]: extreme h are 0 at one end and 1 at the other."""
+    y = np.array([0.0, 1.0, 2.0, 5.0])
+    for p, q in laws(5, 4, seed=4):
+        low, high = restricted_total_variation(p, q, Affine(y).basis(4))
+        truth = abs((p - q) @ y) / 5.0
+        assert low - 1e-12 <= truth <= high
+        assert high == pytest.approx(truth, abs=1e-12)
+
+
+def test_the_whole_space_of_functions_restricts_nothing():
+    """With indicator features, or polynomials of degree m - 1, the values are the unrestricted ones."""
+    rng = np.random.default_rng(5)
+    q = rng.dirichlet(np.ones(5), 3)
+    for features in (np.eye(5), Polynomial(np.arange(5), 4), Polynomial(rng.random((5, 2)), 3)):
+        assert capacity_bounded(q, features, RestrictedKL()).value == pytest.approx(renyi(q, 1).value, rel=1e-9)
+        for order in (1.3, 2.0, 7.0):
+            found = capacity_bounded(q, features, RestrictedRenyi(order))
+            assert found.value == pytest.approx(renyi(q, order).value, rel=1e-9)
+        tv = capacity_bounded(q, features, RestrictedTotalVariation())
+        assert tv.value == pytest.approx(total_variation(q).value, rel=1e-12)
+
+
+def test_zero_entries_follow_the_definition():
+    """A mean outside the hull of what q can give is infinitely far; one inside is not, whatever the supports."""
+    disjoint = [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]]
+    for divergence in (RestrictedKL(), RestrictedRenyi(1.5), RestrictedRenyi(3.0)):
+        assert capacity_bounded(disjoint, [0, 1, 2], divergence).value <= 1e-7  # equal means are all it can see
+        assert capacity_bounded(disjoint, [0, 1, 3], divergence).value == math.inf
+        assert capacity_bounded(disjoint, [0, 2, 0], divergence).value == math.inf
+    outside = restricted_kl(np.array([0.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.0]), Affine([0, 1, 2]).basis(3))
+    assert outside == (math.inf, math.inf)
+    boundary = restricted_kl(np.array([0.0, 0.0, 1.0]), np.array([0.5, 0.25, 0.25]), Affine([0, 1, 2]).basis(3))
+    assert boundary[1] == pytest.approx(math.log(4), rel=1e-12)  # attained in the limit of a steep h
+    assert boundary[0] == pytest.approx(math.log(4), rel=1e-9)
+
+
+def test_the_pinsker_like_inequality_holds():
+    """The restricted total variation is at most 8 sqrt of the restricted KL [CIM, Thm 7]."""
+    for p, q in laws(10, 6, seed=6):
+        basis = Affine(np.arange(6)).basis(6)
+        assert restricted_total_variation(p, q, basis)[0] <= 8 * math.sqrt(restricted_kl(p, q, basis)[1])
