@@ -4,8 +4,9 @@ from ldpopt.design.certificate import Certificate, Contraction, LabelDual, Patte
 from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
 from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal
 from ldpopt.design.design import Design
-from ldpopt.design.estimation import EstimationDesign, estimation_design
+from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_certificate import EquivalenceDual
+from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP

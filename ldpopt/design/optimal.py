@@ -14,7 +14,8 @@ from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints import Constraint, TotalVariation
 from ldpopt.design.design import Design
-from ldpopt.design.estimation import EstimationDesign, estimation_design
+from ldpopt.design.estimation import estimation_design
+from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
