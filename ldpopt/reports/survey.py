@@ -33,7 +33,7 @@ def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
     body = [
         f"<h1>{escape(plan.name)}</h1>",
         f'<p class="lead">Estimates from {n:,} privatized reports, round {plan.round}. The shares below are '
-        "computed from randomized reports alone; none of them shows what its respondent answered.</p>",
+        "computed from randomized reports alone.</p>",
         "<h2>What respondents were promised</h2>",
         *_promises(plan),
     ]
