@@ -11,27 +11,42 @@ from ldpopt.design.constraints import (
     TotalVariation,
     TradeOff,
 )
+from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal
 from ldpopt.design.design import Design
+from ldpopt.design.estimation import estimation_design
+from ldpopt.design.estimation_certificate import EquivalenceDual
+from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.expected_loss import ExpectedLoss
+from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
 from ldpopt.design.interval_dual import IntervalDual, LossDual
 from ldpopt.design.labels import Exchange
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
+from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
+    "AOptimal",
     "ApproximateLDP",
+    "Box",
+    "COptimal",
     "Certificate",
     "ColumnConstraint",
     "ColumnUtility",
     "Constraint",
+    "Contamination",
     "Contraction",
+    "Criterion",
+    "DOptimal",
     "Design",
     "Divergence",
+    "EquivalenceDual",
     "Erasure",
+    "EstimationDesign",
     "Exchange",
     "ExpectedLoss",
+    "FisherInformation",
     "Frontier",
     "FrontierRow",
     "IntervalDual",
@@ -41,6 +56,7 @@ __all__ = [
     "MergedPartition",
     "Method",
     "MutualInformation",
+    "Neighbourhood",
     "Partition",
     "PatternDual",
     "PatternLP",
@@ -50,6 +66,7 @@ __all__ = [
     "TradeOff",
     "Verification",
     "WeightedSum",
+    "estimation_design",
     "frontier",
     "optimal_channel",
 ]

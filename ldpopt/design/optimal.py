@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,10 @@ from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
 from ldpopt.design.constraints import Constraint, TotalVariation
 from ldpopt.design.design import Design
+from ldpopt.design.estimation import estimation_design
+from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.expected_loss import ExpectedLoss, least_loss
+from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
 from ldpopt.design.problem import Problem, listed, pose
@@ -30,22 +34,45 @@ from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 _GAIN = 1e-9
 
 
+@overload
 def optimal_channel(
     utility: Divergence | ExpectedLoss | ColumnUtility,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
-) -> Design:
+) -> Design: ...
+
+
+@overload
+def optimal_channel(
+    utility: FisherInformation,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: None = None,
+    certify: bool = True,
+) -> EstimationDesign: ...
+
+
+def optimal_channel(
+    utility: Divergence | ExpectedLoss | ColumnUtility | FisherInformation,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: Method | None = None,
+    certify: bool = True,
+) -> Design | EstimationDesign:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
     max over channels Q of D_f(P0 Q || P1 Q)  subject to  Q epsilon-LDP, Q eta-TV          [GI, section VII]
 
     Parameters
     ----------
-    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions.
-    constraints : one or several of `LocalDP(epsilon)`, `TotalVariation(eta)`.
-    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Erasure()`); chosen by the
+    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
+        `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
+        a `MutualInformation`, `Tests` or `WeightedSum`.
+    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
+        `Divergence`; chosen by the
         problem when None. certify : False skips the certificate, and with it the upper bound.
 
     Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
@@ -67,6 +94,10 @@ def optimal_channel(
         if method is not None:
             raise invalid("method", f"None for {utility.name}", method)
         return best_columns(utility, listed(constraints), certify)
+    if isinstance(utility, FisherInformation):
+        if method is not None:
+            raise invalid("method", "None for a FisherInformation, which has one method", method)
+        return estimation_design(utility, constraints, certify=certify)
     problem = pose(utility, constraints)
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify)
