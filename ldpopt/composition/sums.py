@@ -21,9 +21,9 @@ from ldpopt.privacy.claims import (
     need,
     nonnegative,
 )
-from ldpopt.privacy.conversions import sum_up, zcdp_delta, zcdp_to_approximate_sharp
+from ldpopt.privacy.conversions import zcdp_delta, zcdp_to_approximate_sharp
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, up
+from ldpopt.rounding import ULP, sum_up, up
 
 C = TypeVar("C", bound=Claim)
 Item = Claim | Guarantee | tuple[Claim | Guarantee, int]

@@ -73,21 +73,6 @@ def test_claims_of_the_sources():
     assert c.tv_to_approximate(TV(0.3)) == ApproximateDP(0.0, 0.3)
 
 
-def test_mironov_lemma_1_as_printed_is_false_as_corrected_holds():
-    """||P - Q||_1 <= min(2, e^eps - 1) <= 2 eps^2 fails for small eps; <= 2 eps holds (M, proof of Lemma 1)."""
-    for epsilon in (0.01, 0.1, 0.4, 1.0, 3.0):
-        pair = FinitePair.of_parameters(epsilon)
-        distance = np.abs(pair.p - pair.q).sum()
-        assert distance <= min(2, math.expm1(epsilon)) <= 2 * epsilon
-        assert all(
-            float(found) <= 2 * found.parameters["order"] * epsilon**2 for found in pair.renyi(ORDERS)
-        )  # the lemma itself survives
-    epsilon = 0.1
-    pair = FinitePair.of_parameters(epsilon)
-    assert min(2, math.expm1(epsilon)) > 2 * epsilon**2
-    assert np.abs(pair.p - pair.q).sum() > 2 * epsilon**2
-
-
 @pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-8])
 def test_conversions_to_approximate_dp_hold_for_the_gaussian(mu, delta):

@@ -51,19 +51,6 @@ def test_formulas():
     assert group_zcdp(ZCDP(-0.1, 0.5), 2).xi == 0.0
 
 
-def test_gaussian_group_as_printed_is_false_as_corrected_holds():
-    """DR Cor 3.3 prints tau = s Delta; the loss of a group is N(t^2/2, t^2) with t = s Delta/sigma."""
-    sensitivity, sigma, size = 1.0, 0.25, 3
-    shift = size * sensitivity / sigma
-    x = np.random.default_rng(0).normal(0.0, 1.0, 200_000)
-    loss = shift**2 / 2 + shift * x  # log density ratio of N(s Delta, sigma^2) and N(0, sigma^2), in units of sigma
-    printed, found = size * sensitivity, group_gaussian_mcdp(sensitivity, sigma, size)
-    assert loss.std() == pytest.approx(found.tau, rel=0.01)
-    assert loss.std() > 3 * printed  # a subgaussian parameter is at least the standard deviation
-    assert found.mu == pytest.approx(shift**2 / 2)
-    assert group_gaussian_mcdp(sensitivity, 1.0, size).tau == pytest.approx(printed)
-
-
 @pytest.mark.parametrize(
     "call",
     [
