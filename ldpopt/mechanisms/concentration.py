@@ -98,8 +98,11 @@ def _bracket(
     for _ in range(_MAXIMUM_SPLITS):
         if not heap or -heap[0][0] <= best * (1 + GAP):
             break
-        _, a, b = heappop(heap)
+        bound, a, b = heappop(heap)
         middle = math.sqrt(a * b)
+        if not b - a > 1e-7 * a:  # what is left is rounding
+            after = max(after, -bound)
+            continue
         known[middle] = cumulant(middle)
         best = max(best, value(middle, known[middle][0]))
         for c, d in ((a, middle), (middle, b)):

@@ -42,13 +42,14 @@ def _chain(points: Array) -> Array:
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
     chain: list[tuple[float, float]] = [(0.0, 0.0)]
     for x, y in points.tolist():
+        if y <= chain[-1][1]:
+            continue
         while len(chain) > 1:
             (x0, y0), (x1, y1) = chain[-2], chain[-1]
             if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0) * (1 + 16 * ULP):
                 break
             chain.pop()
-        if y > chain[-1][1]:
-            chain.append((x, y))
+        chain.append((x, y))
     return np.diff(np.array(chain), axis=0)
 
 

@@ -5,12 +5,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from ldpopt.errors import InvalidInput
-from ldpopt.privacy import FinitePair
+from ldpopt.mechanisms import staircase
+from ldpopt.privacy import (
+    FinitePair,
+    approximate_dp,
+    approximate_zcdp,
+    audit,
+    hockey_stick,
+    local_dp,
+    mcdp,
+    renyi,
+    total_variation,
+    trade_off,
+    zcdp,
+)
 
 
-def hockey_stick(p, q, epsilon):
+def brute(p, q, epsilon):
     return np.maximum(np.asarray(p) - math.exp(epsilon) * np.asarray(q), 0).sum()
 
 
@@ -57,12 +71,58 @@ def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
     q = rng.dirichlet(np.ones(outputs) * rng.choice([0.2, 1.0, 5.0]), inputs)
     pair = FinitePair.of_channel(q)
     for epsilon in [0.0, *rng.exponential(1.0, 8)]:
-        worst = max(hockey_stick(a, b, epsilon) for a in q for b in q)
+        worst = max(brute(a, b, epsilon) for a in q for b in q)
         assert float(pair.hockey_stick(epsilon)) == pytest.approx(worst, rel=1e-9, abs=1e-14)
         assert float(pair.swapped.hockey_stick(epsilon)) == pytest.approx(worst, rel=1e-9, abs=1e-14)
     largest = max(float(FinitePair(a, b).losses.max()) for a in q for b in q if a is not b)
     if math.isfinite(largest):
         assert pair.losses[0] == pytest.approx(largest, rel=1e-9, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6))
+def test_hull_of_channels_with_zeros(seed):
+    """Several inputs with infinite losses of different mass: the dominating pair has the largest, at every epsilon."""
+    rng = np.random.default_rng(seed)
+    q = rng.dirichlet(np.ones(5), 4) * (rng.random((4, 5)) < 0.6) + np.eye(4, 5) * 1e-3
+    q /= q.sum(axis=1, keepdims=True)
+    pair = FinitePair.of_channel(q)
+    for epsilon in (0.0, 0.7, 3.0, 50.0):
+        worst = hockey_stick(q, epsilon)
+        assert pair.hockey_stick(epsilon).lower <= worst.value
+        assert worst.lower <= pair.hockey_stick(epsilon).value
+
+
+def test_measures_are_those_of_the_channel():
+    """Every measure of a pair is the measure of its two-row channel, and every measure takes the pair itself."""
+    pair = FinitePair([0.5, 0.3, 0.2], [0.2, 0.2, 0.6], ("a", "b", "c"))
+    assert pair.local_dp() == local_dp(pair.channel) == local_dp(pair)
+    assert pair.total_variation() == total_variation(pair.channel)
+    assert pair.hockey_stick(0.2) == hockey_stick(pair.channel, 0.2)
+    assert pair.approximate_dp(0.1) == approximate_dp(pair.channel, 0.1)
+    assert pair.trade_off() == trade_off(pair.channel)
+    assert pair.renyi([1, 2]) == renyi(pair.channel, [1, 2])
+    assert pair.zcdp() == zcdp(pair.channel)
+    assert pair.approximate_zcdp(0.1) == approximate_zcdp(pair.channel, 0.1)
+    assert pair.mcdp() == mcdp(pair.channel)
+    assert audit(pair)["zcdp"] == pair.zcdp()
+    assert pair.local_dp().witness.outputs == ("c",)
+    assert staircase(1.0, 0.5).pair.renyi(2).value == pytest.approx(0.7353250, rel=1e-6)
+    with pytest.raises(InvalidInput, match="outputs"):
+        FinitePair([0.5, 0.5], [0.5, 0.5], ("a",))
+
+
+def test_pair_through_points_above_a_curve_dominates_it():
+    """The pair through upper bounds of a hockey-stick curve is exact at them and above it between them."""
+    at = np.linspace(0.0, 12.0, 40)
+    curve = ndtr(0.5 - at) - np.exp(at) * ndtr(-0.5 - at)  # a Gaussian of mu = 1
+    pair = FinitePair.through(at, curve)
+    assert pair.symmetric
+    for epsilon in np.linspace(0.0, 11.9, 77):
+        exact = ndtr(0.5 - epsilon) - math.exp(epsilon) * ndtr(-0.5 - epsilon)
+        assert float(pair.hockey_stick(epsilon)) >= exact - 1e-15
+    for epsilon, delta in zip(at[:20], curve, strict=False):
+        assert float(pair.hockey_stick(epsilon)) == pytest.approx(delta, rel=1e-9)
 
 
 def test_symmetric_channel_keeps_its_own_masses():
@@ -79,7 +139,7 @@ def test_policy_graph():
     graph = nx.path_graph(3)
     pair = FinitePair.of_channel(q, graph)
     for epsilon in (0.0, 0.5, 1.5):
-        worst = max(hockey_stick(q[a], q[b], epsilon) for a, b in [(0, 1), (1, 0), (1, 2), (2, 1)])
+        worst = max(brute(q[a], q[b], epsilon) for a, b in [(0, 1), (1, 0), (1, 2), (2, 1)])
         assert float(pair.hockey_stick(epsilon)) == pytest.approx(worst, rel=1e-12, abs=1e-15)
     assert float(FinitePair.of_channel(q, nx.Graph()).hockey_stick(0.0)) == 0.0
 
