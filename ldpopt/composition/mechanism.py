@@ -125,7 +125,8 @@ def as_mechanism(given: Any) -> Mechanism:
     if isinstance(given, FinitePair):
         return Mechanism(name, given.both_ways().ordered, given.channel)
     channel = as_channel(given, "mechanism")
-    return Mechanism(name if isinstance(given, Channel) else repr(channel), FinitePair.of_channel(channel), channel)
+    name = repr(channel) if isinstance(given, (list, tuple, np.ndarray)) else name
+    return Mechanism(name, FinitePair.of_channel(channel), channel)
 
 
 def as_pair(given: Any) -> FinitePair:

@@ -27,11 +27,12 @@ class TestWithDpAccounting:
     @pytest.mark.parametrize("parameters", [(0.1, 0.0, 0.7 * math.tanh(0.05)), (1.0, 1e-4, 0.3), (2.0,)])
     def test_round_trip_of_a_pair(self, parameters):
         """A pair on a lattice comes back as it went."""
-        pair = FinitePair.of_parameters(*parameters).ordered
+        pair = FinitePair.of_parameters(*parameters)
         remove, add = from_dp_accounting(to_dp_accounting(pair))
         assert remove == add
-        assert remove.ordered.p == pytest.approx(pair.ordered.p, abs=1e-15)
-        assert remove.ordered.q == pytest.approx(pair.ordered.q, abs=1e-15)
+        for epsilon in (0.0, 0.05, 0.9, 1.9):
+            exact, found = float(pair.hockey_stick(epsilon)), float(remove.hockey_stick(epsilon))
+            assert found == pytest.approx(exact, rel=1e-12, abs=1e-14)
 
     def test_round_trip_on_a_grid_dominates(self):
         """A pair off any lattice comes back slightly worse at every epsilon, in both directions, never better."""
