@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
     from ldpopt.composition.compose import compose
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.privacy.audit import audit
     from ldpopt.privacy.guarantee import Guarantee
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Channel": "ldpopt.channel",

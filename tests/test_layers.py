@@ -14,9 +14,9 @@ import ldpopt
 PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
-    {"errors", "tolerances", "rounding", "strictjson", "references", "files"},
+    {"errors", "tolerances", "rounding", "strictjson", "references", "files", "version"},
     {"distribution", "divergences", "labels"},
-    {"exact"},
+    {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},
     {"bounds", "composition"},

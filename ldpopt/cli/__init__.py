@@ -1,0 +1,37 @@
+"""The command line: `main` is the program ``ldpopt``, `app` its commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+__all__ = ["app", "main"]
+
+
+def main() -> int:
+    """Run the command in `sys.argv` and return its exit code.
+
+    0: done. 2: bad input, said in one line on standard error, with nothing written. 1: no usable answer, or the
+    reader of the output went away. 130: interrupted.
+    """
+    try:
+        from ldpopt.cli.program import app
+
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # What is still buffered has no reader either; without this, Python complains while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        from ldpopt.cli.program import app
+
+        return app
+    raise AttributeError(f"module 'ldpopt.cli' has no attribute {name!r}")

@@ -1,0 +1,146 @@
+"""``ldpopt design``: the optimal channel for two populations."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import (
+    AnswerOption,
+    ColumnsOption,
+    CountsOption,
+    DivergenceOption,
+    FileArgument,
+    ForceOption,
+    GroupOption,
+    LabelsOption,
+    P0Option,
+    P1Option,
+    divergence,
+    number,
+    populations,
+    utility,
+)
+from ldpopt.cli.outputs import claim, kind_of, write_all
+
+if TYPE_CHECKING:
+    from ldpopt.design import Constraint, Design
+
+_HERE = Path("channel.json")
+
+
+def design(
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy.")
+    ],
+    file: FileArgument = None,
+    eta: Annotated[
+        str,
+        typer.Option("--eta", "-t", metavar="ETA", help="Cap on the total variation, in [0, 1].", show_default="none"),
+    ] = "",
+    f: DivergenceOption = "kl",
+    p0: P0Option = "",
+    p1: P1Option = "",
+    labels: LabelsOption = "",
+    columns: ColumnsOption = "",
+    counts: CountsOption = False,
+    answer: AnswerOption = "",
+    group: GroupOption = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Channel file.", show_default="channel.json, or none with --json")
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Picture (png, svg, pdf).", show_default="beside the channel file"),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Everything, channel included, as JSON on standard output.")
+    ] = False,
+    force: ForceOption = False,
+) -> None:
+    """Design the channel that tells two populations apart best within a privacy limit, and prove it.
+
+    ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
+    """
+    from ldpopt.design import LocalDP, TotalVariation, optimal_channel
+    from ldpopt.reports.pictures import design_picture
+
+    constraints: list[Constraint] = [LocalDP(number(epsilon, "epsilon"))]
+    if eta:
+        constraints.append(TotalVariation(number(eta, "eta")))
+    if out is None and not json:
+        out = _HERE
+    if picture is None and out is not None:
+        picture = out.with_suffix(".png")
+    paths = [path for path in (out, picture) if path is not None]
+    kind = "png" if picture is None else kind_of(picture)
+    claim(paths, force)
+    pair = populations(file, p0, p1, labels, columns, counts, answer, group)
+    posed = utility(divergence(f), pair)
+    with progress("designing"):
+        made = optimal_channel(posed, constraints)
+        files: dict[Path, bytes] = {}
+        if out is not None:
+            files[out] = made.channel.to_json(made.guarantees).encode()
+        if picture is not None:
+            files[picture] = design_picture(made, pair.names, kind)
+    write_all(files, force)
+    if json:
+        _as_json(made, paths)
+    else:
+        _as_text(made, pair.names, paths)
+
+
+def _as_json(made: Design, paths: list[Path]) -> None:
+    from ldpopt import strictjson
+
+    unprivate = made.utility.unprivate
+    bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
+    found: dict[str, Any] = {
+        "epsilon": bounds["LocalDP"],
+        "eta": bounds.get("TotalVariation"),
+        **made.to_dict(),
+        "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
+        "verified": bool(made.certificate.verify()) if made.certificate else False,
+        "files": [str(path) for path in paths],
+        "channel": strictjson.loads(made.channel.to_json(made.guarantees)),
+    }
+    print(strictjson.dumps(found), end="")
+
+
+def _as_text(made: Design, names: tuple[str, str], paths: list[Path]) -> None:
+    from ldpopt.plots.figure import with_unit
+    from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
+
+    console = output()
+
+    def say(text: str = "") -> None:
+        console.print(text, markup=False)
+
+    k, m = made.channel.shape
+    say(f"{k} answers -> {m} reports, {made.method}")
+    whole = made.utility.unprivate
+    share = f", {made.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
+    say(f"{with_unit(made.utility.f)} kept: {made.value:.6g}{share}")
+    say(
+        f"At most {made.upper_bound:.6g} is possible: {verdict(made)} ({made.certificate.argument})"
+        if made.certificate
+        else ""
+    )
+    if made.note:
+        say(f"Note: {made.note}.")
+    say()
+    for guarantee in made.guarantees:
+        say(str(guarantee))
+        say(f"  {guarantee_in_words(guarantee)}")
+    say()
+    for label, likely, evidence in reports_in_words(made.channel, made.utility.p0, made.utility.p1, names):
+        shown = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")
+        say(f"report {label}: {evidence}" + (f"; likeliest after {shown}" if likely else ""))
+    say()
+    for path in paths:
+        say(f"wrote {path}")

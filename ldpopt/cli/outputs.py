@@ -1,0 +1,80 @@
+"""What a command leaves on the disk: refused before the work begins, written only after all of it succeeded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import write_bytes_atomically
+
+
+def claim(paths: list[Path], force: bool) -> None:
+    """Refuse paths that could not be written in the end: taken (unless `force`), in no folder, or named twice."""
+    for at, path in enumerate(paths):
+        if path in paths[:at]:
+            raise invalid(str(path), "a path for each output", Phrase("the same one twice"))
+        if not path.parent.is_dir():
+            raise invalid(str(path), "a path in a folder that exists", Phrase("one in a folder that does not"))
+        if os.path.lexists(path) and not force:
+            raise invalid(str(path), "a path that does not exist yet (--force overwrites)", Phrase("an existing one"))
+        if path.is_dir():
+            raise invalid(str(path), "the path of a file", Phrase("a folder"))
+
+
+def kind_of(path: Path) -> str:
+    """The format of a picture by its suffix; refused before anything is drawn."""
+    from ldpopt.plots.figure import FORMATS
+
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise invalid(str(path), f"a picture named {', '.join('*.' + one for one in FORMATS)}", Phrase(path.name))
+    return kind
+
+
+def write_all(files: Mapping[Path, bytes], force: bool) -> None:
+    """Write every file whole; if one of them cannot be, take back the new ones before it."""
+    new = [path for path in files if not os.path.lexists(path)]
+    written: list[Path] = []
+    try:
+        for path, data in files.items():
+            write_bytes_atomically(path, data, force)
+            written.append(path)
+    except BaseException:
+        for path in written:
+            if path in new:
+                path.unlink(missing_ok=True)
+        raise
+
+
+def free_folder(name: str) -> Path:
+    """`name`, or the first of ``name-2``, ``name-3``, ... that does not exist yet."""
+    path, number = Path(name), 1
+    while os.path.lexists(path):
+        number += 1
+        path = Path(f"{name}-{number}")
+    return path
+
+
+def claim_folder(folder: Path, force: bool) -> None:
+    """Refuse a folder that exists (unless `force`), is no folder, or could not be made."""
+    if not (force and folder.is_dir()):
+        claim([folder], force=False)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
+    """A new folder with `files`, complete or not there at all; with `force`, into one that exists already."""
+    if force and folder.is_dir():
+        write_all({folder / name: data for name, data in files.items()}, force)
+        return
+    try:
+        folder.mkdir()
+    except OSError as error:
+        reason = Phrase((error.strerror or type(error).__name__).lower())
+        raise invalid(str(folder), "a folder that can be made", reason) from None
+    try:
+        write_all({folder / name: data for name, data in files.items()}, force)
+    except BaseException:
+        folder.rmdir()
+        raise

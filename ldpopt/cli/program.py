@@ -1,0 +1,79 @@
+"""The program: its commands, and the one place where an error becomes a line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ldpopt.cli.check import check
+from ldpopt.cli.demo import demo
+from ldpopt.cli.design import design
+from ldpopt.cli.frontier import frontier
+from ldpopt.errors import InvalidInput, LdpoptError
+from ldpopt.version import __version__
+
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+"""What typer raises for arguments that it cannot take; it has no public name of its own."""
+
+
+class Program(TyperGroup):
+    """The group of commands; bad input ends it with one line and exit code 2."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run, and exit with the code; return it instead if not `standalone_mode`."""
+        try:
+            code = super().main(args, *rest, **extra | {"standalone_mode": False})
+        except USAGE_ERROR as error:
+            code = _say(_usage(error), 2)
+        except InvalidInput as error:
+            code = _say(str(error), 2)
+        except LdpoptError as error:
+            code = _say(str(error), 1)
+        except typer.Abort:
+            code = 130
+        code = code if isinstance(code, int) else 0
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _usage(error: Any) -> str:
+    where = error.ctx.command_path if getattr(error, "ctx", None) else "ldpopt"
+    return f"{error.format_message()} (see {where} --help)"
+
+
+def _say(message: str, code: int) -> int:
+    print(f"ldpopt: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+app = typer.Typer(
+    cls=Program,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 2 bad input (one line on standard error, nothing written), 1 no usable answer, "
+    "130 interrupted.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"ldpopt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ldpopt(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Design, certify and measure locally private mechanisms."""
+
+
+for command in (demo, design, check, frontier):
+    app.command()(command)

@@ -1,0 +1,13 @@
+"""Pictures: each function draws on the axes it is given, or on a new figure, and returns the axes.
+
+Matplotlib is imported when the first picture is drawn, and pyplot never: nothing here opens a window or
+changes global state. Save a picture with ``ax.figure.savefig(path)``.
+"""
+
+from ldpopt.plots.blocks import blocks
+from ldpopt.plots.channel import channel
+from ldpopt.plots.figure import Axes, panels, picture
+from ldpopt.plots.frontier import frontier
+from ldpopt.plots.gap_map import gap_map
+
+__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture"]

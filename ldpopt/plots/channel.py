@@ -1,0 +1,58 @@
+"""The channel as a labelled heat map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.plots.figure import Axes, axes_on, ink, shorten
+
+LABELLED = 60
+"""More rows or columns than this are numbered instead of labelled one by one."""
+
+
+_CHARACTER = 0.08
+"""Inches that a character of a label takes."""
+
+
+def channel(channel: ChannelLike, ax: Axes | None = None) -> Axes:
+    """Draw Pr(report | answer): a row for each of the k answers, a column for each of the m reports.
+
+    channel : a `Channel` or a (k, m) array. ax : matplotlib axes; a new figure without one. Returns the axes.
+    Probabilities are printed in the cells as long as they can be read. Raises `InvalidInput` for no channel.
+
+    >>> channel([[0.7, 0.3], [0.3, 0.7]]).get_xlabel()
+    'report'
+    """
+    channel = as_channel(channel)
+    k, m = channel.shape
+    ax = axes_on(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(0.27 * k, 1.5), 12))
+    image = ax.imshow(channel.matrix, cmap="Blues", vmin=0, vmax=channel.matrix.max(), aspect="auto")
+    image.set_interpolation("nearest")
+    for axis, labels in ((ax.xaxis, channel.outputs), (ax.yaxis, channel.inputs)):
+        if len(labels) <= LABELLED:
+            axis.set_ticks(range(len(labels)), [shorten(label) for label in labels])
+    inches = ax.get_window_extent().width / ax.figure.dpi / m
+    if m <= LABELLED and max(len(shorten(y)) for y in channel.outputs) * _CHARACTER > inches:
+        ax.tick_params(axis="x", labelrotation=40)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0, labelsize=8 if k > 12 else 9)
+    ax.set_xlabel("report")
+    ax.set_ylabel("answer")
+    if k <= 30 and m <= 12:
+        for (x, y), value in np.ndenumerate(channel.matrix):
+            colour = ink(image.cmap(image.norm(value)))
+            ax.text(y, x, _probability(value), ha="center", va="center", fontsize=7.5, color=colour)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
+    bar.set_label("Pr(report | answer)")
+    bar.outline.set_visible(False)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def _probability(value: float) -> str:
+    """Three significant digits in little room: 0.123, 0, 1, 4e-05."""
+    if value in (0.0, 1.0):
+        return f"{value:.0f}"
+    return f"{value:.3f}" if 5e-4 <= value < 0.9995 else f"{value:.0e}" if value < 0.5 else "1−"

@@ -1,0 +1,73 @@
+"""What all pictures share: figures without pyplot, colours that colour-blind readers can tell apart, units."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from ldpopt.divergences import JEFFREYS, JENSEN_SHANNON, KL, REVERSE_KL, FDivergence
+from ldpopt.errors import Phrase, invalid
+
+Axes = Any
+"""A `matplotlib.axes.Axes`; matplotlib itself is not imported for the name."""
+
+FIRST, SECOND = "#0072B2", "#D55E00"
+"""Blue and vermilion of the Okabe-Ito palette: the two hypotheses."""
+
+FORMATS = ("png", "svg", "pdf")
+
+
+def axes_on(ax: Axes | None, width: float, height: float) -> Axes:
+    """`ax`, or the axes of a new figure of `width` x `height` inches."""
+    return panels((width,), height)[0] if ax is None else ax
+
+
+def panels(widths: Sequence[float], height: float) -> list[Axes]:
+    """Axes side by side on one new figure: `widths` and `height` in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(sum(widths), height), layout="constrained")
+    return list(figure.subplots(1, len(widths), squeeze=False, width_ratios=list(widths))[0])
+
+
+def picture(ax: Axes, kind: str = "png") -> bytes:
+    """The figure of `ax` as the bytes of a png, svg or pdf file; the same figure gives the same bytes.
+
+    >>> from ldpopt.plots import channel
+    >>> picture(channel([[0.7, 0.3], [0.3, 0.7]]))[1:4]
+    b'PNG'
+    """
+    if kind not in FORMATS:
+        raise invalid("picture", f"one of the formats {', '.join(FORMATS)}", Phrase(kind or "none"))
+    import matplotlib as mpl
+
+    undated: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    out = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "ldpopt"}):
+        ax.figure.savefig(out, format=kind, dpi=150, metadata=undated)
+    return out.getvalue()
+
+
+def with_unit(f: FDivergence) -> str:
+    """The divergence's name, with nats where it has a logarithm."""
+    return f.name + (" (nats)" if f in (KL, REVERSE_KL, JEFFREYS, JENSEN_SHANNON) else "")
+
+
+def shade(shares: Any, name: str = "viridis") -> list[Any]:
+    """Colours of an ordered scale at `shares` in [0, 1], without its palest end."""
+    from matplotlib import colormaps
+
+    return list(colormaps[name](0.82 * shares))
+
+
+def ink(colour: Any) -> str:
+    """Black or white, whichever is read more easily on an RGBA `colour`."""
+    red, green, blue = (float(part) for part in colour[:3])
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
+
+
+def shorten(label: object, limit: int = 34) -> str:
+    """A label as text of at most `limit` characters."""
+    text = str(label)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,91 @@
+"""The frontier: utility against eta at each epsilon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.plots.figure import Axes, axes_on, shade, with_unit
+
+if TYPE_CHECKING:
+    from ldpopt.design import Frontier
+
+STYLES = {
+    "optimum": ("optimal channel", "-", 2.2),
+    "erased_optimum": ("optimum for ε, erased", "-", 0.9),
+    "binary_with_erasure": ("binary with erasure", "--", 1.7),
+    "randomized_response_with_erasure": ("k-ary randomized response, erased", ":", 1.9),
+}
+_DOTTED = (0, (1, 1, 5, 1))
+BOUNDS: dict[str, tuple[str, Any]] = {
+    "tv_bound": ("bound η·TV(P0, P1) [GI, Thm 5]", _DOTTED),
+    "thm6": ("bound [GI, Thm 6]", (0, (7, 2, 1, 2))),
+    "thm7": ("bound [GI, Thm 7]", _DOTTED),
+}
+
+
+def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
+    """Draw what the optimal channel and the textbook mechanisms keep, against eta, a colour for each epsilon.
+
+    frontier : from `ldpopt.frontier`. ax : matplotlib axes; a new figure without one. Returns the axes.
+    The band above an optimum reaches to its proven upper bound; where the design is certified it has no
+    width. A paper's bound appears as a thin line if it fits as far as eta binds.
+    """
+    from matplotlib.lines import Line2D
+
+    ax = axes_on(ax, 9, 5)
+    epsilons = np.unique(frontier.column("epsilon"))
+    colours = shade(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
+    top = 1.12 * float(np.max(np.maximum(frontier.column("upper_bound"), frontier.column("optimum"))))
+    fitting: list[str] = []
+    uncertain = False
+    for epsilon, colour in zip(epsilons, colours, strict=True):
+        at = np.flatnonzero(frontier.column("epsilon") == epsilon)
+        at = at[np.argsort(frontier.column("eta")[at], kind="stable")]
+        eta, optimum, bound = (frontier.column(name)[at] for name in ("eta", "optimum", "upper_bound"))
+        # One point is no line.
+        marker = "o" if len(at) == 1 else ""
+        for name, (_, style, width) in reversed(STYLES.items()):
+            ax.plot(eta, frontier.column(name)[at], style, color=colour, lw=width, marker=marker, ms=4)
+        open_gap = (bound > optimum) & (frontier.column("certified")[at] == 0)
+        if open_gap.any():
+            uncertain = True
+            ax.fill_between(eta, optimum, np.where(open_gap, bound, optimum), color=colour, alpha=0.3, lw=0)
+        for name, (_, style) in BOUNDS.items():
+            values = frontier.column(name)[at]
+            binding = eta <= np.tanh(epsilon / 2)
+            if binding.any() and values[binding][-1] <= top:
+                ax.plot(eta, values, ls=style, lw=0.9, color=colour, zorder=1)
+                fitting.append(name)
+    handles = [Line2D([], [], color=colour, lw=5) for colour in colours]
+    labels = [f"ε = {epsilon:g}" for epsilon in epsilons]
+    for text, style, width in STYLES.values():
+        handles.append(Line2D([], [], color="0.25", ls=style, lw=width))
+        labels.append(text)
+    for name in dict.fromkeys(fitting):
+        handles.append(Line2D([], [], color="0.25", ls=BOUNDS[name][1], lw=0.9))
+        labels.append(BOUNDS[name][0])
+    if uncertain:
+        handles.append(Line2D([], [], color="0.25", alpha=0.3, lw=7))
+        labels.append("up to the proven bound, not certified")
+    ax.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+        fontsize=9,
+        title="ε in nats",
+        alignment="left",
+    )
+    low, high = float(np.min(frontier.column("eta"))), float(np.max(frontier.column("eta")))
+    if high > low:
+        ax.set_xlim(low, high)
+    if top > 0:
+        ax.set_ylim(0, top)
+    ax.set_xlabel("cap η on total variation")
+    ax.set_ylabel(f"{with_unit(frontier.utility.f)} of the reports")
+    ax.grid(alpha=0.25, lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax

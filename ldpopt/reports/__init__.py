@@ -1,0 +1,7 @@
+"""Results for readers: guarantees in plain words, pictures of a design, and pages that stand alone."""
+
+from ldpopt.reports.page import embed, page, table
+from ldpopt.reports.pictures import design_picture
+from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
+
+__all__ = ["design_picture", "embed", "guarantee_in_words", "page", "reports_in_words", "table", "verdict"]

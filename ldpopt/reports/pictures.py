@@ -1,0 +1,15 @@
+"""The picture of a design: the blocks it makes of the answers, beside its channel."""
+
+from __future__ import annotations
+
+from ldpopt.design import Design
+from ldpopt.plots import blocks, channel, panels, picture
+
+
+def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
+    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg or pdf file."""
+    k, m = design.channel.shape
+    left, right = panels((7.5, 2.6 + min(max(0.6 * m, 2.4), 9)), 1.3 + min(max(0.27 * k, 2.2), 12))
+    blocks(design, ax=left, names=names)
+    channel(design.channel, ax=right)
+    return picture(left, kind)

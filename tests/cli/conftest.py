@@ -1,0 +1,53 @@
+"""Run the program in an empty folder, inside this process or as a process of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from ldpopt.cli import app
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The program on a list of arguments, in this process; gives typer's result."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def spawn(tmp_path):
+    """The program as a process in `tmp_path`, as a user starts it; gives a `Popen`."""
+
+    def start(*arguments, **options):
+        return subprocess.Popen(
+            [sys.executable, "-m", "ldpopt", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    return start
+
+
+@pytest.fixture
+def refused(run, tmp_path):
+    """Check that arguments are refused as they must be: one line, exit code 2, nothing written; gives the line."""
+
+    def check(*arguments):
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        result = run(*arguments)
+        after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith("ldpopt: error: ")
+        assert result.stderr.count("\n") == 1
+        assert after == before
+        return result.stderr
+
+    return check

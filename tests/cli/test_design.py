@@ -1,0 +1,204 @@
+"""``ldpopt design`` writes the optimal channel of every kind of source, and refuses what is none."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.datasets import load_anes96
+from ldpopt.divergences import CHI_SQUARED, KL, alpha, hockey_stick
+from ldpopt.privacy import local_dp, total_variation
+
+PAIR = ("--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5")
+P0, P1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+
+
+def machine(run, *arguments):
+    result = run("design", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_channel_and_picture_are_written(run, tmp_path):
+    """The channel file holds the library's own optimum, within the limits asked for; the picture is a picture."""
+    result = run("design", *PAIR, "--labels", "low,middle,high", "--epsilon", "1", "--eta", "0.3")
+    assert result.exit_code == 0
+    channel = Channel.from_json((tmp_path / "channel.json").read_text())
+    expected = optimal_channel(
+        Divergence(KL, P0, P1, inputs=("low", "middle", "high")), [LocalDP(1), TotalVariation(0.3)]
+    )
+    assert channel == expected.channel
+    assert local_dp(channel).value <= 1
+    assert total_variation(channel).value <= 0.3
+    assert (tmp_path / "channel.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["channel.json", "channel.png"]
+    for said in ("optimal, proof checked", "Whatever you answer", "wrote channel.json", "KL divergence (nats)"):
+        assert said in result.stdout
+
+
+def test_machines_get_everything_and_no_files(run, tmp_path):
+    """With --json standard output is the design as JSON, channel included, and nothing is written unless named."""
+    found = machine(run, *PAIR, "-e", "1", "-t", "0.3")
+    assert found["certified"]
+    assert found["verified"]
+    assert found["value"] <= found["upper_bound"] <= found["value"] * (1 + 1e-6)
+    assert (found["epsilon"], found["eta"]) == (1.0, 0.3)
+    assert found["without_privacy"] == pytest.approx(KL(P0, P1))
+    channel = Channel.from_json(json.dumps(found["channel"]))
+    assert KL(channel.push(P0), channel.push(P1)) == pytest.approx(found["value"], rel=1e-12)
+    assert list(tmp_path.iterdir()) == []
+    found = machine(run, *PAIR, "-e", "1", "--out", "mine.json", "--picture", "mine.svg")
+    assert found["files"] == ["mine.json", "mine.svg"]
+    assert found["eta"] is None
+    assert (tmp_path / "mine.svg").read_text().startswith("<?xml")
+
+
+def test_a_cap_that_does_not_bind_is_no_error(run):
+    """Eta above tanh(epsilon/2) is accepted, and the design says that it does not bind."""
+    assert "does not bind" in machine(run, *PAIR, "-e", "1", "-t", "0.9")["note"]
+    assert "does not bind" in run("design", *PAIR, "-e", "1", "-t", "0.9").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [("kl", KL), ("chi-squared", CHI_SQUARED), ("hockey-stick:1.5", hockey_stick(1.5)), ("alpha:2", alpha(2))],
+)
+def test_divergences_by_name(run, name, f):
+    """A divergence named on the command line is the library's, parameters included."""
+    expected = optimal_channel(Divergence(f, P0, P1), LocalDP(1.0))
+    assert machine(run, *PAIR, "-e", "1", "--divergence", name)["value"] == expected.value
+
+
+def test_the_three_kinds_of_files(run, tmp_path):
+    """A table of probabilities, JSON, a table of counts and microdata give the channel of the same populations."""
+    (tmp_path / "pair.csv").write_text("answer,p0,p1\nx,0.5,0.2\ny,0.3,0.3\nz,0.2,0.5\n")
+    (tmp_path / "pair.json").write_text(json.dumps({"p0": P0, "p1": P1, "labels": ["x", "y", "z"]}))
+    (tmp_path / "counts.csv").write_text("answer,old,young\nx,5,2\ny,3,3\nz,2,5\n")
+    with (tmp_path / "micro.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["group", "answer"])
+        for group, counts in (("a", (5, 3, 2)), ("b", (2, 3, 5))):
+            writer.writerows([group, label] for label, n in zip("xyz", counts, strict=True) for _ in range(n))
+    inline = machine(run, *PAIR, "--labels", "x,y,z", "-e", "1")["channel"]
+    for source in (
+        ["pair.csv"],
+        ["pair.json"],
+        ["counts.csv", "--columns", "old,young", "--counts"],
+        ["micro.csv", "--answer", "answer", "--group", "group"],
+    ):
+        assert machine(run, *source, "-e", "1")["channel"] == inline
+
+
+def test_survey_microdata(run, tmp_path):
+    """The shipped survey, as a file of respondents, gives the design of its conditional distributions."""
+    survey = load_anes96()
+    rows = zip(survey["vote"].codes, survey["party"].codes, strict=True)
+    (tmp_path / "anes.csv").write_text("vote,party\n" + "".join(f"{vote},{party}\n" for vote, party in rows))
+    found = machine(run, "anes.csv", "--answer", "party", "--group", "vote", "-e", "2", "-t", "0.4")
+    utility = Divergence(KL, *survey.conditional("party", given="vote"))
+    assert found["value"] == optimal_channel(utility, [LocalDP(2), TotalVariation(0.4)]).value
+
+
+def test_existing_files_are_kept_unless_forced(run, refused, tmp_path):
+    """An output that exists is refused, whichever it is, and replaced with --force."""
+    (tmp_path / "channel.png").write_text("precious")
+    assert "channel.png: expected a path that does not exist yet" in refused("design", *PAIR, "-e", "1")
+    assert run("design", *PAIR, "-e", "1", "--force").exit_code == 0
+    assert (tmp_path / "channel.png").read_bytes().startswith(b"\x89PNG")
+    assert "--force" in refused("design", *PAIR, "-e", "2")
+
+
+INLINE = {
+    "NaN": (["0.5,nan", "0.5,0.5"], "p0: expected finite numbers, got nan at entry 1"),
+    "infinite": (["0.5,0.5", "0.5,inf"], "p1: expected finite numbers, got inf at entry 1"),
+    "negative": (["1.5,-0.5", "0.5,0.5"], "p0: expected non-negative entries, got -0.5 at entry 1"),
+    "sum": (["0.5,0.5", "0.5,0.6"], "p1: expected entries that sum to 1 within 1e-09"),
+    "lengths": (["0.5,0.5", "0.5,0.3,0.2"], "p1: expected 2 entries, as many as p0, got 3"),
+    "one answer": (["1", "1"], "p0: expected at least 2 entries, got 1"),
+    "equal": (["0.5,0.5", "0.5,0.5"], "p0 and p1: expected two different distributions, got equal ones"),
+    "disjoint": (["1,0", "0,1"], "p0 and p1: expected overlapping supports, got disjoint ones"),
+    "text": (["0.5,half", "0.5,0.5"], "p0: expected numbers separated by commas, got 'half' at entry 1"),
+    "empty entry": (["0.5,,0.5", "0.5,0.5"], "p0: expected numbers separated by commas, got '' at entry 1"),
+}
+
+
+@pytest.mark.parametrize(("pair", "message"), INLINE.values(), ids=INLINE)
+def test_bad_distributions(refused, pair, message):
+    """Every malformed pair of distributions is refused with what, expected, got and where."""
+    assert message in refused("design", "--p0", pair[0], "--p1", pair[1], "--epsilon", "1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-e", "0"], "epsilon: expected a number of nats between 1e-09 and 500, got 0.0"),
+        (["-e", "-1"], "epsilon: expected a number of nats between 1e-09 and 500, got -1.0"),
+        (["-e", "inf"], "epsilon: expected a positive finite number of nats, got inf"),
+        (["-e", "nan"], "epsilon: expected a positive finite number of nats, got nan"),
+        (["-e", "one"], "epsilon: expected a number, got 'one'"),
+        (["-e", "1", "-t", "1.5"], "eta: expected a number in [0, 1], got 1.5"),
+        (["-e", "1", "-t", "-0.1"], "eta: expected a number in [0, 1], got -0.1"),
+        (["-e", "1", "-t", "nan"], "eta: expected a number in [0, 1], got nan"),
+        (["-e", "1", "-f", "manhattan"], "divergence: expected one of kl, reverse-kl"),
+        (["-e", "1", "-f", "hockey-stick"], "divergence: expected one of kl, reverse-kl"),
+        (["-e", "1", "-f", "hockey-stick:-1"], "gamma: expected a positive number, got -1.0"),
+        (["-e", "1", "-f", "alpha:two"], "divergence alpha: expected a number, got 'two'"),
+        (["-e", "1", "--labels", "a,b"], "labels: expected 3 distinct labels, separated by commas, got 'a,b'"),
+        (["-e", "1", "--labels", "a,b,a"], "labels: expected 3 distinct labels"),
+        (["-e", "1", "--picture", "channel.bmp"], "channel.bmp: expected a picture named *.png, *.svg, *.pdf"),
+        (["-e", "1", "--out", "nowhere/channel.json"], "expected a path in a folder that exists"),
+        (["-e", "1", "--out", "same.png", "--picture", "same.png"], "same.png: expected a path for each output"),
+        (["-e", "1", "--columns", "a,b"], "expected a FILE they speak of, got none"),
+        ([], "Missing option '--epsilon'"),
+        (["-e", "1", "--loud"], "No such option: --loud"),
+    ],
+)  # fmt: skip
+def test_bad_options(refused, options, message):
+    """Every malformed option is refused by name."""
+    assert message in refused("design", *PAIR, *options)
+
+
+@pytest.mark.parametrize(
+    ("contents", "options", "message"),
+    [
+        ("", [], "pair.csv: expected a file with contents, got an empty one"),
+        ("p0,p1\n0.5,nan\n0.5,0.5\n", [], "pair.csv: expected a number, got 'nan' at line 2, column 2"),
+        ("p0,p1\n0.5\n", [], "pair.csv: expected 2 cells in each line, got 1 at line 2"),
+        ("p0,p1\n5,1\n5,9\n", [], "pair.csv: p0: expected entries that sum to 1 within 1e-09"),
+        ("a,b,c\n1,2,3\n", [], "pair.csv: expected a column among a, b, c, got 'p0'"),
+        ("a,g\nx,1\ny,2\nx,3\n", ["--answer", "a", "--group", "g"], "pair.csv: expected exactly two groups, got 3"),
+        ("a,g\nx,1\n", ["--answer", "a"], "--answer and --group: expected both or neither, got one"),
+        ("a,g\nx,1\n", ["--answer", "a", "--group", "g", "--counts"], "--columns and --counts: expected a table"),
+        ("p0,p1\n0.5,0.4\n0.5,0.6\n", ["--columns", "p0"], "--columns: expected two names"),
+        ("p0,p1\n0.5,0.4\n0.5,0.6\n", [*PAIR], "populations: expected FILE, or --p0 and --p1"),
+    ],
+)  # fmt: skip
+def test_bad_files(refused, tmp_path, contents, options, message):
+    """Every file that holds no two populations is refused with its name, and the line where there is one."""
+    (tmp_path / "pair.csv").write_text(contents)
+    assert message in refused("design", "pair.csv", "--epsilon", "1", *options)
+
+
+def test_unreadable_sources(refused, tmp_path):
+    """A missing file, a folder, bytes that are no text, and no source at all are refused."""
+    (tmp_path / "binary.csv").write_bytes(b"p0,p1\n\xff\xfe\n")
+    (tmp_path / "broken.json").write_text('{"p0": [0.5, 0.5')
+    assert "nowhere.csv: expected a readable file" in refused("design", "nowhere.csv", "-e", "1")
+    assert "expected a readable file" in refused("design", tmp_path, "-e", "1")
+    assert "binary.csv: expected UTF-8 text" in refused("design", "binary.csv", "-e", "1")
+    assert "broken.json: populations: expected valid JSON" in refused("design", "broken.json", "-e", "1")
+    assert "expected FILE, or both --p0 and --p1, got none" in refused("design", "-e", "1")
+    assert "expected FILE, or both --p0 and --p1, got one" in refused("design", "--p0", "1,0", "-e", "1")
+
+
+def test_a_large_alphabet(run, tmp_path):
+    """A thousand answers are designed, certified and drawn."""
+    rng = np.random.default_rng(5)
+    rows = zip(rng.dirichlet(np.ones(1000)), rng.dirichlet(np.ones(1000)), strict=True)
+    (tmp_path / "big.csv").write_text(
+        "p0,p1\n" + "".join(f"{a!r},{b!r}\n" for a, b in rows).replace("np.float64(", "").replace(")", "")
+    )
+    assert run("design", "big.csv", "-e", "1", "--counts").exit_code == 0
+    assert Channel.from_json((tmp_path / "channel.json").read_text()).shape[0] == 1000

@@ -1,0 +1,99 @@
+"""The program as a user starts it: exit codes, one line for an error, clean ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import ldpopt
+
+PAIR = ("--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5")
+COMMANDS = ("demo", "design", "check", "frontier")
+
+
+def test_version_and_help(run):
+    """The version is the package's; the help names every command and the exit codes."""
+    assert run("--version").stdout == f"ldpopt {ldpopt.__version__}\n"
+    shown = run("--help")
+    assert shown.exit_code == 0
+    for word in (*COMMANDS, "Exit codes"):
+        assert word in shown.stdout
+    for command in COMMANDS:
+        assert run(command, "-h").exit_code == 0
+
+
+def test_unknown_commands(refused):
+    """No command, and one that does not exist, are bad input."""
+    assert "Missing command" in refused()
+    assert "No such command 'desing'" in refused("desing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["design", "--p0", "0.5,nan", "--p1", "0.5,0.5", "-e", "1"],
+            "p0: expected finite numbers, got nan at entry 1",
+        ),
+        (["check", "nowhere.csv"], "nowhere.csv: expected a readable file, got no such file or directory"),
+        (["design", *PAIR, "-e", "inf"], "epsilon: expected a positive finite number of nats, got inf"),
+        (["frontier", *PAIR, "--picture", "f.txt"], "f.txt: expected a picture named *.png, *.svg, *.pdf, got f.txt"),
+    ],
+)
+def test_bad_input_in_a_real_process(spawn, tmp_path, arguments, message):
+    """Exit code 2, the one line, no traceback, no output, no file."""
+    process = spawn(*arguments)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert out == ""
+    assert err == f"ldpopt: error: {message}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_design_in_a_real_process(spawn, tmp_path):
+    """Exit code 0, nothing on standard error, and a channel that the next command measures."""
+    process = spawn("design", *PAIR, "--epsilon", "1")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert "wrote channel.json" in out
+    process = spawn("check", "channel.json")
+    assert "local dp = 1 " in process.communicate(timeout=120)[0]
+
+
+def test_an_interrupt_ends_cleanly(spawn, tmp_path):
+    """Ctrl-C ends with 130, without a traceback and without a file."""
+    process = spawn("demo")
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert (out, err) == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_leaves_is_no_crash(spawn, tmp_path):
+    """When the reader of the output is gone the program ends without a traceback."""
+    (tmp_path / "q.csv").write_text("0.75,0.25\n0.25,0.75\n")
+    for arguments in (["check", "q.csv"], ["check", "q.csv", "--json"]):
+        read, write = os.pipe()
+        os.close(read)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ldpopt", *arguments], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )  # fmt: skip
+        os.close(write)
+        assert process.communicate(timeout=120)[1] == ""
+        assert process.returncode == 1
+
+
+def test_help_loads_nothing_heavy():
+    """Importing the program loads no numpy, no solver and no plotting: the help is there at once."""
+    code = (
+        "import sys; from ldpopt.cli import app; "
+        "print([m for m in ('numpy', 'scipy', 'cvxpy', 'matplotlib', 'pandas') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.strip() == "[]"

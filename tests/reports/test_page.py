@@ -1,0 +1,62 @@
+"""Pages stand alone and show text as text."""
+
+from base64 import b64decode
+from html.parser import HTMLParser
+
+import numpy as np
+
+from ldpopt import plots
+from ldpopt.reports import embed, page, table
+
+
+class Balanced(HTMLParser):
+    """Fails on a tag that is not closed in its place."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text, self.images = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "img":
+            self.images.append(dict(attrs))
+        elif tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def parsed(html):
+    reader = Balanced()
+    reader.feed(html)
+    assert reader.open == []
+    return reader
+
+
+def test_text_is_shown_as_it_is():
+    """Markup in labels is escaped, wherever it stands."""
+    wild = "<script>alert('x') & more</script>"
+    html = page(wild, [table([wild], [[wild]], wild, (0,)), embed(b"\x89PNG" + bytes(20), wild, wild)])
+    assert "<script>" not in html
+    reader = parsed(html)
+    assert "".join(reader.text).count(wild) == 5
+    assert reader.images[0]["alt"] == wild
+
+
+def test_a_picture_is_inside_the_page():
+    """The bytes of a picture come back out of its page, shown at the size it was drawn."""
+    png = plots.picture(plots.channel(np.eye(2)))
+    image = parsed(page("t", [embed(png, "a channel")])).images[0]
+    assert b64decode(image["src"].removeprefix("data:image/png;base64,")) == png
+    inches = plots.channel(np.eye(2)).figure.get_size_inches()[0]
+    assert abs(int(image["width"]) - 96 * inches) <= 1
+
+
+def test_columns_of_numbers_are_set_right():
+    """Only the named columns are marked as numbers."""
+    html = table(["a", "b"], [["x", "1"]], numbers=(1,))
+    assert "<td>x</td>" in html
+    assert '<td class="number">1</td>' in html
