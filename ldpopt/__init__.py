@@ -4,7 +4,7 @@ Names below load when first used, so that importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
-['CertificateError', 'Channel', 'Design']
+['ApproximateLDP', 'CertificateError', 'Channel']
 """
 
 from __future__ import annotations
@@ -19,13 +19,35 @@ if TYPE_CHECKING:
     from ldpopt.composition.compose import compose
     from ldpopt.composition.k_fold import k_fold
     from ldpopt.composition.ledger import Ledger
-    from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
+    from ldpopt.design import (
+        ApproximateLDP,
+        Design,
+        Divergence,
+        Exchange,
+        ExpectedLoss,
+        LocalDP,
+        MutualInformation,
+        RenyiLDP,
+        Tests,
+        TotalVariation,
+        TradeOff,
+        WeightedSum,
+        optimal_channel,
+    )
     from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.privacy.audit import audit
     from ldpopt.privacy.guarantee import Guarantee
 
 _HOMES = {
+    "WeightedSum": "ldpopt.design",
+    "TradeOff": "ldpopt.design",
+    "Tests": "ldpopt.design",
+    "RenyiLDP": "ldpopt.design",
+    "MutualInformation": "ldpopt.design",
+    "ExpectedLoss": "ldpopt.design",
+    "Exchange": "ldpopt.design",
+    "ApproximateLDP": "ldpopt.design",
     "Channel": "ldpopt.channel",
     "Design": "ldpopt.design",
     "Divergence": "ldpopt.design",
@@ -60,17 +82,25 @@ _MODULES = {
 }
 
 __all__ = [
+    "ApproximateLDP",
     "CertificateError",
     "Channel",
     "Design",
     "Divergence",
+    "Exchange",
+    "ExpectedLoss",
     "Guarantee",
     "InvalidInput",
     "LdpoptError",
     "Ledger",
     "LocalDP",
+    "MutualInformation",
+    "RenyiLDP",
     "SolverError",
+    "Tests",
     "TotalVariation",
+    "TradeOff",
+    "WeightedSum",
     "audit",
     "compose",
     "frontier",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -306,17 +306,28 @@ class Channel:
         return f"<p>{escape(repr(self))}</p><table><tr><th>answer \\ report</th>{head}</tr>{rows}</table>"
 
 
-ChannelLike = Channel | Array | Sequence[Sequence[float]]
+class HasChannel(Protocol):
+    """Anything that is used through its channel: a survey design, a finite pair, the design of an optimal channel."""
+
+    @property
+    def channel(self) -> Channel:
+        """The channel that it stands for."""
+
+
+ChannelLike = Channel | HasChannel | Array | Sequence[Sequence[float]]
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """`channel` itself, or an array checked and made into one.
+    """`channel` itself, the channel of what has one, or an array checked and made into one.
 
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)
     """
     if isinstance(channel, Channel):
         return channel
+    inner = getattr(channel, "channel", None)
+    if isinstance(inner, Channel):
+        return inner
     if isinstance(channel, (str, bytes)):
         raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
     try:

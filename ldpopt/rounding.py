@@ -28,6 +28,15 @@ def down(value: float, ulps: float = 4.0) -> float:
     return max(0.0, math.nextafter(value * (1.0 - ulps * ULP), -math.inf))
 
 
+def sum_up(*parts: float) -> float:
+    """A sum of computed parts, each good to a few ulps, rounded up whatever cancels.
+
+    >>> sum_up(1.0, -1.0) > 0
+    True
+    """
+    return math.fsum((*parts, 16 * ULP * max(map(abs, parts))))
+
+
 def toward_privacy(epsilon: float) -> float:
     """A slightly smaller epsilon, so that a float64 matrix built from it stays within `epsilon`.
 

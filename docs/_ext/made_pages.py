@@ -71,44 +71,46 @@ def _help(*arguments: str) -> str:
 
 
 def gallery() -> str:
-    """The experiments with their verdicts in a table, then each with its claim, picture and numbers."""
+    """The experiments with their verdicts in a table, then each with its claim, pictures and numbers."""
     rows, parts = [], []
     for readme in sorted((ROOT / "experiments").glob("*/README.md")):
-        picture = readme.with_name("picture.png")
-        if not picture.exists():
-            continue
         name, text = readme.parent.name, readme.read_text("utf-8")
-        shutil.copyfile(picture, DOCS / "made" / f"{name}.png")
-        claim, source, verdict = (_field(text, field) for field in ("Claim", "Source", "Verdict"))
-        rows.append(f"| [{name}](#{name}) | {verdict.split('.**')[0].strip('*').strip()} | {source} |")
-        caption = re.search(r"^!\[(.*)\]\(picture\.png\)$", text, re.MULTILINE)
-        shown = _math_free(caption[1]) if caption else name
-        parts += [
-            f"### {name}",
-            "",
-            f"**Claim.** {_math_free(claim)} {source}",
-            "",
-            f"**Verdict: {_math_free(verdict)}",
-        ]
-        parts += ["", f"```{{figure}} made/{name}.png", f":alt: {name}", "", shown, "```", ""]
+        claim, source, verdict = (_math_free(_field(text, field)) for field in ("Claim", "Source", "Verdict"))
+        if not (claim and verdict):
+            continue
+        rows.append(f"| [{name}](#{name}) | {_short(verdict)} | {source} |")
+        parts += [f"### {name}", "", f"**Claim.** {claim} {source}", "", f"**Verdict{verdict}", ""]
+        for picture in sorted(path for path in readme.parent.iterdir() if path.suffix in PICTURES):
+            copied = f"{name}-{picture.name}"
+            shutil.copyfile(picture, DOCS / "made" / copied)
+            caption = re.search(rf"^!\[(.*)\]\({re.escape(picture.name)}\)$", text, re.MULTILINE)
+            shown = _math_free(caption[1]) if caption else ""
+            parts += [f"```{{figure}} made/{copied}", f":alt: {name}", "", shown, "```", ""]
         numbers = "\n".join(line for line in text.splitlines() if line.startswith("|"))
-        if numbers:
+        if numbers and text.count("|---|") and len(re.findall(r"^\|-", text, re.MULTILINE)) == 1:
             parts += [":::{dropdown} Numbers", numbers, ":::", ""]
     if not rows:
         return "\n"
     head = [
         "## Experiments",
         "",
-        "One for each claim of a paper that can be computed. `ldpopt reproduce NAME` computes it anew.",
+        "One folder of `experiments/` each, with parameters, every number and what draws the picture.",
         "",
     ]
     return "\n".join([*head, "| experiment | verdict | source |", "|---|---|---|", *rows, "", *parts])
 
 
+def _short(verdict: str) -> str:
+    """The verdict in a few words: what is bold, or the first clause."""
+    bold = re.match(r": (.+?)\.\*\*", verdict)
+    return bold[1] if bold else re.split(r"[.:;](?=\s)", verdict.removeprefix(".**").strip())[0]
+
+
 def _field(readme: str, name: str) -> str:
     """The paragraph of a README that begins with the bold word `name`."""
-    found = re.search(rf"^\*\*{name}[.:](?:\*\*)? ?(.*?)(?=\n\n|\Z)", readme, re.MULTILINE | re.DOTALL)
-    return found[1].replace("\n", " ").strip() if found else ""
+    found = re.search(rf"^\*\*{name}((?:\.\*\*|: ).*?)(?=\n\n|\Z)", readme, re.MULTILINE | re.DOTALL)
+    text = found[1].replace("\n", " ").strip() if found else ""
+    return text if name == "Verdict" else text.removeprefix(".**").strip()
 
 
 def _math_free(text: str) -> str:

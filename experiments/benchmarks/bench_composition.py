@@ -32,7 +32,7 @@ def timed(label: str, run: Callable[[], Any], repeats: int = 3) -> Any:
 def dp_accounting(count: int) -> float:
     from dp_accounting.pld import privacy_loss_distribution
 
-    pair = FinitePair.of_parameters(EPSILON, 0.0, ETA)
+    pair = FinitePair.of_parameters(EPSILON, 0.0, ETA).ordered
     lower, upper = (dict(enumerate(np.log(masses))) for masses in (pair.q, pair.p))
     made = privacy_loss_distribution.from_two_probability_mass_functions(lower, upper)
     return float(made.self_compose(count).get_epsilon_for_delta(1e-6))

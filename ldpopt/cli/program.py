@@ -13,6 +13,7 @@ from ldpopt.cli.check import check
 from ldpopt.cli.demo import demo
 from ldpopt.cli.design import design
 from ldpopt.cli.frontier import frontier
+from ldpopt.cli.survey import app as survey
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.version import __version__
 
@@ -77,3 +78,4 @@ def ldpopt(
 
 for command in (demo, design, check, frontier):
     app.command()(command)
+app.add_typer(survey, name="survey")

@@ -10,7 +10,6 @@ from ldpopt.composition.gaussian_limit import (
 )
 from ldpopt.composition.k_fold import KFold, k_fold, kov15
 from ldpopt.composition.ledger import Ledger
-from ldpopt.composition.pair import FinitePair
 from ldpopt.composition.sums import (
     advanced_composition,
     compose_approximate,
@@ -26,6 +25,7 @@ from ldpopt.composition.sums import (
     zcdp_advanced_composition,
     zcdp_advanced_delta,
 )
+from ldpopt.privacy.finite_pair import FinitePair
 
 __all__ = [
     "ComposedPair",

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ldpopt.composition.compose import ComposedPair, as_pair
-from ldpopt.composition.pair import FinitePair
+from ldpopt.composition.compose import ComposedPair
+from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ApproximateDP, PureDP, need
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import toward_privacy
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 

@@ -13,16 +13,19 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid
 from ldpopt.composition.laws import AtomLaw, LatticeLaw
-from ldpopt.composition.pair import FinitePair
-from ldpopt.composition.parameters import point_at_least_zero
+from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.parameters import point_at_least_zero
+from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
+from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.rounding import ULP, down, up
 
 REFERENCE = "[GI, Thm 2; KOV15]"
 
-Mechanism = FinitePair | ChannelLike | tuple[float, ...] | float
+Parts = tuple[tuple[FinitePair, int], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +38,7 @@ class _Direction:
     spread: float = 0.0
 
     @classmethod
-    def of(cls, pairs: tuple[tuple[FinitePair, int], ...]) -> _Direction:
+    def of(cls, pairs: Parts) -> _Direction:
         log_finite = math.fsum(count * math.log1p(-min(pair.infinite, 1.0)) if pair.infinite < 1 else -math.inf
                                for pair, count in pairs)  # fmt: skip
         infinite = -math.expm1(log_finite)
@@ -52,7 +55,13 @@ class _Direction:
         return self.law.slack
 
     def upper(self, epsilon: float) -> float:
-        value, error = self.law.delta(epsilon - self.slack)
+        return self._above(*self.law.delta(epsilon - self.slack))
+
+    def bulk(self, epsilon: float) -> float:
+        """As `upper`, with an absolute error of about 1e-14."""
+        return self._above(*self.law.bulk(epsilon - self.slack))
+
+    def _above(self, value: float, error: float) -> float:
         return min(1.0, up(self.infinite + (value + error) * (1 + self.slack), 64) if value or self.infinite else 0.0)
 
     def lower(self, epsilon: float) -> float:
@@ -77,6 +86,15 @@ class _Direction:
         return max(0.0, self.law.epsilon(room) + self.slack)
 
 
+def _swapped(parts: Parts) -> Parts:
+    return tuple((pair.swapped.ordered, count) for pair, count in parts)
+
+
+def _summed_renyi(parts: Parts, order: float) -> Array:
+    """Bounds below and above on the divergence of p from q, shape (2,)."""
+    return np.asarray(np.sum([n * np.array(renyi_of_pairs(pair.p, pair.q, order))[:, 0] for pair, n in parts], axis=0))
+
+
 def _swap(infinite: float, made: tuple[LatticeLaw, float, float]) -> tuple[LatticeLaw, float, float, float]:
     law, drift, spread = made
     return law, infinite, drift, spread
@@ -92,7 +110,7 @@ class ComposedPair:
     there are few outcomes or all privacy losses lie on one lattice, else bracketed: see `exact`.
     """
 
-    parts: tuple[tuple[FinitePair, int], ...]
+    parts: Parts
     _forward: _Direction
     _backward: _Direction
 
@@ -101,12 +119,12 @@ class ComposedPair:
         """The composition of pairs with counts; equal pairs are counted together."""
         counted: Counter[FinitePair] = Counter()
         for pair, count in pairs:
-            counted[pair] += count
+            counted[pair.ordered] += count
         parts = tuple(sorted(counted.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes())))
         forward = _Direction.of(parts)
         if all(pair.symmetric for pair, _ in parts):
             return cls(parts, forward, forward)
-        return cls(parts, forward, _Direction.of(tuple((pair.swapped, count) for pair, count in parts)))
+        return cls(parts, forward, _Direction.of(_swapped(parts)))
 
     @property
     def _directions(self) -> tuple[_Direction, ...]:
@@ -177,11 +195,25 @@ class ComposedPair:
         )
         return Guarantee("local_dp", up(value, 16), down(value, 16), None, True, "[GI, Def 6]")
 
-    def renyi(self, orders: Any) -> Array:
-        """The Rényi divergence at an array of orders in the worse direction, rounded up: orders add [M, Prop 1]."""
-        forward = sum(count * pair.renyi(orders) for pair, count in self.parts)
-        backward = sum(count * pair.swapped.renyi(orders) for pair, count in self.parts)
-        return np.asarray(np.maximum(forward, backward) * (1 + 256 * ULP))
+    def renyi(self, order: Any) -> Any:
+        """The Rényi divergence at `order`, or a tuple for an array of orders: orders add [M, Prop 1]."""
+        if np.ndim(order) == 1:
+            return tuple(self.renyi(one) for one in order)
+        order = renyi_order(order)
+        low, high = np.max([_summed_renyi(parts, order) for parts in (self.parts, _swapped(self.parts))], axis=0)
+        return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
+
+    def trade_off(self, points: int = 129) -> TradeOffCurve:
+        """A trade-off curve nowhere above the true one: its supporting lines at `points` slopes, both directions.
+
+        Its losses of more than 700 nats count as infinite.
+        """
+        points = positive_integer(points, "points", minimum=2)
+        infinite = max(direction.infinite for direction in self._directions)
+        top = min(self.epsilon_at(min(1.0, infinite * (1 + 1e-9) + 1e-12)), 700.0)
+        at = np.linspace(0.0, top, points) if top > 0 else np.zeros(1)
+        deltas = [max(direction.bulk(float(epsilon)) for direction in self._directions) for epsilon in at]
+        return FinitePair.through(at, np.array(deltas)).trade_off()
 
     def law(self) -> tuple[Array, Array]:
         """(finite privacy losses, their masses) of the forward direction; on a grid, split outward."""
@@ -191,32 +223,13 @@ class ComposedPair:
         return f"ComposedPair({self.count} mechanisms, {len(self.parts)} distinct, {'exact' if self.exact else 'grid'})"
 
 
-def is_parameters(mechanism: Any) -> bool:
-    """Whether `mechanism` is epsilon or a tuple (epsilon, delta, eta), not a matrix written as tuples."""
-    if isinstance(mechanism, tuple):
-        return bool(mechanism) and not isinstance(mechanism[0], (list, tuple, np.ndarray))
-    return isinstance(mechanism, (int, float, np.floating, np.integer)) and not isinstance(mechanism, bool)
-
-
-def as_pair(mechanism: Any) -> FinitePair:
-    """The pair that dominates a mechanism: itself, a channel's, or that of epsilon or (epsilon, delta, eta)."""
-    if isinstance(mechanism, FinitePair):
-        return mechanism
-    if is_parameters(mechanism):
-        given = mechanism if isinstance(mechanism, tuple) else (mechanism,)
-        if len(given) > 3:
-            raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", mechanism)
-        return FinitePair.of_parameters(*given)
-    return FinitePair.of_channel(as_channel(mechanism, "mechanism"))
-
-
-def compose(mechanisms: Iterable[Mechanism], count: int = 1) -> ComposedPair:
+def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     """The adaptive composition of a list of mechanisms, the whole list `count` times.
 
-    mechanisms : channels (or matrices), `FinitePair`s, or tuples (epsilon, delta, eta), in any mixture; each is
-        replaced by the least pair that dominates it, which covers every adaptive choice of inputs and, for a
-        tuple, every mechanism with those parameters [GI, Thm 2]. A `FinitePair` is taken as it stands: its p goes
-        with the other pairs' p.
+    mechanisms : channels (or matrices), named mechanisms, claims, `FinitePair`s, or tuples (epsilon, delta, eta), in
+        any mixture, as `Ledger.add` takes them; each is replaced by the least pair that dominates it, which covers
+        every adaptive choice of inputs and, for a tuple, every mechanism with those parameters [GI, Thm 2]. A
+        `FinitePair` is taken as it stands: its p goes with the other pairs' p.
 
     The same answer sent through the same channels is no worse; `compose_same_input` is exact for that.
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ldpopt.composition.compose import ComposedPair
-from ldpopt.composition.pair import FinitePair
-from ldpopt.composition.parameters import checked, erasure_mass, largest_eta
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import invalid
+from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.privacy.parameters import checked, erasure_mass, largest_eta
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.composition.compose import ComposedPair, as_pair
+from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.lattice import exact_lattice, finite_part, grid
 from ldpopt.composition.laws import LatticeLaw
-from ldpopt.composition.pair import FinitePair
+from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import LdpoptError, invalid
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import up
 
 
@@ -37,7 +38,7 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     build = module.PrivacyLossDistribution.create_from_rounded_probability
     if all(pair.symmetric for pair, _ in parts):
         return build(forward, infinite, law.spacing)
-    swapped = tuple((pair.swapped, count) for pair, count in parts)
+    swapped = tuple((pair.swapped.ordered, count) for pair, count in parts)
     backward, infinite_back = _rounded(_law(swapped, cells, law.spacing), swapped)
     return build(
         forward,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.composition.parameters import checked, erasure_mass, largest_eta, point_at_least_zero
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, positive_integer, unit_interval
+from ldpopt.privacy.parameters import checked, erasure_mass, largest_eta, point_at_least_zero
 from ldpopt.rounding import ULP, up
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.composition.laws import AtomLaw, LatticeLaw
-from ldpopt.composition.pair import FinitePair
 from ldpopt.distribution import Array
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
 
 ATOMS = 20_000

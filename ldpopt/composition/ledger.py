@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import as_channel
-from ldpopt.composition.compose import ComposedPair, as_pair, is_parameters
-from ldpopt.composition.pair import FinitePair
-from ldpopt.composition.sums import compose_mcdp, union
-from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.channel import Channel
+from ldpopt.composition.compose import ComposedPair
+from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
+from ldpopt.composition.sums import compose_mcdp, total, union
+from ldpopt.distribution import number, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
+from ldpopt.mechanisms.concentration import zero_concentration
+from ldpopt.mechanisms.continuous_pair import ContinuousPair
+from ldpopt.privacy.capacity import Restricted, RestrictedKL, RestrictedRenyi, capacity_bounded
+from ldpopt.privacy.claims import MCDP
+from ldpopt.privacy.features import Affine, Polynomial, feature_map
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.renyi import renyi_order
+from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.rounding import down, up
 
-Mechanism = Any
-"""A channel or matrix, a `FinitePair`, a tuple (epsilon, delta, eta), or a `PureDP`, `ApproximateDP` or `TV` claim."""
+Parts = list[tuple[Mechanism, int]]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """`count` uses of a mechanism: the pair that dominates it, and the pairs of inputs it stands for."""
+    """`count` uses of a mechanism, and the features through which an adversary of bounded capacity sees it."""
 
     name: str
     count: int
-    pair: FinitePair
-    rows: tuple[FinitePair, ...]
+    mechanism: Mechanism
+    features: Affine | Polynomial | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +46,7 @@ class Ledger:
 
     `add` returns a new ledger. Each mechanism counts through the least pair that dominates it (one composition for
     hockey-stick notions) and through every pair of its rows (sums for Rényi notions), so the totals hold for
-    every adaptive choice of inputs and mechanisms.
+    every adaptive choice of inputs and mechanisms. `capacity_bounded` alone needs mechanisms fixed in advance.
 
     >>> ledger = Ledger().add([[0.75, 0.25], [0.25, 0.75]], count=3).add((0.2, 0.0, 0.05), count=100)
     >>> round(float(ledger.approximate_dp(1e-6)), 6), round(float(ledger.local_dp()), 6)
@@ -49,11 +55,21 @@ class Ledger:
 
     entries: tuple[Entry, ...] = ()
 
-    def add(self, mechanism: Mechanism, count: int = 1, name: str = "") -> Ledger:
-        """The ledger with `count` more uses of `mechanism`; adding it that many times once each is the same."""
-        count = positive_integer(count, "count")
-        made = _entry(mechanism, count, name)
-        return Ledger((*self.entries, made))
+    def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
+        """The ledger with `count` more uses of `mechanism`; adding it that many times once each is the same.
+
+        mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`, or additive noise (laplace,
+            gaussian, staircase); a frequency oracle or matrix mechanism, by its epsilon and eta; (epsilon, delta,
+            eta); or a `PureDP`, `ApproximateDP` or `TV` claim. features : for `capacity_bounded` of channels and
+            finite pairs, as there.
+        """
+        count, made = positive_integer(count, "count"), as_mechanism(mechanism)
+        if features is not None:
+            features = feature_map(features)
+            if not isinstance(made.own, Channel):
+                raise invalid("features", "none, but for a channel or a finite pair", made.name)
+            features.basis(made.own.shape[1])
+        return Ledger((*self.entries, Entry(name or made.name, count, made, features)))
 
     def __add__(self, other: Ledger) -> Ledger:
         if not isinstance(other, Ledger):
@@ -69,41 +85,52 @@ class Ledger:
     @cached_property
     def composed(self) -> ComposedPair:
         """The composition of all dominating pairs."""
-        if not self.entries:
-            return ComposedPair.of([(FinitePair(np.ones(1), np.ones(1)), 1)])
-        return ComposedPair.of((entry.pair, entry.count) for entry in self.entries)
+        nothing = [(FinitePair(np.ones(1), np.ones(1)), 1)]
+        return ComposedPair.of([(entry.mechanism.pair, entry.count) for entry in self.entries] or nothing)
 
     @cached_property
-    def _merged(self) -> tuple[tuple[tuple[FinitePair, ...], int], ...]:
-        """(pairs of rows, count) with equal mechanisms together, in an order that does not depend on the entries'."""
-        counts: dict[frozenset[FinitePair], int] = {}
+    def _merged(self) -> Parts:
+        """Mechanisms with counts, equal ones together, in an order that does not depend on the entries'."""
+        found: dict[Hashable, tuple[Mechanism, int]] = {}
         for entry in self.entries:
-            key = frozenset(entry.rows)
-            counts[key] = counts.get(key, 0) + entry.count
-        parts = ((tuple(key), n) for key, n in counts.items())
-        return tuple(sorted(parts, key=lambda part: min(p.p.tobytes() + p.q.tobytes() for p in part[0])))
+            made, n = found.get(entry.mechanism.key, (entry.mechanism, 0))
+            found[entry.mechanism.key] = (made, n + entry.count)
+        return sorted(found.values(), key=lambda part: part[0].rank)
 
     def local_dp(self) -> Guarantee:
-        """Pure epsilon, in nats: the sum."""
-        return self.composed.local_dp()
+        """Pure epsilon, in nats: the sum; inf for noise without a largest loss."""
+        bounds = summed(self._merged, math.inf)
+        return Guarantee("local_dp", up(bounds[1], 64), down(bounds[0], 64), None, True, "[GI, Def 6]")
 
     def total_variation(self) -> Guarantee:
         """Total variation of everything together."""
-        return self.composed.total_variation()
+        return self._bounded(self.composed.total_variation())
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
         """The delta at `epsilon`."""
-        return self.composed.hockey_stick(epsilon)
+        return self._bounded(self.composed.hockey_stick(epsilon))
 
     def approximate_dp(self, delta: float) -> Guarantee:
         """The epsilon at `delta`."""
-        return self.composed.approximate_dp(delta)
+        return self._bounded(self.composed.approximate_dp(delta))
 
-    def renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence of `order` >= 1: orders add [M, Prop 1]."""
-        value = float(self._curve(np.array([float(order)]))[0])
-        parameters = {"order": float(order)}
-        return Guarantee("renyi", _outward(value), down(value, 512), None, True, "[M, Prop 1]", parameters)
+    def _bounded(self, found: Guarantee) -> Guarantee:
+        """A bound from above alone when some pair only dominates its mechanism: noise on the line."""
+        if any(isinstance(entry.mechanism.own, ContinuousPair) for entry in self.entries):
+            return replace(found, lower=0.0, exact=False)
+        return found
+
+    def trade_off(self) -> TradeOffCurve:
+        """The trade-off curve of everything together, from below."""
+        return self.composed.trade_off()
+
+    def renyi(self, order: Any) -> Any:
+        """The Rényi divergence of `order` in [1, inf], or a tuple for an array of orders: they add [M, Prop 1]."""
+        if np.ndim(order) == 1:
+            return tuple(self.renyi(one) for one in order)
+        order = renyi_order(order)
+        low, high = summed(self._merged, order - 1)
+        return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
 
     def zcdp(self, xi: float = 0.0) -> Guarantee:
         """The least rho with (xi, rho)-zCDP: sup over orders of (D_a - xi)/a of the summed curve [BS, Lemma 2.3].
@@ -111,120 +138,70 @@ class Ledger:
         Smaller than the sum of the entries' own rho when they peak at different orders.
         """
         xi = number(xi, "xi")
-        lower, value = _supremum(self._curve, xi)
-        return Guarantee("zcdp", value, lower, None, False, "[BS, Lemma 2.3]", {"xi": xi})
+        low, high = _zcdp(self._merged, xi)
+        return Guarantee("zcdp", high, low, None, True, "[BS, Lemma 2.3]", {"xi": xi})
 
     def approximate_zcdp(self, xi: float = 0.0) -> Guarantee:
         """rho of delta-approximate (xi, rho)-zCDP, delta the mass of infinite losses, given in `parameters`.
 
-        Each dominating pair is conditioned on having a finite loss [BS, Cor 8.7]; rho add, 1 - delta multiply
-        [BS, Lemma 8.2].
+        Each mechanism with infinite losses counts by its dominating pair, conditioned on having a finite loss
+        [BS, Cor 8.7]; rho add, 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
-        delta = union([(max(pair.infinite, pair.swapped.infinite), n) for pair, n in self.composed.parts])
-        conditioned = [(_conditioned(pair), n) for pair, n in self.composed.parts]
-
-        def curve(orders: Any) -> Any:
-            return np.asarray(sum(n * np.maximum(p.renyi(orders), p.swapped.renyi(orders)) for p, n in conditioned))
-
-        value = 0.0 if delta == 1 else _supremum(curve, xi)[1]
+        conditioned = [(mechanism.conditioned(), n) for mechanism, n in self._merged]
+        lost = [part for part, (kept, _) in zip(self._merged, conditioned, strict=True) if kept is not part[0]]
+        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in lost)
+        value = 0.0 if delta == 1 else _zcdp(conditioned, xi)[1]
         parameters = {"delta": delta, "xi": xi}
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 
     def mcdp(self) -> MCDP:
-        """(sum mu, sqrt(sum tau^2)): mu is exact, tau is half the range of each loss (Hoeffding) [DR, Thm 3.4].
+        """(sum mu, sqrt(sum tau^2)) [DR, Thm 3.4]: of the channels and pairs themselves, both exact.
 
-        tau is that of the mechanisms themselves only for channels and pairs: for entries given by parameters it is
-        epsilon, since mCDP is not closed under post-processing [BS, App A].
+        For entries given by parameters tau is epsilon, since mCDP is not closed under post-processing [BS, App A].
         """
-        if not self.entries:
-            return MCDP(0.0, 0.0)
-        items = []
-        for rows, n in self._merged:
-            mean = max(float(pair.renyi(1.0)[0]) for pair in rows)
-            reach = max(float(pair.losses[0] - pair.losses[-1]) / 2 for pair in rows)
-            items.append((MCDP(_outward(mean), up(reach, 16)), n))
-        return compose_mcdp(items)
+        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self._merged]) if self.entries else MCDP(0.0, 0.0)
 
-    def _curve(self, orders: Any) -> Any:
-        total = np.zeros(len(orders))
-        for rows, n in self._merged:
-            total = total + n * np.max([pair.renyi(orders) for pair in rows], axis=0)
-        return total
+    def capacity_bounded(self, divergence: Restricted) -> Guarantee:
+        """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.
+
+        The mechanisms must be fixed before any report is seen, and the adversary computes a sum of functions of one
+        report each, from the class of its entry's `features`. Entries without features count against every function.
+        """
+        if not isinstance(divergence, (RestrictedKL, RestrictedRenyi)):
+            raise invalid("divergence", "RestrictedKL() or RestrictedRenyi(order)", divergence)
+        bounds = [(*_restricted(entry, divergence), entry.count) for entry in self.entries]
+        value, lower = total((high, n) for _, high, n in bounds), total((low, n) for low, _, n in bounds)
+        return Guarantee(divergence.notion, value, down(lower), None, False, "[CIM, Thm 4]", divergence.parameters)
 
     def __repr__(self) -> str:
         lines = [f"  {entry.count} x {entry.name}" for entry in self.entries]
         return "\n".join([f"Ledger({len(self.entries)} entries)", *lines])
 
 
-def _entry(mechanism: Mechanism, count: int, name: str) -> Entry:
-    if isinstance(mechanism, Guarantee):
-        mechanism = as_claim(mechanism)
-    if isinstance(mechanism, PureDP):
-        mechanism = (mechanism.epsilon,)
-    elif isinstance(mechanism, ApproximateDP):
-        mechanism = (mechanism.epsilon, mechanism.delta)
-    elif isinstance(mechanism, TV):
-        mechanism = (0.0, mechanism.eta)
-    elif isinstance(mechanism, Claim):
-        raise invalid(
-            "mechanism", "a channel, a pair, or a PureDP, ApproximateDP or TV claim", type(mechanism).__name__
-        )
-    if isinstance(mechanism, FinitePair):
-        return Entry(name or repr(mechanism), count, mechanism.both_ways(), (mechanism, mechanism.swapped))
-    pair = as_pair(mechanism)
-    if is_parameters(mechanism):
-        shown = mechanism if isinstance(mechanism, tuple) else (mechanism,)
-        numbers = ", ".join(f"{value:g}" for value in shown if value is not None)
-        return Entry(name or f"({numbers})", count, pair, (pair,))
-    channel = as_channel(mechanism)
-    rows = tuple(dict.fromkeys(row for _, _, row in FinitePair.of_rows(channel)))
-    return Entry(name or repr(channel), count, pair, rows or (pair,))
+def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tuple[float, float]:
+    if entry.features is None or not isinstance(entry.mechanism.own, Channel):
+        return entry.mechanism.renyi(divergence.order - 1 if isinstance(divergence, RestrictedRenyi) else 0.0)
+    found = capacity_bounded(entry.mechanism.own, entry.features, divergence)
+    return found.lower, found.value
 
 
-def _conditioned(pair: FinitePair) -> FinitePair:
-    finite = (pair.p > 0) & (pair.q > 0)
-    if not finite.any():
-        return FinitePair(np.ones(1), np.ones(1))
-    p, q = pair.p[finite], pair.q[finite]
-    return FinitePair(p / p.sum(), q / q.sum())
+def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
+    """Bounds on sup over orders of (sum of divergences - xi)/order.
 
-
-def _outward(value: float) -> float:
-    return up(value, 512)
-
-
-def _supremum(curve: Any, xi: float) -> tuple[float, float]:
-    """(a value reached, an upper bound) of sup over a > 1 of (D_a - xi)/a.
-
-    (a - 1) D_a is convex in a, so between two orders it lies below its chord, which bounds the quotient in closed
-    form; the intervals whose bound exceeds the best value found are halved until both meet.
+    What is linear in the order (Gaussian) adds its rho; the rest is a convex cumulant for `zero_concentration`.
     """
-    edges = np.concatenate([[1.0], 1 + np.geomspace(1e-6, 1e6, 160)])
-    values = curve(edges)
-    if np.isinf(values[1]):
-        return math.inf, math.inf
-    beyond = max(0.0, float(curve(np.array([np.inf]))[0]) - xi) / edges[-1]
-    while True:
-        best = float(max(0.0, ((values - xi) / edges).max()))
-        bounds = _chord_bounds(edges, values, xi)
-        wide = np.flatnonzero((bounds > best * (1 + 1e-9)) & (edges[1:] - edges[:-1] > 1e-9 * edges[1:]))
-        if len(wide) == 0 or len(edges) > 2000:
-            break
-        middle = 1 + np.sqrt(np.maximum(edges[wide] - 1, (edges[wide + 1] - 1) * 1e-3) * (edges[wide + 1] - 1))
-        edges, values = np.insert(edges, wide + 1, middle), np.insert(values, wide + 1, curve(middle))
-    return down(best, 512), _outward(max(float(bounds.max()), best, beyond))
+    linear = sum(n * mechanism.gaussian for mechanism, n in parts)
+    low, high = concentrated(partial(summed, [part for part in parts if part[0].gaussian == 0]), xi)
+    return down(linear + low, 64), up(linear + high, 64)
 
 
-def _chord_bounds(edges: Array, values: Array, xi: float) -> Array:
-    """The largest (K/u - xi)/(1 + u) on each interval for K, u = a - 1, on its chord c + m u, with c <= 0."""
-    u = edges - 1
-    k = u * values
-    slope = np.diff(k) / np.diff(u)
-    intercept = np.minimum(k[:-1] - slope * u[:-1], 0.0)
-    rise = slope - xi
-    with np.errstate(divide="ignore", invalid="ignore"):
-        peak = (-intercept + np.sqrt(intercept**2 - rise * intercept)) / rise
-        at = np.clip(np.where(rise > 0, peak, u[1:]), u[:-1], u[1:])
-        found = (np.where(at > 0, intercept / at, 0.0) + rise) / (1 + at)
-    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+def concentrated(divergence: Callable[[float], tuple[float, float]], xi: float) -> tuple[float, float]:
+    """Bounds on sup over s > 0 of (D - xi)/(1 + s), D = `divergence(s)` of order 1 + s with s D convex."""
+    mean = divergence(0.0)
+
+    def cumulant(s: float) -> tuple[float, float]:
+        low, high = divergence(s)
+        return max(s * (low - mean[1]), 0.0), max(s * (high - mean[0]), 0.0)
+
+    return zero_concentration(cumulant, mean, divergence(math.inf)[1], xi, math.inf)

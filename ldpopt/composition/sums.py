@@ -21,9 +21,9 @@ from ldpopt.privacy.claims import (
     need,
     nonnegative,
 )
-from ldpopt.privacy.conversions import sum_up, zcdp_delta, zcdp_to_approximate_sharp
+from ldpopt.privacy.conversions import zcdp_delta, zcdp_to_approximate_sharp
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, up
+from ldpopt.rounding import ULP, sum_up, up
 
 C = TypeVar("C", bound=Claim)
 Item = Claim | Guarantee | tuple[Claim | Guarantee, int]
@@ -38,7 +38,7 @@ def compose_pure(items: Iterable[Item]) -> PureDP:
     PureDP(epsilon=2.5) (tight, [GI, Def 6])
     """
     parts = _counted(PureDP, items)
-    return PureDP(_total([(claim.epsilon, n) for claim, n in parts]), tight=True, reference="[GI, Def 6]")
+    return PureDP(total([(claim.epsilon, n) for claim, n in parts]), tight=True, reference="[GI, Def 6]")
 
 
 def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
@@ -48,8 +48,8 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
     ApproximateDP(epsilon=1.5, delta=1e-06) (not tight, [KOV15])
     """
     parts = _counted(ApproximateDP, items)
-    delta = min(1.0, _total([(claim.delta, n) for claim, n in parts]))
-    epsilon = _total([(claim.epsilon, n) for claim, n in parts])
+    delta = min(1.0, total([(claim.delta, n) for claim, n in parts]))
+    epsilon = total([(claim.epsilon, n) for claim, n in parts])
     return ApproximateDP(epsilon, delta, tight=False, reference="[KOV15]")
 
 
@@ -63,8 +63,7 @@ def compose_renyi(items: Iterable[Item]) -> RenyiDP:
     orders = {claim.order for claim, _ in parts}
     if len(orders) != 1:
         raise invalid("items", "Rényi claims of one order", sorted(orders)[:3])
-    total = _total([(claim.epsilon, n) for claim, n in parts])
-    return RenyiDP(orders.pop(), total, tight=True, reference="[M, Prop 1]")
+    return RenyiDP(orders.pop(), total([(claim.epsilon, n) for claim, n in parts]), tight=True, reference="[M, Prop 1]")
 
 
 def compose_zcdp(items: Iterable[Item]) -> ZCDP:
@@ -74,8 +73,8 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
     ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
     """
     parts = _counted(ZCDP, items)
-    xi = _total([(claim.xi, n) for claim, n in parts])
-    return ZCDP(xi, _total([(claim.rho, n) for claim, n in parts]), tight=True, reference="[BS, Lemma 2.3]")
+    xi = total([(claim.xi, n) for claim, n in parts])
+    return ZCDP(xi, total([(claim.rho, n) for claim, n in parts]), tight=True, reference="[BS, Lemma 2.3]")
 
 
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
@@ -85,8 +84,8 @@ def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
     ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
     """
     parts = _counted(ApproximateZCDP, items)
-    xi = _total([(claim.xi, n) for claim, n in parts])
-    rho = _total([(claim.rho, n) for claim, n in parts])
+    xi = total([(claim.xi, n) for claim, n in parts])
+    rho = total([(claim.rho, n) for claim, n in parts])
     return ApproximateZCDP(union(((c.delta, n) for c, n in parts)), xi, rho, tight=True, reference="[BS, Lemma 8.2]")
 
 
@@ -101,7 +100,7 @@ def compose_mcdp(items: Iterable[Item]) -> MCDP:
         tau = math.inf
     else:
         tau = up(math.sqrt(float(sum(Fraction(claim.tau) ** 2 * n for claim, n in parts))))
-    return MCDP(_total([(claim.mu, n) for claim, n in parts]), tau, tight=True, reference="[DR, Thm 3.4]")
+    return MCDP(total([(claim.mu, n) for claim, n in parts]), tau, tight=True, reference="[DR, Thm 3.4]")
 
 
 def restricted_sequential(epsilons: Iterable[Any]) -> float:
@@ -114,7 +113,7 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
     >>> round(restricted_sequential([0.25, 0.5]), 6)
     0.75
     """
-    return _total([(nonnegative(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
+    return total([(nonnegative(epsilon, "epsilon"), 1) for epsilon in _listed(epsilons)])
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
@@ -210,7 +209,7 @@ def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
 def union(deltas: Iterable[tuple[float, int]]) -> float:
     """1 - prod (1 - delta)^count, rounded up."""
     logs = [n * math.log1p(-delta) if delta < 1 else -math.inf for delta, n in deltas]
-    return min(1.0, up(-math.expm1(math.fsum(logs)), 16))
+    return min(1.0, up(abs(math.expm1(math.fsum(logs))), 16))
 
 
 def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
@@ -219,15 +218,15 @@ def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
     return need(ApproximateDP, claim)
 
 
-def _total(parts: Iterable[tuple[float, int]]) -> float:
+def total(parts: Iterable[tuple[float, int]]) -> float:
     """sum of value * count, exactly, then rounded up: no count can differ from that many items."""
-    total = Fraction(0)
+    exact = Fraction(0)
     for value, n in parts:
         if math.isinf(value):
             return math.inf
-        total += Fraction(value) * n
-    nearest = float(total)
-    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+        exact += Fraction(value) * n
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:

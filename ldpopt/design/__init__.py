@@ -1,31 +1,72 @@
 """Optimal channels with certificates."""
 
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
-from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
+from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
+from ldpopt.design.constraints import (
+    ApproximateLDP,
+    ColumnConstraint,
+    Constraint,
+    LocalDP,
+    RenyiLDP,
+    TotalVariation,
+    TradeOff,
+)
+from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal
 from ldpopt.design.design import Design
+from ldpopt.design.estimation import estimation_design
+from ldpopt.design.estimation_certificate import EquivalenceDual
+from ldpopt.design.estimation_result import EstimationDesign
+from ldpopt.design.expected_loss import ExpectedLoss
+from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
+from ldpopt.design.interval_dual import IntervalDual, LossDual
+from ldpopt.design.labels import Exchange
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
+from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
+    "AOptimal",
+    "ApproximateLDP",
+    "Box",
+    "COptimal",
     "Certificate",
+    "ColumnConstraint",
+    "ColumnUtility",
     "Constraint",
+    "Contamination",
     "Contraction",
+    "Criterion",
+    "DOptimal",
     "Design",
     "Divergence",
+    "EquivalenceDual",
     "Erasure",
+    "EstimationDesign",
+    "Exchange",
+    "ExpectedLoss",
+    "FisherInformation",
     "Frontier",
     "FrontierRow",
+    "IntervalDual",
     "LabelDual",
     "LocalDP",
+    "LossDual",
     "MergedPartition",
     "Method",
+    "MutualInformation",
+    "Neighbourhood",
     "Partition",
     "PatternDual",
     "PatternLP",
+    "RenyiLDP",
+    "Tests",
     "TotalVariation",
+    "TradeOff",
     "Verification",
+    "WeightedSum",
+    "estimation_design",
     "frontier",
     "optimal_channel",
 ]

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.cells import Cells
-from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.privacy import local_dp, total_variation
+from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.tolerances import VERIFY
 
 
@@ -31,6 +31,7 @@ class Verification:
     epsilon: float
     total_variation: float
     failures: tuple[str, ...]
+    guarantees: tuple[Guarantee, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.failures
@@ -47,11 +48,12 @@ class Verification:
 class Certificate(ABC):
     """A proof that no epsilon-LDP, eta-TV channel has a utility above `upper_bound`.
 
-    utility : the `Divergence`, finite. channel : a channel that meets the constraints.
+    utility : a finite `Divergence`, or another utility for certificates that say so.
+    channel : a channel that meets the constraints.
     epsilon, eta : the caps; inf and 1 where there is none.
     """
 
-    utility: Divergence
+    utility: Any
     channel: Channel
     epsilon: float
     eta: float

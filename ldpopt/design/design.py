@@ -9,7 +9,6 @@ from typing import Any
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints import Constraint
-from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.privacy import Guarantee
 
@@ -30,7 +29,7 @@ class Design:
         is the interval of x.
     """
 
-    utility: Divergence
+    utility: Any
     constraints: tuple[Constraint, ...]
     channel: Channel
     value: float
@@ -53,12 +52,12 @@ class Design:
         """gap / upper_bound; 0 when the bound is 0."""
         if self.gap == 0:
             return 0.0
-        return self.gap / self.upper_bound if self.upper_bound < float("inf") else float("inf")
+        return self.gap / abs(self.upper_bound) if self.upper_bound < float("inf") else float("inf")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the channel's matrix as JSON-ready values."""
         return {
-            "utility": self.utility.f.name,
+            "utility": self.utility.name,
             "value": self.value,
             "upper_bound": self.upper_bound if self.certificate else None,
             "relative_gap": self.relative_gap if self.certificate else None,
@@ -76,7 +75,7 @@ class Design:
             f"{self.upper_bound:.9g} (relative gap {self.relative_gap:.2g})" if self.certificate else "not asked for"
         )
         lines = [
-            (self.utility.f.name, f"{self.value:.9g}"),
+            (self.utility.name, f"{self.value:.9g}"),
             ("upper bound", bound),
             ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g} relative"),
             *((g.notion.replace("_", " "), str(g)) for g in self.guarantees),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from ldpopt.channel import Channel
+from ldpopt.design.certificate import Certificate
 from ldpopt.design.partition import Blocks, merge_starts
 from ldpopt.design.patterns import members, pattern_lp
 from ldpopt.design.problem import Problem
@@ -21,10 +24,11 @@ PARTITION_LIMIT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A channel on the reduced inputs, shape (k, m), and how it was found."""
+    """A channel on the reduced inputs, shape (k, m), how it was found, and the proof that came with it, if any."""
 
     matrix: Array
     method: str
+    prove: Callable[[Problem, Channel], Certificate | None] | None = None
 
 
 class Method(Protocol):
@@ -86,6 +90,8 @@ class Erasure:
 
     def find(self, problem: Problem) -> Found:
         """The identity channel, erased with probability 1 - eta."""
+        if not problem.plain:
+            raise invalid("Erasure", "a TotalVariation constraint alone", "others")
         if math.isfinite(problem.epsilon):
             raise invalid("Erasure", "no LocalDP constraint (full disclosure is not private)", problem.epsilon)
         k = len(problem.reduction.pair)
@@ -95,12 +101,18 @@ class Erasure:
 
 def choose(problem: Problem) -> Method:
     """The method for a problem when the caller names none."""
+    if not problem.plain:
+        from ldpopt.design.labels import Exchange
+
+        return Exchange()
     if math.isinf(problem.epsilon):
         return Erasure()
     return Partition() if len(problem.reduction.pair) <= PARTITION_LIMIT else MergedPartition()
 
 
 def _needs_epsilon(problem: Problem, method: str) -> None:
+    if not problem.plain:
+        raise invalid(method, "LocalDP and TotalVariation between all inputs (Exchange takes any constraint)", "others")
     if math.isinf(problem.epsilon):
         raise invalid(method, "a LocalDP constraint (Erasure solves a TV cap alone)", "none")
 

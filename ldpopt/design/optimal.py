@@ -5,43 +5,74 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.certificate import Certificate
+from ldpopt.design.column_patterns import best_columns
+from ldpopt.design.column_utility import ColumnUtility
 from ldpopt.design.constraints import Constraint, TotalVariation
 from ldpopt.design.design import Design
+from ldpopt.design.estimation import estimation_design
+from ldpopt.design.estimation_result import EstimationDesign
+from ldpopt.design.expected_loss import ExpectedLoss, least_loss
+from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
-from ldpopt.design.problem import Problem, pose
+from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
 from ldpopt.design.repair import repair
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
+from ldpopt.errors import invalid
 from ldpopt.privacy import total_variation
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
 _GAIN = 1e-9
 
 
+@overload
 def optimal_channel(
-    utility: Divergence,
+    utility: Divergence | ExpectedLoss | ColumnUtility,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
-) -> Design:
+) -> Design: ...
+
+
+@overload
+def optimal_channel(
+    utility: FisherInformation,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: None = None,
+    certify: bool = True,
+) -> EstimationDesign: ...
+
+
+def optimal_channel(
+    utility: Divergence | ExpectedLoss | ColumnUtility | FisherInformation,
+    constraints: Constraint | Iterable[Constraint],
+    *,
+    method: Method | None = None,
+    certify: bool = True,
+) -> Design | EstimationDesign:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
     max over channels Q of D_f(P0 Q || P1 Q)  subject to  Q epsilon-LDP, Q eta-TV          [GI, section VII]
 
     Parameters
     ----------
-    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions.
-    constraints : one or several of `LocalDP(epsilon)`, `TotalVariation(eta)`.
-    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Erasure()`); chosen by the
+    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
+        `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
+        a `MutualInformation`, `Tests` or `WeightedSum`.
+    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
+        `Divergence`; chosen by the
         problem when None. certify : False skips the certificate, and with it the upper bound.
 
     Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
@@ -55,10 +86,22 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
+    if isinstance(utility, ExpectedLoss):
+        if method is not None:
+            raise invalid("method", "None (an expected loss is one linear program)", method)
+        return least_loss(utility, listed(constraints), certify)
+    if isinstance(utility, ColumnUtility):
+        if method is not None:
+            raise invalid("method", f"None for {utility.name}", method)
+        return best_columns(utility, listed(constraints), certify)
+    if isinstance(utility, FisherInformation):
+        if method is not None:
+            raise invalid("method", "None for a FisherInformation, which has one method", method)
+        return estimation_design(utility, constraints, certify=certify)
     problem = pose(utility, constraints)
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify)
-    if method is None and certify and not design.certified and len(problem.reduction.pair) <= LIMIT:
+    if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
         better = _finish(problem, utility, PatternLP().find(problem), certify)
         if better.value > design.value * (1 + _GAIN):
             return better
@@ -78,23 +121,32 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
     guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
     value = finite.value(channel)
-    certificate = prove(problem, channel, value, _cuts(problem, found.matrix)) if certify else None
+    certificate = _certificate(problem, found, channel, value) if certify else None
     bound = max(value, certificate.upper_bound) if certificate else math.inf
     # A gap below the rounding of the utility itself is no gap.
     gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
     bracketed = certificate is not None and coarse(problem, certificate) and gap > CERTIFIED_GAP * bound
     tolerance = BRACKET_GAP if bracketed else CERTIFIED_GAP
     certified = certificate is not None and gap <= tolerance * bound
-    note = _note(problem, channel, certificate, certified)
+    note = _note(problem, found, channel, certificate, certified)
     return Design(
         utility, problem.constraints, channel, value, bound, guarantees, found.method, certificate, certified,
         tolerance, note, edges,
     )  # fmt: skip
 
 
+def _certificate(problem: Problem, found: Found, channel: Channel, value: float) -> Certificate | None:
+    if found.prove is not None:
+        return found.prove(problem, channel)
+    return prove(problem, channel, value, _cuts(problem, found.matrix))
+
+
 def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp]]:
     """The distinct rows of the repaired channel, outputs in order of likelihood ratio, and each input's row."""
-    distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+    if problem.symmetric:
+        distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+    else:
+        distinct, which = matrix, np.arange(len(matrix))
     merged = Channel(distinct / distinct.sum(axis=1, keepdims=True)).merge().matrix
     which = which.reshape(-1)[problem.reduction.classes]
     k = len(distinct)
@@ -104,7 +156,9 @@ def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp
     silent = np.flatnonzero(np.ptp(merged, axis=0) <= 1e-12 * merged.max(axis=0))
     merged = np.hstack([np.delete(merged, silent, axis=1), merged[:, silent]])
     outputs: list[Label] = list(range(merged.shape[1] - len(silent)))
-    return Channel(repair(merged, problem.constraints), None, (*outputs, *[ERASED][: len(silent)])), which
+    inputs = None if problem.symmetric else problem.utility.inputs
+    repaired = repair(merged, problem.constraints, inputs)
+    return Channel(repaired, None, (*outputs, *[ERASED][: len(silent)])), which
 
 
 def _cuts(problem: Problem, matrix: Array) -> Array:
@@ -114,7 +168,7 @@ def _cuts(problem: Problem, matrix: Array) -> Array:
     return np.column_stack([posterior[at], posterior[at + 1]])
 
 
-def _note(problem: Problem, channel: Channel, certificate: Certificate | None, certified: bool) -> str:
+def _note(problem: Problem, found: Found, channel: Channel, certificate: Certificate | None, certified: bool) -> str:
     parts = []
     if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
         reach = float(total_variation(channel))
@@ -124,10 +178,11 @@ def _note(problem: Problem, channel: Channel, certificate: Certificate | None, c
             parts.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
     if certificate is None:
         parts.append("no certificate was asked for, so nothing bounds the optimum")
-    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT:
+    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT and not found.prove:
         parts.append(
             f"not certified: with a TV cap and more than {LIMIT} distinct likelihood ratios the optimality of the "
-            "coin between partitions is conjectured, not proved; the bound is rigorous but coarse"
+            "coin between partitions is conjectured, not proved; the bound is rigorous but coarse "
+            "(method=Exchange() proves a sharper one, slowly, for up to about 60)"
         )
     elif not certified:
         parts.append("not certified: the bound is rigorous but not within the tolerance; try another method")

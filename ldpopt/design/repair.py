@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.channel import Channel
+from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints import Constraint, LocalDP
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -15,7 +15,7 @@ from ldpopt.errors import SolverError
 _HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
 
 
-def repair(matrix: Array, constraints: Sequence[Constraint]) -> Array:
+def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
     """A stochastic matrix near `matrix` whose measures are within the constraints.
 
     Entries too small for epsilon are raised to the largest of their column over exp(epsilon), rows divided by their
@@ -23,7 +23,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint]) -> Array:
     scale from 1e-16 that makes every re-measured (and outward rounded) guarantee hold. A matrix that would need more
     than 1e-3 is refused, and so is one that the raising moves by more: it was no solution.
     """
-    epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP)), default=math.inf)
+    epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
     clipped = np.maximum(matrix, np.maximum(matrix.max(axis=0), 0.0) * math.exp(-epsilon))
     if np.abs(clipped - matrix).max() > 1e-3:
         raise SolverError(_HOPELESS)
@@ -32,7 +32,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint]) -> Array:
     weight = 0.0
     while weight <= 1e-3:
         mixed = (1 - weight) * clipped + weight * mean
-        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True))
+        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True), inputs)
         if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,6 +11,19 @@ from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, invalid
+
+
+class Utility(Protocol):
+    """What a design can maximise."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    def value(self, channel: ChannelLike) -> float:
+        """The utility of a channel."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +89,11 @@ class Divergence:
         if channel.shape[0] != len(self.p0):
             raise invalid("channel", f"{len(self.p0)} inputs", channel.shape[0])
         return marginal_divergence(self.f, self.p0, self.p1, channel.matrix)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.f.name
 
     @property
     def unprivate(self) -> float:

@@ -11,7 +11,7 @@ Additive noise: `laplace`, `gaussian`, `staircase`, and vectors: `matrix_mechani
 from ldpopt.mechanisms.binary import binary
 from ldpopt.mechanisms.binary_with_erasure import binary_with_erasure
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.finite_pair import FinitePair, dominating_pair
+from ldpopt.mechanisms.dominating_pair import dominating_pair
 from ldpopt.mechanisms.forced_response import ForcedResponse, UnrelatedQuestion, forced_response, unrelated_question
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
 from ldpopt.mechanisms.gaussian import Gaussian, GaussianPair, gaussian
@@ -29,6 +29,7 @@ from ldpopt.mechanisms.triangular import Triangular, triangular
 from ldpopt.mechanisms.truncated_geometric import truncated_geometric
 from ldpopt.mechanisms.unary_encoding import UnaryEncoding, optimized_unary_encoding, unary_encoding
 from ldpopt.mechanisms.warner import Crosswise, Warner, crosswise, warner
+from ldpopt.privacy.finite_pair import FinitePair
 
 __all__ = [
     "ContinuousPair",

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-
-from ldpopt.privacy.guarantee import Guarantee
 
 Interval = tuple[float, float]
 Cumulant = Callable[[float], Interval]
@@ -21,17 +18,6 @@ GAP = 1e-10
 """The relative width at which a bracket is narrow enough."""
 
 _MAXIMUM_SPLITS = 4000
-
-
-@dataclass(frozen=True)
-class MeanConcentration:
-    """(mu, tau)-mCDP: the guarantees on the mean and on the subgaussian standard of the privacy loss."""
-
-    mu: Guarantee
-    tau: Guarantee
-
-    def __str__(self) -> str:
-        return f"{self.mu}\n{self.tau}"
 
 
 def zero_concentration(cumulant: Cumulant, mean: Interval, largest: float, xi: float, max_order: float) -> Interval:
@@ -112,8 +98,11 @@ def _bracket(
     for _ in range(_MAXIMUM_SPLITS):
         if not heap or -heap[0][0] <= best * (1 + GAP):
             break
-        _, a, b = heappop(heap)
+        bound, a, b = heappop(heap)
         middle = math.sqrt(a * b)
+        if not b - a > 1e-7 * a:  # what is left is rounding
+            after = max(after, -bound)
+            continue
         known[middle] = cumulant(middle)
         best = max(best, value(middle, known[middle][0]))
         for c, d in ((a, middle), (middle, b)):

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import finite_array, number
+from ldpopt.distribution import finite_array, number, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.concentration import MeanConcentration, subgaussian, zero_concentration
+from ldpopt.mechanisms.concentration import subgaussian, zero_concentration
 from ldpopt.mechanisms.outward import guarantee
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.mcdp import MeanConcentrated
+from ldpopt.privacy.trade_off import TradeOffCurve
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -83,15 +86,42 @@ class ContinuousPair:
         parameters = {"xi": xi} if math.isinf(max_order) else {"xi": xi, "max_order": float(max_order)}
         return guarantee("zcdp", low, high, "[BS, Def 1.1]", parameters=parameters)
 
-    def mcdp(self) -> MeanConcentration:
+    def mcdp(self) -> MeanConcentrated:
         """(mu, tau): the mean and the subgaussian standard of the privacy loss [DR, Def 3.3]."""
         mu = guarantee("mcdp_mu", *self._renyi(1.0), "[DR, Def 3.3]")
-        return MeanConcentration(mu, guarantee("mcdp_tau", *self._subgaussian(), "[DR, Def 3.3]"))
+        return MeanConcentrated(mu, guarantee("mcdp_tau", *self._subgaussian(), "[DR, Def 3.3]"))
 
-    def trade_off(self, false_alarm: Any) -> Any:
+    def finite_pair(self, points: int = 1025) -> FinitePair:
+        """A finite pair that dominates this one in both directions, with losses on a lattice of `points` values.
+
+        Its hockey-stick curve touches this one at those losses and is linear in e^epsilon between them, so the excess
+        is of second order in their spacing. Losses beyond the largest finite one, of probability below 1e-25 (or
+        where quadrature ends), count as infinite.
+
+        >>> from ldpopt.mechanisms.laplace import LaplacePair
+        >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
+        0.39346934
+        """
+        points = positive_integer(points, "points", minimum=2)
+        top = self.epsilon
+        if math.isinf(top):
+            top = min(1.0, max(self._hockey_stick(0.0)[1], 1e-9))
+            while top < 600 and self._hockey_stick(top)[1] > 1e-25:
+                top *= 1.25
+        at = np.linspace(0.0, min(top, 700.0), points)
+        deltas = [min(self._hockey_stick(float(epsilon))[1], 1.0) for epsilon in at]
+        if top == self.epsilon:
+            deltas[-1] = 0.0
+        return FinitePair.through(at, np.array(deltas))
+
+    def trade_off(self, points: int = 1025) -> TradeOffCurve:
+        """A trade-off curve nowhere above the true one: that of `finite_pair`, its supporting lines at those slopes."""
+        return self.finite_pair(points).trade_off()
+
+    def trade_off_at(self, false_alarm: Any) -> Any:
         """The smallest missed-detection rate at each false-alarm rate in [0, 1] [GI, Def 2], rounded down.
 
-        The larger the better hidden. Each value is a supporting line of the curve, hence never above it.
+        The larger the better hidden. Each value is the best supporting line of the curve, hence never above it.
         """
         rates = np.asarray(false_alarm, dtype=np.float64)
         flat = finite_array(rates.reshape(-1), "false_alarm", 1)

@@ -18,7 +18,7 @@ def guarantee(
     parameters: dict[str, float] | None = None,
 ) -> Guarantee:
     """The `Guarantee` that the true value lies in [low, high], each known to a few units in the last place."""
-    return Guarantee(notion, up(high, 16), down(max(low, 0.0), 16), None, exact, reference, parameters or {})
+    return Guarantee(notion, up(high, 16) + 0.0, down(max(low, 0.0), 16), None, exact, reference, parameters or {})
 
 
 def enlarge(value: float) -> float:

@@ -11,9 +11,10 @@ import numpy as np
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
 from ldpopt.mechanisms.additive import answers, plain, positive
-from ldpopt.mechanisms.finite_pair import FinitePair, dominating_pair
+from ldpopt.mechanisms.dominating_pair import dominating_pair
 from ldpopt.mechanisms.outward import guarantee
 from ldpopt.mechanisms.restricted import Noise, restricted_renyi
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
 

@@ -9,5 +9,7 @@ from ldpopt.plots.channel import channel
 from ldpopt.plots.figure import Axes, panels, picture
 from ldpopt.plots.frontier import frontier
 from ldpopt.plots.gap_map import gap_map
+from ldpopt.plots.protocols import protocols
+from ldpopt.plots.shares import shares
 
-__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture"]
+__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture", "protocols", "shares"]

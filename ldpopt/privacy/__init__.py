@@ -15,6 +15,7 @@ from ldpopt.privacy.capacity import (
 from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Claim, PureDP, RenyiDP, as_claim
 from ldpopt.privacy.contraction import chi_squared_contraction, hockey_stick_contraction
 from ldpopt.privacy.features import Affine, Polynomial
+from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.hockey_stick import hockey_stick
 from ldpopt.privacy.leakage import doeblin, maximal_leakage, mutual_information
@@ -34,6 +35,7 @@ __all__ = [
     "ApproximateZCDP",
     "Audit",
     "Claim",
+    "FinitePair",
     "Guarantee",
     "MeanConcentrated",
     "Polynomial",

@@ -54,6 +54,8 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
 
 def _cut(p: Array, q: Array, epsilon: Array) -> Array:
     """min(p, e^epsilon q); p itself where epsilon is infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        limit = np.where(np.isinf(epsilon)[:, None], np.inf, np.exp(epsilon)[:, None] * q)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        near = np.exp(np.minimum(epsilon, 700.0))[:, None] * q
+        far = np.exp(np.minimum(epsilon[:, None] + np.log(q), 1.0))  # a factor beyond the range of doubles
+    limit = np.where(np.isinf(epsilon)[:, None], np.inf, np.where(epsilon[:, None] > 700, far, near))
     return np.asarray(np.minimum(p, limit))

@@ -6,8 +6,8 @@ import math
 
 from ldpopt.distribution import number
 from ldpopt.errors import invalid
-from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need
-from ldpopt.privacy.conversions import positive_delta, renyi_to_approximate_sharp, zcdp_to_approximate_sharp
+from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need, positive_delta
+from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate_sharp
 from ldpopt.rounding import down
 
 

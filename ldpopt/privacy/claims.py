@@ -40,6 +40,14 @@ def nonnegative(value: Any, what: str) -> float:
     return result
 
 
+def positive_delta(delta: Any) -> float:
+    """`delta` as a float in (0, 1]."""
+    value = unit_interval(delta, "delta")
+    if value == 0:
+        raise invalid("delta", "a number in (0, 1]", value)
+    return value
+
+
 class _Checked:
     _nonnegative: ClassVar[tuple[str, ...]] = ()
     _unit: ClassVar[tuple[str, ...]] = ()

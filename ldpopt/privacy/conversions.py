@@ -8,7 +8,6 @@ Each takes a claim (or a measured `Guarantee`) and returns a claim whose numbers
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ldpopt.distribution import number, unit_interval
 from ldpopt.errors import invalid
@@ -22,9 +21,10 @@ from ldpopt.privacy.claims import (
     PureDP,
     RenyiDP,
     need,
+    positive_delta,
 )
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, up
+from ldpopt.rounding import sum_up, up
 
 __all__ = [
     "approximate_curve_to_zcdp",
@@ -387,20 +387,3 @@ def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
         return ApproximateDP(math.inf, delta, tight=False, reference=reference)
     inner = zcdp_to_approximate_sharp(ZCDP(made.xi, made.rho), room)
     return ApproximateDP(inner.epsilon, delta, tight=False, reference=reference)
-
-
-def sum_up(*parts: float) -> float:
-    """A sum of computed parts, each good to a few ulps, rounded up whatever cancels.
-
-    >>> sum_up(1.0, -1.0) > 0
-    True
-    """
-    return math.fsum((*parts, 16 * ULP * max(map(abs, parts))))
-
-
-def positive_delta(delta: Any) -> float:
-    """`delta` as a float in (0, 1]."""
-    value = unit_interval(delta, "delta")
-    if value == 0:
-        raise invalid("delta", "a number in (0, 1]", value)
-    return value

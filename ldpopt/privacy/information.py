@@ -6,9 +6,8 @@ import math
 
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.privacy.claims import ZCDP, Claim, PureDP, RenyiDP, need, nonnegative
-from ldpopt.privacy.conversions import sum_up
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import down, up
+from ldpopt.rounding import down, sum_up, up
 
 Given = Claim | Guarantee
 

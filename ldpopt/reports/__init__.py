@@ -2,6 +2,16 @@
 
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.pictures import design_picture
+from ldpopt.reports.survey import survey_report
 from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
 
-__all__ = ["design_picture", "embed", "guarantee_in_words", "page", "reports_in_words", "table", "verdict"]
+__all__ = [
+    "design_picture",
+    "embed",
+    "guarantee_in_words",
+    "page",
+    "reports_in_words",
+    "survey_report",
+    "table",
+    "verdict",
+]

@@ -1,6 +1,9 @@
-"""Surveys: estimates with honest errors from privatized reports."""
+"""Surveys: plan the questions, privatize the answers, count the reports, estimate with honest errors."""
 
+from ldpopt.survey.aggregate import Counts, aggregate
+from ldpopt.survey.batch import privatize_frame
 from ldpopt.survey.bootstrap import Bootstrap, parametric_bootstrap
+from ldpopt.survey.budget import Budget, Split, split_budget
 from ldpopt.survey.counts import CountTable, merge
 from ldpopt.survey.estimate import Estimate, estimate, estimate_contrasts
 from ldpopt.survey.groups import Difference, difference, tables_by_group
@@ -24,34 +27,60 @@ from ldpopt.survey.linear import (
     estimable_contrasts,
     fisher_information,
 )
+from ldpopt.survey.plan import PlannedSurvey, Survey, plan_survey
+from ldpopt.survey.planfile import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.planner import QuestionPlanner
+from ldpopt.survey.precision import HalfWidth, TestPower
+from ldpopt.survey.privatize import privatize
 from ldpopt.survey.project import Projection, norm_sub, simplex_projection
+from ldpopt.survey.protocols import ProtocolTable, compare_protocols
+from ldpopt.survey.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.simultaneous import Bonferroni, Simultaneous
+from ldpopt.survey.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.two_hypotheses import chernoff_exponent, neyman_pearson_power, stein_exponent
 
 __all__ = [
     "Bonferroni",
     "Bootstrap",
+    "Budget",
     "CountTable",
+    "Counts",
     "Difference",
     "Estimate",
+    "Fresh",
     "GeneralizedLeastSquares",
+    "HalfWidth",
     "Intervals",
     "LeastSquares",
     "LeftInverse",
     "LogisticRegression",
     "MaximumLikelihood",
+    "Memoised",
     "NotIdentifiable",
+    "Plan",
+    "PlannedQuestion",
+    "PlannedSurvey",
     "Power",
     "Projection",
+    "ProtocolTable",
+    "QuestionPlanner",
+    "QuestionSpec",
     "Score",
+    "Simulated",
     "Simultaneous",
+    "Split",
+    "Survey",
+    "SurveySpec",
+    "TestPower",
     "TestResult",
     "TwoWayTable",
     "Wald",
+    "aggregate",
     "asymptotic_covariance",
     "chernoff_exponent",
+    "compare_protocols",
     "difference",
     "estimable_contrasts",
     "estimate",
@@ -61,12 +90,17 @@ __all__ = [
     "goodness_of_fit_power",
     "independence_power",
     "logistic_regression",
+    "make_plan",
     "merge",
     "neyman_pearson_power",
     "norm_sub",
     "parametric_bootstrap",
+    "plan_survey",
+    "privatize",
+    "privatize_frame",
     "respondents_for_power",
     "simplex_projection",
+    "split_budget",
     "stein_exponent",
     "tables_by_group",
     "two_sample",

@@ -10,6 +10,7 @@ from ldpopt.errors import InvalidInput
 
 def curve(pair, count, points):
     """The trade-off curve of the product of equal pairs by enumeration of sorted ratios."""
+    pair = pair.ordered
     p, q = pair.p, pair.q
     for _ in range(count - 1):
         p, q = np.outer(p, pair.p).ravel(), np.outer(q, pair.q).ravel()

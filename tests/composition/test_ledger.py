@@ -7,7 +7,29 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.composition import FinitePair, Ledger, compose
 from ldpopt.errors import InvalidInput
-from ldpopt.privacy import TV, ZCDP, ApproximateDP, Guarantee, PureDP
+from ldpopt.mechanisms import (
+    gaussian,
+    hadamard_response,
+    laplace,
+    matrix_mechanism,
+    staircase,
+    triangular,
+    unary_encoding,
+    warner,
+)
+from ldpopt.privacy import (
+    TV,
+    ZCDP,
+    ApproximateDP,
+    Guarantee,
+    PureDP,
+    RestrictedKL,
+    RestrictedRenyi,
+    RestrictedTotalVariation,
+    capacity_bounded,
+    mcdp,
+    renyi,
+)
 
 RR = [[0.75, 0.25], [0.25, 0.75]]
 TOTALS = [
@@ -47,7 +69,7 @@ def test_totals_of_randomized_response():
     assert float(ledger.renyi(math.inf)) == pytest.approx(float(ledger.local_dp()))
     mcdp = ledger.mcdp()
     assert mcdp.mu == pytest.approx(n * epsilon * math.tanh(epsilon / 2))
-    assert mcdp.tau == pytest.approx(epsilon * math.sqrt(n))
+    assert mcdp.tau == pytest.approx(math.sqrt(n * 2 * epsilon * math.tanh(epsilon / 2)))
     assert float(ledger.hockey_stick(0.0)) == pytest.approx(float(ledger.total_variation()))
     assert ledger.approximate_dp(1e-6).value == compose([RR], n).epsilon_at(1e-6)
 
@@ -82,7 +104,7 @@ def test_general_channel_takes_the_worst_pair_each_time():
     q, r = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3), 3)
     ledger = Ledger().add(q).add(r)
     for order in (1.0, 2.0, 5.0):
-        worst = [max(float(FinitePair(a, b).renyi(order)[0]) for a in m for b in m) for m in (q, r)]
+        worst = [max(float(FinitePair(a, b).renyi(order)) for a in m for b in m) for m in (q, r)]
         assert float(ledger.renyi(order)) == pytest.approx(sum(worst), rel=1e-12)
 
 
@@ -102,7 +124,7 @@ def test_pair_counts_in_both_directions():
     ledger = Ledger().add(skew, 2)
     mixed = FinitePair(np.outer(skew.p, skew.q).ravel(), np.outer(skew.q, skew.p).ravel())
     for epsilon in (0.0, 0.5):
-        assert mixed.hockey_stick(epsilon) <= float(ledger.hockey_stick(epsilon))
+        assert mixed.hockey_stick(epsilon).lower <= float(ledger.hockey_stick(epsilon))
     assert float(Ledger().add(pair).total_variation()) == pytest.approx(0.3)
 
 
@@ -131,3 +153,74 @@ def test_bad_input(mechanism, count):
     """Zero counts and things that are no mechanism are refused."""
     with pytest.raises(InvalidInput):
         Ledger().add(mechanism, count)
+
+
+NAMED = [
+    warner(0.75),
+    triangular(0.25),
+    laplace(0.3),
+    gaussian(2.0),
+    gaussian(2.0).pair,
+    staircase(0.5, 0.3),
+    hadamard_response(16, 0.5),
+    unary_encoding(100, 0.5),
+    matrix_mechanism([[1.0]], [[1.0]], 0.2),
+]
+
+
+@pytest.mark.parametrize("total", TOTALS)
+@pytest.mark.parametrize("mechanism", NAMED, ids=repr)
+def test_named_mechanisms_count_as_that_many_additions(total, mechanism):
+    """Survey designs, additive noise, frequency oracles and matrix mechanisms are entries like any other."""
+    assert total(Ledger().add(mechanism, 2).add(RR)) == total(Ledger().add(mechanism).add(RR).add(mechanism))
+
+
+def test_additive_noise_against_its_closed_forms():
+    """k Gaussians are one of mu sqrt(k) in every notion, from above; Laplace noise adds its Rényi divergences."""
+    ledger, whole = Ledger().add(gaussian(1.0), 9), gaussian(1.0, 3.0).pair
+    assert float(ledger.zcdp()) == pytest.approx(4.5, rel=1e-12)
+    assert float(ledger.zcdp(xi=-1.0)) == pytest.approx(5.5, rel=1e-9)
+    assert (ledger.mcdp().mu, ledger.mcdp().tau) == (pytest.approx(4.5), pytest.approx(3.0))
+    assert math.isinf(float(ledger.local_dp()))
+    assert float(ledger.approximate_zcdp()) == pytest.approx(4.5, rel=1e-9)
+    for epsilon in (0.0, 3.0, 10.0):
+        exact, found = whole.hockey_stick(epsilon), ledger.hockey_stick(epsilon)
+        assert found.lower <= exact.value
+        assert exact.lower <= found.value == pytest.approx(exact.value, rel=1e-3)
+    laplaces = Ledger().add(laplace(0.5), 4)
+    assert float(laplaces.renyi(3.0)) == pytest.approx(4 * float(laplace(0.5).pair.renyi(3.0)), rel=1e-12)
+    assert float(laplaces.local_dp()) == pytest.approx(2.0)
+    rates = np.linspace(0.01, 0.99, 9)
+    curve = Ledger().add(laplace(0.5)).trade_off()
+    assert (curve(rates) <= laplace(0.5).pair.trade_off_at(rates) + 1e-12).all()
+    np.testing.assert_allclose(curve(rates), laplace(0.5).pair.trade_off_at(rates), atol=1e-4)
+
+
+def test_mcdp_is_the_exact_standard_of_channels_alone():
+    """tau is the mechanism's own for a channel or pair, epsilon for a class of mechanisms (mCDP is not closed)."""
+    q = np.random.default_rng(3).dirichlet(np.ones(4), 3)
+    assert Ledger().add(q, 4).mcdp().tau == pytest.approx(2 * float(mcdp(q).tau), rel=1e-12)
+    assert Ledger().add((0.5, 0.0, 0.1), 4).mcdp().tau == pytest.approx(1.0)
+
+
+def test_capacity_bounded_totals_add():
+    """Restricted divergences of fixed mechanisms add [CIM, Thm 4]; entries without features count in full."""
+    rng = np.random.default_rng(7)
+    q, r = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(5), 3)
+    ledger = Ledger().add(q, 2, features=np.arange(4)).add(r, features=np.arange(5) ** 2.0)
+    for divergence in (RestrictedKL(), RestrictedRenyi(3.0)):
+        one = capacity_bounded(q, np.arange(4), divergence), capacity_bounded(r, np.arange(5) ** 2.0, divergence)
+        assert float(ledger.capacity_bounded(divergence)) == pytest.approx(2 * float(one[0]) + float(one[1]), rel=1e-12)
+        split = (
+            Ledger().add(q, features=np.arange(4)).add(q, features=np.arange(4)).add(r, features=np.arange(5) ** 2.0)
+        )
+        assert split.capacity_bounded(divergence) == ledger.capacity_bounded(divergence)
+    full = Ledger().add(q).capacity_bounded(RestrictedRenyi(3.0))
+    assert float(full) == pytest.approx(float(renyi(q, 3.0)), rel=1e-12)
+    for call in (
+        lambda: ledger.capacity_bounded(RestrictedTotalVariation()),
+        lambda: Ledger().add(laplace(1.0), features=[0, 1]),
+        lambda: Ledger().add(q, features=[0, 1]),
+    ):
+        with pytest.raises(InvalidInput, match=r"divergence|features"):
+            call()

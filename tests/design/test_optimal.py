@@ -186,7 +186,7 @@ def test_zero_optimum():
 
 def test_uncertified_with_eta_says_why():
     """With a TV cap and many inputs the bound is rigorous, and the design says what is only conjectured."""
-    design = optimal_channel(utility(60, 0), constraints(4.0, 0.2))
+    design = optimal_channel(utility(61, 0), constraints(4.0, 0.2))
     assert not design.certified
     assert "conjectured" in design.note
     assert design.value < design.upper_bound < 1.1 * design.value

@@ -34,7 +34,7 @@ def test_every_closed_form_agrees_with_quadrature(pair):
         assert overlap(pair.renyi(order), plain.renyi(order))
         assert pair.renyi(order).value == pytest.approx(plain.renyi(order).value, rel=1e-8)
     rates = np.array([0.0, 0.001, 0.02, 0.3, 0.5, 0.8, 1.0])
-    np.testing.assert_allclose(pair.trade_off(rates), plain.trade_off(rates), rtol=0, atol=3e-8)
+    np.testing.assert_allclose(pair.trade_off_at(rates), plain.trade_off_at(rates), rtol=0, atol=3e-8)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=repr)
@@ -146,7 +146,7 @@ def test_second_order_exponential():
         (lambda: ContinuousPair(lambda x: -x, lambda x: -2 * x, (0.0, math.inf)), "log_q: expected a log density"),
         (lambda: LaplacePair(1.0).renyi(0.5), "order"),
         (lambda: LaplacePair(1.0).renyi("2"), "order"),
-        (lambda: LaplacePair(1.0).trade_off([0.5, 1.5]), "false_alarm"),
+        (lambda: LaplacePair(1.0).trade_off_at([0.5, 1.5]), "false_alarm"),
         (lambda: LaplacePair(1.0).hockey_stick(math.nan), "epsilon"),
         (lambda: LaplacePair(1.0).zcdp(max_order=1.0), "max_order"),
         (lambda: GaussianPair(-1.0), "mu"),

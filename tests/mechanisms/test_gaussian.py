@@ -23,8 +23,10 @@ def test_guarantees(sigma, sensitivity):
 def test_trade_off_is_gaussian_dp():
     """The curve is Phi(Phi^-1(1 - rate) - mu) [DRS], from 1 down to 0."""
     rates = np.linspace(0.001, 0.999, 25)
-    np.testing.assert_allclose(gaussian(0.7).pair.trade_off(rates), norm.cdf(norm.ppf(1 - rates) - 1 / 0.7), rtol=1e-10)
-    assert gaussian(0.7).pair.trade_off([0.0, 1.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-11)
+    np.testing.assert_allclose(
+        gaussian(0.7).pair.trade_off_at(rates), norm.cdf(norm.ppf(1 - rates) - 1 / 0.7), rtol=1e-10
+    )
+    assert gaussian(0.7).pair.trade_off_at([0.0, 1.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-11)
 
 
 def test_restricted_kl_is_all_of_it():

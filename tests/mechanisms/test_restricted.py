@@ -3,54 +3,11 @@ import math
 import numpy as np
 import pytest
 from mpmath import mp
-from scipy.integrate import trapezoid
 
 from ldpopt.mechanisms import gaussian, laplace, staircase
 from ldpopt.mechanisms.gaussian import gaussian_noise
 from ldpopt.mechanisms.laplace import laplace_noise
 from ldpopt.mechanisms.restricted import log_growth, pair_growth
-
-
-def laplace_density(y):
-    return 0.05 * np.exp(-0.1 * np.abs(y))
-
-
-def gaussian_density(y):
-    return np.exp(-(y**2) / 18) / (3 * math.sqrt(2 * math.pi))
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "density", "order", "exact", "growth", "printed"),
-    [
-        (laplace(0.1), laplace_density, 3, 0.00739299, 2.0**2 * 0.1**3, 0.00199601),
-        (laplace(0.1), laplace_density, 6, 0.0127003, 2.0**5 * 0.1**6, 6.3999e-06),
-        (gaussian(3.0), gaussian_density, 6, 0.15372, (2 * math.pi) ** 2.5 / 3.0**6, 0.0254577),
-    ],
-)
-def test_the_printed_bound_is_false(mechanism, density, order, exact, growth, printed):
-    """[CIM, Thm 13] and Table 1 claim less leakage than there is at order > 2 and small epsilon or large sigma.
-
-    `growth` is Table 1's 2^(order-1) epsilon^order, or sqrt(2 pi)^(order-1)/sigma^order. One feature h = y + c out of
-    four, integrated on a plain grid, already exceeds the bound.
-    """
-    claimed = math.log1p(growth) / (order - 1)
-    assert claimed == pytest.approx(printed, rel=1e-5)
-    guarantee = mechanism.restricted_renyi(order)
-    assert guarantee.value == pytest.approx(exact, rel=1e-5)
-    assert guarantee.lower > claimed
-    width = 40 * math.sqrt(mechanism.variance)
-    y = np.linspace(-width, width, 200_001)
-    features = []
-    for c in mechanism.variance * np.array([0.2, 0.5, 1.0, 2.0]):
-        moment = trapezoid(density(y) * np.abs(y + c) ** (order / (order - 1)), y)
-        features.append((order * math.log(1 + c) - (order - 1) * math.log(moment)) / (order - 1))
-    assert claimed < max(features) <= guarantee.value * (1 + 1e-6)
-
-
-def test_the_printed_bound_holds_where_the_paper_plots_it():
-    """At epsilon = 1 the printed bound is above the exact value."""
-    for order in (2, 3, 6):
-        assert laplace(1.0).restricted_renyi(order).value <= math.log1p(2.0 ** (order - 1)) / (order - 1)
 
 
 @pytest.mark.parametrize("mechanism", [laplace(0.1), laplace(2.0), gaussian(0.5), gaussian(5.0), staircase(1.0, 0.2)])
@@ -82,13 +39,6 @@ def test_restriction_never_raises_the_divergence(order):
     """A restricted divergence is at most the Rényi divergence of the pair."""
     for mechanism in (laplace(0.5), laplace(3.0), gaussian(1.0)):
         assert mechanism.restricted_renyi(order).value <= mechanism.pair.renyi(order).value
-
-
-def test_leading_order_is_that_of_the_variance():
-    """For wide noise the value tends to order v^2/(2 Var): the counterexample to the printed bound."""
-    for order in (2.0, 3.0, 6.0):
-        assert laplace(0.001).restricted_renyi(order).value == pytest.approx(order * 0.001**2 / 4, rel=1e-4)
-        assert gaussian(1000.0).restricted_renyi(order).value == pytest.approx(order / 2e6, rel=1e-4)
 
 
 @pytest.mark.parametrize("c", [0.01, 1.0, 37.0])

@@ -68,3 +68,10 @@ def test_it_gives_back_an_epsilon_at_delta():
     delta = hockey_stick(q, epsilon).value
     assert approximate_zcdp(q, delta, xi=epsilon - 1e-3).lower > 0
     assert renyi(q, math.inf).value > epsilon
+
+
+def test_ratios_beyond_the_range_of_doubles():
+    """An epsilon above 709 with zeros beside it gives a bracket, not NaN."""
+    found = approximate_zcdp([[1 - 1e-3, 1e-3, 0.0], [1e-320, 0.5, 0.5]], 1e-4)
+    assert found.lower <= found.value
+    assert not math.isnan(found.value)

@@ -2,9 +2,8 @@ import math
 
 import pytest
 
-from ldpopt.composition import FinitePair
 from ldpopt.errors import InvalidInput
-from ldpopt.privacy import ZCDP, ApproximateDP, PureDP, RenyiDP
+from ldpopt.privacy import ZCDP, ApproximateDP, FinitePair, PureDP, RenyiDP
 from ldpopt.privacy.calibrate import largest_pure, largest_renyi, largest_rho, largest_rho_sharp
 from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate, zcdp_to_approximate_sharp
 
@@ -44,9 +43,9 @@ def test_renyi_and_pure(target):
         more = RenyiDP(order, found.epsilon * (1 + 1e-6) + 1e-9)
         assert renyi_to_approximate_sharp(more, target.delta).epsilon > target.epsilon
     pure = largest_pure(target).epsilon
-    assert FinitePair.of_parameters(pure).hockey_stick(target.epsilon) <= target.delta * (1 + 1e-6)
+    assert float(FinitePair.of_parameters(pure).hockey_stick(target.epsilon)) <= target.delta * (1 + 1e-6)
     assert pure >= target.epsilon
-    assert FinitePair.of_parameters(pure * (1 + 1e-3)).hockey_stick(target.epsilon) > target.delta
+    assert float(FinitePair.of_parameters(pure * (1 + 1e-3)).hockey_stick(target.epsilon)) > target.delta
 
 
 def test_bad_targets():

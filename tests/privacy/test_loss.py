@@ -9,9 +9,14 @@ import pytest
 from ldpopt.privacy import hockey_stick, local_dp, mcdp, renyi, total_variation, zcdp
 from ldpopt.privacy.loss import excess, log_ratios
 
-mp.mp.dps = 400  # rows that are nearly point masses differ by 1e-250, and their sums must cancel to less
-
 ORDERS = (1.0, 1.0001, 1.5, 2.0, 7.3, 64.0, 5000.0)
+
+
+@pytest.fixture(autouse=True)
+def _precision():
+    """Rows that are nearly point masses differ by 1e-250, and their sums must cancel to less."""
+    with mp.workdps(400):
+        yield
 
 
 def channels(count, seed=20261):

@@ -1,7 +1,18 @@
 """What a design must guarantee: one file a notion, named as the measure in `ldpopt.privacy` that re-checks it."""
 
-from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.constraints.approximate_dp import ApproximateLDP
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.renyi import RenyiLDP
 from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.trade_off import TradeOff
 
-__all__ = ["Constraint", "LocalDP", "TotalVariation"]
+__all__ = [
+    "ApproximateLDP",
+    "ColumnConstraint",
+    "Constraint",
+    "LocalDP",
+    "RenyiLDP",
+    "TotalVariation",
+    "TradeOff",
+]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
-from ldpopt.channel import Channel
+from ldpopt.channel import Channel, Label
+from ldpopt.design.terms import Box, Term
 from ldpopt.privacy import Guarantee
 
 
 @runtime_checkable
 class Constraint(Protocol):
-    """A cap on one measure of a channel."""
+    """A cap on one measure of a channel.
+
+    A class with these members is all that a constraint of one's own needs; see docs/add-a-constraint.md.
+    """
 
     @property
     def bound(self) -> float:
@@ -20,3 +26,39 @@ class Constraint(Protocol):
     def measure(self, channel: Channel) -> Guarantee:
         """The namesake measure of a channel; the constraint holds when its value is at most `bound`."""
         ...
+
+    def expression(self, q: Any) -> Sequence[Any]:
+        """The constraint as cvxpy constraints on the channel's matrix, a variable `q` of shape (k, m)."""
+        ...
+
+
+class ColumnConstraint(ABC):
+    """A constraint that is a sum over outputs of convex, homogeneous functions of the columns.
+
+    Such a constraint survives the merging of outputs with equal likelihood ratios, so that the ratio-labelled
+    program is exact for it, and its terms carry the multipliers of certificates.
+    """
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether all inputs are treated alike, so that inputs of equal likelihood ratio may be merged."""
+        return True
+
+    @property
+    @abstractmethod
+    def bound(self) -> float:
+        """The cap."""
+
+    @abstractmethod
+    def measure(self, channel: Channel) -> Guarantee:
+        """The namesake measure of a channel."""
+
+    @abstractmethod
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+        """The constraint in column form, for a channel with these inputs."""
+
+    def expression(self, q: Any) -> Sequence[Any]:
+        """The constraint as cvxpy constraints on a matrix variable `q` (k, m) with inputs 0..k-1."""
+        from ldpopt.design.program import term_expressions
+
+        return term_expressions(self.columns(range(q.shape[0])), q)

@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from ldpopt.channel import Channel
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.metric import Edges, edges, weighted_local_dp
+from ldpopt.design.terms import Box, HockeyStick, Term
 from ldpopt.distribution import positive_epsilon
 from ldpopt.privacy import Guarantee, local_dp
+from ldpopt.privacy.policy import Policy
+from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
-class LocalDP:
+class LocalDP(ColumnConstraint):
     """Every likelihood ratio of the channel is at most exp(epsilon), epsilon > 0 in nats [GI, Def 6].
+
+    graph : a networkx graph over the input labels (or positions 0..k-1) that says which inputs must be
+        indistinguishable; None for all pairs. An edge attribute ``weight`` w > 0 allows ratios up to exp(w epsilon)
+        along the edge, which is d-privacy for the graph's shortest-path metric.
 
     >>> LocalDP(1.0).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= LocalDP(1.0).bound
     True
     """
 
     epsilon: float
+    graph: Policy = None
+    listed: Edges | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        if self.graph is not None:
+            object.__setattr__(self, "listed", edges(self.graph))
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether every pair of inputs is compared."""
+        return self.listed is None
 
     @property
     def bound(self) -> float:
-        """The largest epsilon allowed."""
+        """The largest epsilon allowed, for each unit of weight."""
         return self.epsilon
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own epsilon."""
-        return local_dp(channel)
+        """The channel's own epsilon, for each unit of weight."""
+        return local_dp(channel) if self.listed is None else weighted_local_dp(channel, self.listed)
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+        """Ratios within a box, or along the edges that no shorter path implies."""
+        epsilon = toward_privacy(self.epsilon)
+        if self.listed is None:
+            return (Box(math.exp(epsilon)),)
+        left, right, weight = self.listed.needed(inputs)
+        return (HockeyStick(left, right, np.exp(epsilon * weight), np.zeros(len(left))),)

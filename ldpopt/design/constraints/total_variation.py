@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldpopt.channel import Channel
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.terms import Box, Term, every_pair
 from ldpopt.distribution import unit_interval
 from ldpopt.privacy import Guarantee, total_variation
 
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariation(ColumnConstraint):
     """Any two rows of the channel are within total variation eta, in [0, 1] [GI, Def 7].
 
     >>> TotalVariation(0.4).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= TotalVariation(0.41).bound
@@ -30,3 +33,7 @@ class TotalVariation:
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own Dobrushin coefficient."""
         return total_variation(channel)
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+        """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
+        return (every_pair(len(inputs), 0.0, self.eta),)

@@ -1,0 +1,19 @@
+"""``ldpopt survey``: plan a survey, privatize its answers, count the reports, estimate, and report."""
+
+from __future__ import annotations
+
+import typer
+
+from ldpopt.cli.survey.aggregate import aggregate
+from ldpopt.cli.survey.estimate import estimate
+from ldpopt.cli.survey.plan import plan
+from ldpopt.cli.survey.privatize import privatize
+from ldpopt.cli.survey.report import report
+
+app = typer.Typer(
+    help="Plan a survey, privatize its answers, and estimate from the reports.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (plan, privatize, aggregate, estimate, report):
+    app.command()(command)

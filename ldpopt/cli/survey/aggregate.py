@@ -1,0 +1,44 @@
+"""``ldpopt survey aggregate``: from reports to counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.outputs import claim, write_all
+from ldpopt.cli.survey.files import PlanArgument, read_plan
+
+
+def aggregate(
+    plan: PlanArgument,
+    reports: Annotated[
+        list[Path], typer.Argument(metavar="REPORTS...", help="Reports as privatized, one survey round.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Counts.")] = Path("counts.json"),
+    pair: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Count two questions together, for a two-way table.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Threads.")] = 1,
+    force: ForceOption = False,
+) -> None:
+    """Count the reports: all that estimation needs of them."""
+    from ldpopt.errors import invalid
+    from ldpopt.survey.aggregate import aggregate as run
+    from ldpopt.survey.runner import Threads
+
+    claim([out], force)
+    made = read_plan(plan)
+    pairs = []
+    for one in pair or []:
+        names = tuple(name.strip() for name in one.split(","))
+        if len(names) != 2:
+            raise invalid("--pair", "two questions, A,B", one)
+        pairs.append((names[0], names[1]))
+    with progress("counting"):
+        counts = run(reports[0] if len(reports) == 1 else list(reports), made, pairs, Threads(workers))
+    write_all({out: counts.to_json().encode()}, force)
+    output().print(f"{counts.rows:,} reports counted in {out}", markup=False)

@@ -1,0 +1,41 @@
+"""``ldpopt survey plan``: from the questions to the channels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.outputs import claim, write_all
+
+
+def plan(
+    survey: Annotated[Path, typer.Argument(metavar="SURVEY", help="survey.toml", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Plan file.")] = Path("plan.json"),
+    respondents: Annotated[
+        int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
+    ] = None,
+    force: ForceOption = False,
+) -> None:
+    """Design the channel of every question that needs the fewest respondents, and write the plan.
+
+    ldpopt survey plan survey.toml -o plan.json
+    """
+    from ldpopt.files import read_text
+    from ldpopt.survey.plan import plan_survey
+    from ldpopt.survey.spec import SurveySpec
+
+    claim([out], force)
+    spec = SurveySpec.from_toml(read_text(survey))
+    with progress("designing", len(spec.questions)) as step:
+        made = plan_survey(spec, respondents, step)
+    write_all({out: made.plan.to_json().encode()}, force)
+    console = output()
+    console.print(repr(made), markup=False)
+    for name, design in made.designs.items():
+        if design.note:
+            console.print(f"  {name}: {design.note}", markup=False)
+    console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)

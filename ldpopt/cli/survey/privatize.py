@@ -1,0 +1,82 @@
+"""``ldpopt survey privatize``: from answers to reports."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ldpopt.cli.console import output, progress
+from ldpopt.cli.survey.files import PlanArgument, read_plan
+
+if TYPE_CHECKING:
+    from ldpopt.survey.randomness import Randomness
+    from ldpopt.survey.runner import Runner
+
+
+def privatize(
+    plan: PlanArgument,
+    answers: Annotated[
+        list[Path], typer.Argument(metavar="ANSWERS...", help="CSV or Parquet files, or a folder.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Reports: *.csv, *.parquet, or a folder.", show_default=False)
+    ],
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            help="Survey key file (mode 0600), needed where the plan names respondents. A retry under the same key "
+            "repeats every report; an answer changed inside a round is not hidden.",
+        ),
+    ] = None,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key file, once for a survey.")] = False,
+    simulate: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Simulate from a seed: such reports protect nobody.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Threads, or Dask workers with --dask.")] = 1,
+    dask: Annotated[bool, typer.Option("--dask", help="Run on a local Dask cluster.")] = False,
+    scheduler: Annotated[str | None, typer.Option(help="Run on the Dask cluster at tcp://...")] = None,
+) -> None:
+    """Privatize answers in files. What is interrupted goes on where it stopped, and ends with the same bytes."""
+    from ldpopt.survey.privatize import privatize as run
+    from ldpopt.survey.runner import Threads
+
+    made = read_plan(plan)
+    randomness = _randomness(key, new_key, simulate)
+    with ExitStack() as stack:
+        runner: Runner = Threads(workers)
+        if dask or scheduler:
+            from ldpopt.survey.cluster import dask_runner
+
+            runner = stack.enter_context(dask_runner(scheduler, workers))
+        step = stack.enter_context(progress("privatizing"))
+        tally = run(made, list(answers), out, randomness, runner, step)
+    console = output()
+    console.print(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out", markup=False)
+    for question in made.questions:
+        unknown, missing = tally.unknown.get(question.name, 0), tally.missing.get(question.name, 0)
+        if unknown or missing:
+            console.print(
+                f"  {question.name}: {unknown:,} unlisted and {missing:,} missing answers mapped", markup=False
+            )
+    console.print("  These counts are of raw answers: they are for you, not for publication.", markup=False)
+
+
+def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
+    import numpy as np
+
+    from ldpopt.errors import InvalidInput
+    from ldpopt.survey.randomness import Memoised, Simulated
+    from ldpopt.survey.secret import create_key
+
+    if simulate is not None:
+        if key is not None:
+            raise InvalidInput("--key and --simulate: expected at most one, got both")
+        return Simulated(np.random.default_rng(simulate))
+    if key is None:
+        return None
+    if new_key:
+        create_key(key)
+    return Memoised(key)

@@ -1,0 +1,30 @@
+"""``ldpopt survey report``: a page with estimates, channels and guarantees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.outputs import claim, write_all
+from ldpopt.cli.survey.files import DataArgument, PlanArgument, estimates, read_counts, read_plan
+
+
+def report(
+    plan: PlanArgument,
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page (HTML).")] = Path("report.html"),
+    force: ForceOption = False,
+) -> None:
+    """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
+    from ldpopt.reports.survey import survey_report
+
+    claim([out], force)
+    made = read_plan(plan)
+    with progress("estimating and drawing"):
+        page = survey_report(made, estimates(made, read_counts(data, made)))
+    write_all({out: page.encode()}, force)
+    output().print(f"wrote {out}", markup=False)

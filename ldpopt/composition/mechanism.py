@@ -1,0 +1,165 @@
+"""What composition takes: a mechanism as the pair that dominates it, and as itself where that tells more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, as_channel
+from ldpopt.errors import invalid
+from ldpopt.mechanisms.continuous_pair import ContinuousPair
+from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
+from ldpopt.mechanisms.gaussian import GaussianPair
+from ldpopt.mechanisms.hadamard_response import HadamardResponse
+from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism
+from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
+from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
+from ldpopt.privacy.mcdp import mcdp
+from ldpopt.privacy.pairs import blocks
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A mechanism as composition sees it, made by `as_mechanism`.
+
+    pair : the least pair that dominates it, in both directions. own : the channel or the continuous pair itself, None
+    for a class of mechanisms given by its parameters.
+    """
+
+    name: str
+    pair: FinitePair
+    own: Channel | ContinuousPair | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal mechanisms."""
+        return self.pair if self.own is None else self.own
+
+    @property
+    def rank(self) -> bytes:
+        """Orders mechanisms, whatever order they came in."""
+        own = self.own.matrix.tobytes() if isinstance(self.own, Channel) else repr(self.own).encode()
+        return self.pair.p.tobytes() + self.pair.q.tobytes() + own
+
+    @cached_property
+    def _losses(self) -> list[PrivacyLoss]:
+        if not isinstance(self.own, Channel):
+            return [privacy_loss(self.pair.p[None], self.pair.q[None])]
+        q = self.own.matrix
+        return [privacy_loss(q[i], q[j]) for i, j in blocks(self.own)]
+
+    def renyi(self, s: float) -> Interval:
+        """Bounds below and above on the Rényi divergence of order 1 + s, s in [0, inf], the worst pair of inputs."""
+        if isinstance(self.own, ContinuousPair):
+            found = self.own.renyi(1 + s)
+            return found.lower, found.value
+        bounds = [(0.0, 0.0), *(_divergence(loss, s) for loss in self._losses)]
+        return max(low for low, _ in bounds), max(high for _, high in bounds)
+
+    @property
+    def gaussian(self) -> float:
+        """rho, rounded up, when the divergence of every order is rho times the order; else 0."""
+        return self.own.zcdp().value if isinstance(self.own, GaussianPair) else 0.0
+
+    def conditioned(self) -> Mechanism:
+        """The dominating pair given that its loss is finite; itself when every Rényi divergence is."""
+        if math.isfinite(self.renyi(1.0)[1]):
+            return self
+        finite = (self.pair.p > 0) & (self.pair.q > 0)
+        p, q = (self.pair.p[finite], self.pair.q[finite]) if finite.any() else (np.ones(1), np.ones(1))
+        return Mechanism(self.name, FinitePair(p / p.sum(), q / q.sum()))
+
+    @cached_property
+    def mcdp(self) -> MCDP:
+        """(mu, tau): the mechanism's own; the bound that every mechanism with its epsilon meets for a class.
+
+        mCDP is not closed under post-processing [BS, App A], so tau of a dominating pair says nothing of what it
+        dominates, but losses within epsilon are epsilon-subgaussian [DR, Lemma 3.6], and the mean never rises.
+        """
+        if self.own is None:
+            return MCDP(self.renyi(0.0)[1], self.renyi(math.inf)[1])
+        found = self.own.mcdp() if isinstance(self.own, ContinuousPair) else mcdp(self.own)
+        return MCDP(found.mu.value, found.tau.value)
+
+
+def _divergence(loss: PrivacyLoss, s: float) -> Interval:
+    if s == 0:
+        low, high = loss.mean_lower, loss.mean_upper
+    elif math.isinf(s):
+        low, high = loss.top_lower, loss.top_upper
+    else:
+        low, high = loss.divergence(np.full(len(loss.p), s))
+    return float(low.max()), float(high.max())
+
+
+def as_mechanism(given: Any) -> Mechanism:
+    """A channel (or what has one), a pair, a named mechanism, a claim, epsilon or (epsilon, delta, eta).
+
+    Frequency oracles count by their epsilon and eta, matrix mechanisms by their epsilon; noise added to numbers by the
+    pair for answers `sensitivity` apart. Raises `InvalidInput` for anything else.
+    """
+    if isinstance(given, Mechanism):
+        return given
+    if isinstance(given, Guarantee):
+        given = as_claim(given)
+    if isinstance(given, Claim):
+        given = _parameters_of(given)
+    if isinstance(given, (FrequencyOracle, HadamardResponse)):
+        given = (given.epsilon, 0.0, given.eta)
+    elif isinstance(given, MatrixMechanism):
+        given = (given.epsilon,)
+    if _is_parameters(given):
+        return _of_parameters(given if isinstance(given, tuple) else (given,))
+    name, given = repr(given), getattr(given, "pair", given)
+    if isinstance(given, ContinuousPair):
+        return Mechanism(name, given.finite_pair(), given)
+    if isinstance(given, FinitePair):
+        return Mechanism(name, given.both_ways().ordered, given.channel)
+    channel = as_channel(given, "mechanism")
+    name = repr(channel) if isinstance(given, (list, tuple, np.ndarray)) else name
+    return Mechanism(name, FinitePair.of_channel(channel), channel)
+
+
+def as_pair(given: Any) -> FinitePair:
+    """The pair that dominates a mechanism; a `FinitePair` is itself, in its own direction."""
+    return given.ordered if isinstance(given, FinitePair) else as_mechanism(given).pair
+
+
+def _is_parameters(given: Any) -> bool:
+    """Whether it is epsilon or a tuple (epsilon, delta, eta), not a matrix written as tuples."""
+    if isinstance(given, tuple):
+        return bool(given) and not isinstance(given[0], (list, tuple, np.ndarray))
+    return isinstance(given, (int, float, np.floating, np.integer)) and not isinstance(given, bool)
+
+
+def _of_parameters(given: tuple[Any, ...]) -> Mechanism:
+    if len(given) > 3:
+        raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", given)
+    pair = FinitePair.of_parameters(*given).ordered
+    return Mechanism(f"({', '.join(f'{value:g}' for value in given if value is not None)})", pair)
+
+
+def _parameters_of(claim: Claim) -> tuple[float, ...]:
+    if isinstance(claim, PureDP):
+        return (claim.epsilon,)
+    if isinstance(claim, ApproximateDP):
+        return claim.epsilon, claim.delta
+    if isinstance(claim, TV):
+        return 0.0, claim.eta
+    raise invalid("mechanism", "a channel, a pair, or a PureDP, ApproximateDP or TV claim", type(claim).__name__)
+
+
+def summed(parts: list[tuple[Mechanism, int]], s: float) -> Interval:
+    """Bounds on the sum of count times the Rényi divergence of order 1 + s: orders add [M, Prop 1]."""
+    bounds = [(n * np.array(mechanism.renyi(s))) for mechanism, n in parts]
+    low, high = np.sum(bounds, axis=0) if bounds else (0.0, 0.0)
+    return float(low), float(high)

@@ -1,0 +1,198 @@
+"""Any column utility: the pattern program where it is exact, a multi-start ascent with a bound elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.certificate import Certificate, Verification
+from ldpopt.design.column_utility import ColumnUtility, Tests, WeightedSum
+from ldpopt.design.constraints import ApproximateLDP, ColumnConstraint, Constraint, LocalDP, RenyiLDP, TotalVariation
+from ldpopt.design.design import Design
+from ldpopt.design.interval_dual import verify_measured
+from ldpopt.design.patterns import Masks, members
+from ldpopt.design.program import Expression, label_program
+from ldpopt.design.repair import repair
+from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
+from ldpopt.design.terms import Box, Term
+from ldpopt.design.utilities import Divergence
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+from ldpopt.rounding import toward_privacy
+from ldpopt.tolerances import CERTIFIED_GAP
+
+LIMIT = 14
+"""The most inputs for which all patterns are priced."""
+
+STARTS = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnPatternDual(Certificate):
+    """Multipliers of the pattern program of a column utility, checked against every one of its 2^k columns.
+
+    rows : (k,); pairs : (k, k) non-negative, of the TV caps; weights : of the criteria, which sum to one.
+    """
+
+    constraints: tuple[Constraint, ...]
+    rows: Array
+    pairs: Array
+    weights: Array
+
+    argument = "linear-programming duality over all staircase patterns"
+
+    @property
+    def upper_bound(self) -> float:
+        """sum rows + eta sum pairs, raised by the largest violation of a dual constraint."""
+        k, gain = len(self.rows), math.exp(self.epsilon) - 1
+        weights = np.maximum(self.weights, 0.0)
+        pairs = np.maximum(self.pairs, 0.0)
+        worst = 0.0
+        for block in np.array_split(np.arange(2**k, dtype=np.int64), max(1, 2**k // 4096)):
+            inside = members(block, k)
+            column = np.where(inside, 1 + gain, 1.0)
+            cut = np.einsum("ax,ax->a", inside @ pairs, (~inside).astype(np.float64))
+            excess = weights / weights.sum() @ self.utility.columns(column.T) - column @ self.rows - gain * cut
+            # The mean over inputs of a pattern is at least one, and those of all outputs sum to one.
+            worst = max(worst, float(excess.max()))
+        return float(self.rows.sum() + self.eta * pairs.sum()) + worst
+
+    def verify(self) -> Verification:
+        """Recompute the guarantees, the utility and the bound from scratch."""
+        return verify_measured(self, self.constraints)
+
+
+def best_columns(utility: ColumnUtility, constraints: Sequence[Constraint], certify: bool) -> Design:
+    """The channel of the largest column utility found, and what bounds the optimum."""
+    given = tuple(constraints)
+    pure = [c for c in given if isinstance(c, LocalDP) and c.symmetric]
+    plain = all(c in pure or isinstance(c, TotalVariation) for c in given)
+    epsilon = min((c.epsilon for c in pure), default=math.inf)
+    eta = min((c.eta for c in given if isinstance(c, TotalVariation)), default=1.0)
+    certificate, note = None, ""
+    if plain and pure and utility.size <= LIMIT:
+        masks, theta, rows, pairs, weights = pattern_columns(utility, epsilon, eta)
+        inside = members(masks, utility.size).T
+        matrix = np.where(inside, math.exp(toward_privacy(epsilon)), 1.0) * np.maximum(theta, 0.0)
+        matrix, how = matrix[:, matrix.max(axis=0) > 1e-12], f"pattern LP over {2**utility.size - 1} staircase patterns"
+    else:
+        matrix, how = ascend(utility, given), f"convex-concave ascent from {STARTS} starts"
+    matrix = repair(matrix / matrix.sum(axis=1, keepdims=True), given, utility.inputs)
+    channel = Channel(Channel(matrix).merge().matrix, utility.inputs)
+    value = utility.value(channel)
+    if certify and how.startswith("pattern"):
+        certificate = ColumnPatternDual(
+            utility, channel, epsilon, eta, given, rows, pairs, weights
+        )  # fmt: skip
+    bound = math.inf
+    if certify:
+        bound = max(value, certificate.upper_bound if certificate else relaxation(utility, given))
+    certified = certificate is not None and bound - value <= CERTIFIED_GAP * bound + 1e-13
+    if certificate is None:
+        note = "a local search, not certified: the upper bound is that of a relaxation, each divergence by itself"
+    guarantees = tuple(constraint.measure(channel) for constraint in given)
+    return Design(utility, given, channel, value, bound, guarantees, how, certificate, certified, CERTIFIED_GAP, note)
+
+
+def relaxation(utility: ColumnUtility, constraints: Sequence[Constraint]) -> float:
+    """A bound by parts: the optimum of each divergence alone, the contraction of mutual information."""
+    if isinstance(utility, Tests):
+        return min(_alone(part, constraints) for part in utility.parts)
+    if isinstance(utility, WeightedSum):
+        pairs = zip(utility.weights, utility.utilities, strict=True)
+        return sum(
+            w * (_alone(u, constraints) if isinstance(u, Divergence) else relaxation(u, constraints)) for w, u in pairs
+        )
+    # Mutual information contracts by the Dobrushin coefficient, as every f-divergence does [Dobrushin].
+    return min((_variation(constraint) for constraint in constraints), default=1.0) * utility.unprivate
+
+
+def _alone(part: Divergence, constraints: Sequence[Constraint]) -> float:
+    from ldpopt.design.optimal import optimal_channel
+
+    return optimal_channel(part, constraints).upper_bound
+
+
+def _variation(constraint: Constraint) -> float:
+    """A cap on the total variation between any two rows that the constraint implies; 1 where none is known."""
+    if isinstance(constraint, TotalVariation):
+        return constraint.eta
+    if isinstance(constraint, LocalDP) and constraint.symmetric:
+        return math.tanh(constraint.epsilon / 2)  # [GI, Prop 2]
+    if isinstance(constraint, ApproximateLDP):
+        return constraint.delta + (1 - constraint.delta) * math.tanh(constraint.epsilon / 2)  # [GI, eq. 7]
+    if isinstance(constraint, RenyiLDP):
+        return math.sqrt(constraint.epsilon / 2)  # [Pinsker]: KL is at most every later order
+    return 1.0
+
+
+def pattern_columns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Masks, Array, Array, Array, Array]:
+    """Masks, weights theta, row and pair multipliers and criteria weights of the pattern program, by pricing."""
+    import cvxpy as cp
+
+    k, ratio = utility.size, math.exp(epsilon)
+    every = np.arange(2**k - 1, dtype=np.int64)
+    inside = members(every, k)
+    column = np.where(inside, ratio, 1.0)
+    mu = utility.columns(column.T)
+    scale = float(mu.max()) or 1.0
+    mu = mu / scale
+    capped = eta < math.tanh(epsilon / 2)
+    above, below = np.triu_indices(k, 1)
+    chosen = np.unique(np.concatenate([[0], 2 ** np.arange(k), np.argsort(-mu.max(axis=0))[:400]]))
+    for _ in range(200):
+        theta = cp.Variable(len(chosen), nonneg=True)
+        least = cp.Variable()
+        row = column[chosen].T @ theta == np.ones(k)
+        worst = mu[:, chosen] @ theta >= least * np.ones(len(mu))
+        cap = ((inside[chosen][:, above] & ~inside[chosen][:, below]).T * (ratio - 1)) @ theta <= np.full(
+            len(above), eta
+        )
+        problem = cp.Problem(cp.Maximize(least), [row, worst, *([cap] if capped else [])])
+        solve(problem, "pattern LP", INTERIOR)
+        rows, weights, pairs = np.asarray(row.dual_value), np.maximum(worst.dual_value, 0.0), np.zeros((k, k))
+        if capped:
+            pairs[above, below] = np.maximum(cap.dual_value, 0.0)
+        weights = weights / weights.sum()
+        cut = np.einsum("ax,ax->a", inside @ pairs, (~inside).astype(np.float64))
+        gain = weights @ mu - column @ rows - (ratio - 1) * cut
+        new = np.setdiff1d(np.flatnonzero(gain > 1e-9), chosen)
+        if len(new) == 0:
+            solve(problem, "pattern LP", SIMPLEX)
+            return every[chosen], np.asarray(theta.value), rows * scale, pairs * scale, weights
+        chosen = np.concatenate([chosen, new[np.argsort(-gain[new])[:400]]])
+    raise SolverError("pattern LP: pricing did not settle; take fewer inputs")
+
+
+def ascend(utility: ColumnUtility, constraints: Sequence[Constraint]) -> Array:
+    """The best of several convex-concave ascents: maximise the tangents of the utility, and repeat."""
+    terms: list[Term | Box] = []
+    expressions: list[Expression] = []
+    k = utility.size
+    for constraint in constraints:
+        if isinstance(constraint, ColumnConstraint):
+            terms += constraint.columns(utility.inputs or range(k))
+        else:
+            expressions.append(constraint.expression)
+    rng = np.random.default_rng(0)
+    best, most = np.full((k, 1), 1.0), 0.0
+    for number in range(STARTS):
+        q = np.eye(k) + 0.1 if number == 0 else rng.dirichlet(np.full(k, 0.3), k + 1).T * k + 1e-3
+        reached = -math.inf
+        for _ in range(30):
+            gains = utility.gradients(q)
+            try:
+                q = np.maximum(label_program(gains / (np.abs(gains).max() or 1.0), terms, expressions).matrix, 0.0)
+            except SolverError:
+                break
+            value = float(utility.columns(q).sum(axis=1).min())
+            if value <= reached + 1e-10 * abs(value):
+                break
+            reached = value
+            if value > most:
+                best, most = q, value
+    return best[:, best.max(axis=0) > 1e-9]

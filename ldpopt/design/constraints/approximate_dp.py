@@ -1,0 +1,50 @@
+"""The constraint that a channel be (epsilon, delta)-LDP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.terms import Box, Term, every_pair
+from ldpopt.distribution import unit_interval
+from ldpopt.errors import invalid
+from ldpopt.privacy import Guarantee, hockey_stick
+from ldpopt.privacy.hockey_stick import nonnegative
+from ldpopt.tolerances import MAXIMUM_EPSILON
+
+
+@dataclass(frozen=True)
+class ApproximateLDP(ColumnConstraint):
+    """sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all pairs of inputs [GI, Def 1].
+
+    epsilon in nats, from 0 (then it is `TotalVariation(delta)`) to `tolerances.MAXIMUM_EPSILON`; delta in [0, 1]
+    (at 0 it is `LocalDP(epsilon)`). Measured by the hockey-stick divergence at epsilon, which must be within delta.
+
+    >>> ApproximateLDP(1.0, 0.01).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
+    0.0
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        epsilon = nonnegative(self.epsilon, "epsilon")
+        if epsilon > MAXIMUM_EPSILON:
+            raise invalid("epsilon", f"at most {MAXIMUM_EPSILON:g} nats", epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", unit_interval(self.delta, "delta"))
+
+    @property
+    def bound(self) -> float:
+        """The largest delta allowed."""
+        return self.delta
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The channel's own delta at this epsilon."""
+        return hockey_stick(channel, self.epsilon)
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+        """One hockey-stick sum for every ordered pair."""
+        return (every_pair(len(inputs), self.epsilon, self.delta),)

@@ -1,0 +1,59 @@
+"""The constraint that a channel be f-DP for a piecewise-linear trade-off curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.terms import Box, Term, every_pair
+from ldpopt.errors import invalid
+from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
+
+
+@dataclass(frozen=True)
+class TradeOff(ColumnConstraint):
+    """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
+
+    Every segment of the (symmetrised) curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure
+    is the largest excess of the channel's delta at epsilon_i over delta_i, which must be 0.
+
+    >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
+    >>> [(round(e, 4), d) for e, d in TradeOff(curve).levels]
+    [(1.0986, 0.0)]
+    """
+
+    curve: TradeOffCurve
+    levels: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.curve, TradeOffCurve):
+            raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
+        a, b = self.curve.symmetrised().knots.T
+        # Beyond the last knot the curve is flat at 0: its line is met by every pair. Slopes below 1 mirror the rest.
+        slopes = -np.diff(b) / np.diff(a)
+        heights = b[:-1] + slopes * a[:-1]
+        found = [
+            (math.log(slope), max(0.0, 1 - float(height)) if 1 - height > 1e-12 else 0.0)
+            for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True)
+            if slope >= 1 - 1e-12
+        ]
+        object.__setattr__(self, "levels", tuple((max(0.0, e), d) for e, d in found))
+
+    @property
+    def bound(self) -> float:
+        """No excess."""
+        return 0.0
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The largest excess over the curve's lines."""
+        worst = max((hockey_stick(channel, e).value - d for e, d in self.levels), default=0.0)
+        return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+        """One hockey-stick sum a line and ordered pair."""
+        return tuple(every_pair(len(inputs), e, d) for e, d in self.levels)

@@ -1,0 +1,85 @@
+"""What a design for estimation minimises: a criterion of the covariance that reports leave to the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.design.criteria import AOptimal, Criterion
+from ldpopt.design.neighbourhood import Neighbourhood
+from ldpopt.design.scores import criterion_at
+from ldpopt.distribution import Array, distribution
+from ldpopt.errors import invalid
+from ldpopt.labels import distinct_labels
+
+
+@dataclass(frozen=True, eq=False)
+class FisherInformation:
+    """The asymptotic error of the estimate of a distribution from privatized reports: smaller is better.
+
+    With J = sum_y q_y q_y^T / (q_y . p), n reports leave the efficient estimate of p the covariance C / n,
+    C = J^-1 - p p^T; the criterion is a number made of C at the prior.
+
+    Parameters
+    ----------
+    prior : the distribution (k,), k >= 2, that is expected: a pilot. Where it is wrong the channel still serves,
+        only less well.
+    criterion : `AOptimal(weights)`, `COptimal(contrast)` or `DOptimal()`; the sum of variances by default.
+    neighbourhood : `Box(radius)` or `Contamination(share)`: the design then makes the worst case over the
+        distributions around the pilot as small as it can be; None trusts the pilot.
+    inputs : labels of the k categories, which designed channels carry.
+
+    Raises `InvalidInput` for anything else.
+
+    >>> u = FisherInformation([0.2] * 5)
+    >>> round(u.value(np.where(np.eye(5) > 0, np.e, 1.0) / (np.e + 4)), 6)
+    12.229751
+    """
+
+    prior: Array
+    criterion: Criterion = field(default_factory=AOptimal)
+    neighbourhood: Neighbourhood | None = None
+    inputs: Iterable[Label] | None = None
+
+    def __post_init__(self) -> None:
+        prior = distribution(self.prior, "prior")
+        if len(prior) < 2:
+            raise invalid("prior", "at least 2 entries", len(prior))
+        object.__setattr__(self, "prior", prior)
+        if not isinstance(self.criterion, Criterion):
+            raise invalid("criterion", "AOptimal, COptimal or DOptimal", type(self.criterion).__name__)
+        self.criterion.check(len(prior))
+        if self.neighbourhood is not None and not isinstance(self.neighbourhood, Neighbourhood):
+            raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
+        if self.inputs is not None:
+            object.__setattr__(self, "inputs", distinct_labels(self.inputs, len(prior), "inputs"))
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        worst = "" if self.neighbourhood is None else f", worst case over {self.neighbourhood.name}"
+        return self.criterion.name + worst
+
+    def value(self, channel: ChannelLike) -> float:
+        """The criterion at the prior, inf if the channel does not identify the distribution; the worst case
+        over the neighbourhood, rounded up to a proven bound, if there is one.
+        """
+        channel = as_channel(channel)
+        if channel.shape[0] != len(self.prior):
+            raise invalid("channel", f"{len(self.prior)} inputs", channel.shape[0])
+        if self.neighbourhood is None:
+            return criterion_at(self.criterion, channel.matrix, self.prior)
+        from ldpopt.design.worst_case import worst_case
+
+        return worst_case(self, channel.matrix).upper
+
+    @property
+    def unprivate(self) -> float:
+        """The criterion without any privacy, at the prior: the covariance of a multinomial report."""
+        return self.criterion.value(np.diag(self.prior) - np.outer(self.prior, self.prior))
+
+    def __repr__(self) -> str:
+        return f"FisherInformation({self.name}, {len(self.prior)} inputs)"

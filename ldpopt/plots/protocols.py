@@ -1,0 +1,26 @@
+"""Protocols by the respondents that they need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on
+
+
+def protocols(table: Any, ax: Axes | None = None) -> Axes:
+    """A bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents; returns the axes."""
+    rows = list(table)[::-1]
+    ax = axes_on(ax, 7.0, 1.1 + 0.3 * len(rows))
+    colours = [FIRST if row.protocol == "optimal channel" else "0.72" for row in rows]
+    bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
+    for bar, row in zip(bars, rows, strict=True):
+        text = f" {row.respondents:,} (×{row.design_effect:.3g})"
+        ax.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=8)
+    ax.axvline(table.unprivate, color=SECOND, linewidth=1.2)
+    ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND, fontsize=8)
+    ax.set_xscale("log")
+    ax.set_xlim(table.unprivate / 1.5, 4 * max(row.respondents for row in rows))
+    ax.set_xlabel(f"respondents for a half-width of {100 * table.precision.width:g} points")
+    ax.tick_params(axis="y", length=0, labelsize=9)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax

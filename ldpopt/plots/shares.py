@@ -1,0 +1,44 @@
+"""Estimated shares with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import invalid
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, shorten
+
+
+def shares(
+    labels: Sequence[object], values: Any, lower: Any, upper: Any, truth: Any = None, ax: Axes | None = None
+) -> Axes:
+    """A point and an interval for each of k answers, the first on top; `truth` marks known shares.
+
+    values, lower, upper, truth : arrays (k,). Returns the axes.
+
+    >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
+    'share of respondents'
+    """
+    values, lower, upper = (np.asarray(one, dtype=float) for one in (values, lower, upper))
+    k = len(labels)
+    if not values.shape == lower.shape == upper.shape == (k,):
+        raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
+    ax = axes_on(ax, 7.0, 0.9 + 0.26 * max(k, 2))
+    at = np.arange(k)[::-1]
+    ax.hlines(at, lower, upper, color=FIRST, linewidth=2.2, alpha=0.75)
+    ax.plot(values, at, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
+    if truth is not None:
+        ax.plot(np.asarray(truth), at, "D", color=SECOND, markersize=4, label="truth")
+        ax.legend(frameon=False, fontsize=8, loc="best")
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_yticks(at, [shorten(label) for label in labels])
+    ax.set_ylim(-0.6, k - 0.4)
+    ax.set_xlabel("share of respondents")
+    ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
+    ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.grid(axis="x", color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+    return ax

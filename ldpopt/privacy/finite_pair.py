@@ -1,0 +1,192 @@
+"""The finite pair: two distributions on one finite set, and every measure of what tells them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, distribution
+from ldpopt.labels import distinct_labels
+from ldpopt.privacy.approximate_dp import approximate_dp
+from ldpopt.privacy.approximate_zcdp import approximate_zcdp
+from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.hockey_stick import hockey_stick
+from ldpopt.privacy.least_pair import least_pair, pair_through
+from ldpopt.privacy.local_dp import local_dp
+from ldpopt.privacy.loss import log_ratios
+from ldpopt.privacy.mcdp import MeanConcentrated, mcdp
+from ldpopt.privacy.parameters import checked, erasure_mass
+from ldpopt.privacy.policy import Policy, ordered_pairs
+from ldpopt.privacy.renyi import renyi
+from ldpopt.privacy.total_variation import total_variation
+from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
+from ldpopt.privacy.zcdp import zcdp
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FinitePair:
+    """Two distributions on one finite set: the reports of two inputs that must stay indistinguishable.
+
+    p, q : probability vectors of one length m. outputs : m distinct labels, 0..m-1 by default.
+    Its measures are those of `channel`, the channel with rows p and q, so both directions count; every function that
+    takes a channel takes a pair too. Raises `InvalidInput` for anything else.
+
+    >>> pair = FinitePair([0.25, 0.75], [0.5, 0.5])
+    >>> pair.losses.round(6)
+    array([-0.693147,  0.405465])
+    >>> round(float(pair.renyi(2)), 6), round(float(pair.total_variation()), 6)
+    (0.287682, 0.25)
+    """
+
+    p: Array
+    q: Array
+    outputs: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", distribution(self.p, "p"))
+        object.__setattr__(self, "q", distribution(self.q, "q", size=len(self.p)))
+        object.__setattr__(self, "outputs", distinct_labels(self.outputs, len(self.p), "outputs"))
+
+    # -- pairs that dominate -------------------------------------------------------------------------
+
+    @classmethod
+    def of_parameters(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> FinitePair:
+        """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, eq. 7-8, 70-71].
+
+        With a the erasure mass, p is (delta, (1-delta)(1-a) e/(1+e), a (1-delta), (1-delta)(1-a)/(1+e), 0) and q is
+        p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
+
+        >>> FinitePair.of_parameters(1.0, eta=0.25).p.round(6)
+        array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])
+        """
+        epsilon, delta, eta = checked(epsilon, delta, eta)
+        delta, erasure = erasure_mass(epsilon, delta, eta)
+        kept, low = (1 - delta) * (1 - erasure), 1 / (1 + math.exp(epsilon))
+        p = np.array([delta, kept * (1 - low), (1 - delta) * erasure, kept * low, 0.0])
+        return cls(p, p[::-1], ("p only", "p", "erased", "q", "q only"))
+
+    @classmethod
+    def of_channel(cls, channel: ChannelLike, graph: Policy = None) -> FinitePair:
+        """The least pair that dominates every ordered pair of rows: its tests beat all of theirs.
+
+        Its test curve (power against size) is the concave hull of the curves of all pairs, so composing it covers
+        every adaptive choice of inputs. With a policy `graph`, only adjacent inputs are compared.
+        """
+        channel = as_channel(channel)
+        i, j = ordered_pairs(channel, graph)
+        rows = [cls(channel.matrix[a], channel.matrix[b]).ordered for a, b in zip(i, j, strict=True)]
+        return cls.least(rows) if rows else cls(np.ones(1), np.ones(1))
+
+    @classmethod
+    def least(cls, pairs: Iterable[FinitePair]) -> FinitePair:
+        """The least pair that dominates all of `pairs`; one of them when they are equal up to relabelling."""
+        distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
+        if len(distinct) == 1:
+            return distinct[0]
+        return cls(*least_pair([(pair.p, pair.q) for pair in distinct])).ordered
+
+    @classmethod
+    def through(cls, epsilons: Array, deltas: Array) -> FinitePair:
+        """The symmetric pair whose delta(epsilon) is the lower convex hull of points on or above a curve.
+
+        epsilons : (n,), increasing from 0 to at most 700; deltas : (n,), in [0, 1], non-increasing. The pair
+        dominates whatever has these hockey sticks in both directions [GI, Thm 1].
+        """
+        return cls(*pair_through(epsilons, deltas)).ordered
+
+    def both_ways(self) -> FinitePair:
+        """The least pair that dominates this one in either direction; itself when it is symmetric."""
+        return self if self.symmetric else FinitePair.least([self, self.swapped])
+
+    # -- what it is ----------------------------------------------------------------------------------
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The channel with rows p and q."""
+        return Channel(np.stack([self.p, self.q]), ("p", "q"), self.outputs)
+
+    @cached_property
+    def losses(self) -> Array:
+        """The privacy losses log p/q, inf where q alone is 0, -inf where p alone is, 0 where both are."""
+        inside = (self.p > 0) & (self.q > 0)
+        finite = log_ratios(np.where(inside, self.p, 1.0), np.where(inside, self.q, 1.0))
+        return np.select([inside, self.p > 0, self.q > 0], [finite, np.inf, -np.inf], 0.0)
+
+    @property
+    def infinite(self) -> float:
+        """The probability of an infinite privacy loss under p."""
+        return float(self.p[self.q == 0].sum())
+
+    @property
+    def swapped(self) -> FinitePair:
+        """The same pair in the other direction."""
+        return FinitePair(self.q, self.p, self.outputs)
+
+    @cached_property
+    def ordered(self) -> FinitePair:
+        """The same pair by falling loss, without labels and outcomes that neither gives: what relabelling keeps."""
+        order = np.argsort(-self.losses, kind="stable")
+        order = order[(self.p[order] > 0) | (self.q[order] > 0)]
+        made = FinitePair(self.p[order], self.q[order])
+        return self if made == self else made
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same law, exactly."""
+        return np.array_equal(self.ordered.p, self.ordered.q[::-1])
+
+    # -- measures ------------------------------------------------------------------------------------
+
+    def local_dp(self) -> Guarantee:
+        """As `privacy.local_dp`."""
+        return local_dp(self)
+
+    def total_variation(self) -> Guarantee:
+        """As `privacy.total_variation`."""
+        return total_variation(self)
+
+    def hockey_stick(self, epsilon: float) -> Guarantee:
+        """As `privacy.hockey_stick`."""
+        return hockey_stick(self, epsilon)
+
+    def approximate_dp(self, delta: float) -> Guarantee:
+        """As `privacy.approximate_dp`."""
+        return approximate_dp(self, delta)
+
+    def trade_off(self) -> TradeOffCurve:
+        """As `privacy.trade_off`."""
+        return trade_off(self)
+
+    def renyi(self, order: Any) -> Any:
+        """As `privacy.renyi`, for one order or an array of them."""
+        return renyi(self, order)
+
+    def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
+        """As `privacy.zcdp`."""
+        return zcdp(self, xi, max_order)
+
+    def approximate_zcdp(self, delta: float, xi: float = 0.0) -> Guarantee:
+        """As `privacy.approximate_zcdp`."""
+        return approximate_zcdp(self, delta, xi)
+
+    def mcdp(self) -> MeanConcentrated:
+        """As `privacy.mcdp`."""
+        return mcdp(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FinitePair):
+            return NotImplemented
+        same = np.array_equal(self.p, other.p) and np.array_equal(self.q, other.q)
+        return same and self.outputs == other.outputs
+
+    def __hash__(self) -> int:
+        return hash((self.p.tobytes(), self.q.tobytes(), self.outputs))
+
+    def __repr__(self) -> str:
+        return f"FinitePair({len(self.p)} outcomes, largest loss {self.losses.max():.6g})"

@@ -1,0 +1,79 @@
+"""The least pair that dominates several: the concave hull of their test curves (power against size)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldpopt.distribution import Array
+from ldpopt.rounding import ULP
+
+
+def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """(p, q) whose every test is as powerful as the best test of any of `pairs`, and no more than a mixture of them.
+
+    Each pair is (p, q) with the likelihood ratios falling. Masses are summed from the end with the larger ratios
+    down to ratio one and from the other end up to it, so that rare telling outcomes keep their relative accuracy.
+    """
+    above, below = [], []
+    for p, q in pairs:
+        split = int(np.count_nonzero(p > q))  # the ratios above one come first
+        above.append(np.stack([np.cumsum(q[:split]), np.cumsum(p[:split])], axis=1))
+        below.append(np.stack([np.cumsum(p[split:][::-1]), np.cumsum(q[split:][::-1])], axis=1))
+    top, bottom = _chain(np.concatenate(above)), _chain(np.concatenate(below))
+    # What lies between has ratio one: the two ends gain the same total variation.
+    middle = max(0.0, 1 - math.fsum(top[:, 1].tolist()) - math.fsum(bottom[:, 0].tolist()))
+    p = np.concatenate([top[:, 1], [middle], bottom[:, 0]])
+    return p, np.concatenate([top[:, 0], [middle], bottom[:, 1]])
+
+
+def _chain(points: Array) -> Array:
+    """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x.
+
+    A corner within 16 ulps of its chord counts as on it; the slack of a composed law makes up for it.
+    """
+    gain = points[:, 1] - points[:, 0] if len(points) else np.zeros(1)
+    if gain.max() <= 0:
+        return np.empty((0, 2))
+    end = float(points[gain >= gain.max() - 8 * ULP, 0].min())
+    points = points[points[:, 0] <= end]
+    points = points[np.lexsort((-points[:, 1], points[:, 0]))]
+    chain: list[tuple[float, float]] = [(0.0, 0.0)]
+    for x, y in points.tolist():
+        if y <= chain[-1][1]:
+            continue
+        while len(chain) > 1:
+            (x0, y0), (x1, y1) = chain[-2], chain[-1]
+            if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0) * (1 + 16 * ULP):
+                break
+            chain.pop()
+        chain.append((x, y))
+    return np.diff(np.array(chain), axis=0)
+
+
+def pair_through(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
+    """The symmetric (p, q) whose delta(epsilon) is the lower convex hull, in e^epsilon, of the given points.
+
+    epsilons : (n,) increasing from 0; deltas : (n,), bounds above on a curve of hockey sticks. That curve is convex in
+    e^epsilon, so it lies below the hull, and the pair dominates; what is left at the last epsilon is an infinite loss.
+    """
+    t = np.exp(epsilons)
+    hull = [0]
+    for i in range(1, len(t)):
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (deltas[a] - deltas[b]) * (t[i] - t[b]) > (deltas[b] - deltas[i]) * (t[b] - t[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    t, d = t[hull], np.minimum.accumulate(deltas[hull])
+    # The slope of delta at ratio t is minus the probability, under q, of larger ratios.
+    beyond = np.append((d[:-1] - d[1:]) / np.diff(t), 0.0)
+    q = np.maximum(beyond[:-1] - beyond[1:], 0.0)
+    p, q = (t[1:] * q)[::-1], q[::-1]
+    infinite = float(d[-1])
+    middle = max(0.0, 1 - infinite - math.fsum(p.tolist()) - math.fsum(q.tolist()))
+    forward = np.concatenate([[infinite], p, [middle], q[::-1], [0.0]])
+    return forward, forward[::-1]

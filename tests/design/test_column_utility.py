@@ -1,0 +1,102 @@
+"""Mutual information, several tests at once and weighted sums."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.design import (
+    ApproximateLDP,
+    Divergence,
+    LocalDP,
+    MutualInformation,
+    Tests,
+    TotalVariation,
+    WeightedSum,
+    optimal_channel,
+)
+from ldpopt.divergences import CHI_SQUARED, KL
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import mutual_information
+
+
+def test_mutual_information_is_the_measure():
+    """The utility of a channel is its mutual information as `privacy` measures it."""
+    rng = np.random.default_rng(0)
+    prior, q = rng.dirichlet(np.ones(4)), Channel(rng.dirichlet(np.ones(5), 4))
+    assert MutualInformation(prior).value(q) == pytest.approx(float(mutual_information(q, prior)), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [3, 6])
+def test_regimes_of_mutual_information(k):
+    """Randomized response is optimal for large epsilon, a binary channel nearly so for small [KOV14, Thm 8, 9]."""
+    prior = np.full(k, 1 / k)
+    utility = MutualInformation(prior)
+    response = np.full((k, k), 1.0) + (math.exp(8.0) - 1) * np.eye(k)
+    design = optimal_channel(utility, LocalDP(8.0))
+    assert design.certified
+    assert design.value == pytest.approx(utility.value(response / response.sum(axis=1, keepdims=True)), rel=1e-9)
+    small = optimal_channel(utility, LocalDP(0.05))
+    binary = max(
+        utility.value(np.column_stack([np.where(np.arange(k) < cut, s, 1 - s), np.where(np.arange(k) < cut, 1 - s, s)]))
+        for cut in range(1, k)
+        for s in [math.exp(0.05) / (1 + math.exp(0.05))]
+    )
+    assert small.value == pytest.approx(binary, rel=2e-2)
+    assert small.value >= binary * (1 - 1e-9)
+
+
+def test_one_test_and_one_term_are_the_divergence():
+    """A single alternative, or a sum of one divergence, has the divergence's own optimum, with and without eta."""
+    rng = np.random.default_rng(2)
+    p0, p1 = rng.dirichlet(np.ones(5), 2)
+    plain = Divergence(CHI_SQUARED, p0, p1)
+    for caps in ([LocalDP(1.1)], [LocalDP(1.1), TotalVariation(0.2)]):
+        best = optimal_channel(plain, caps).value
+        for utility in (Tests(CHI_SQUARED, p0, [p1]), WeightedSum([2.0], [plain])):
+            design = optimal_channel(utility, caps)
+            factor = 2.0 if isinstance(utility, WeightedSum) else 1.0
+            assert design.value == pytest.approx(factor * best, rel=1e-7)
+            assert design.certified
+            assert design.certificate.verify()
+
+
+def test_worst_of_several_tests():
+    """The certified worst case is above every random private channel's, and below each test's own optimum."""
+    rng = np.random.default_rng(4)
+    p0, *others = rng.dirichlet(np.ones(4), 4)
+    utility = Tests(KL, p0, others)
+    design = optimal_channel(utility, LocalDP(1.0))
+    assert design.certified
+    assert design.value <= min(optimal_channel(Divergence(KL, p0, p), LocalDP(1.0)).value for p in others) + 1e-9
+    ratios = np.where(rng.random((200, 4, 6)) < 0.5, 1.0, math.e)
+    for q in ratios:
+        # Rows of a staircase channel sum to one only after balancing; randomized response on a random coarsening does.
+        labels = (q[:, 0] > 1).astype(int)
+        s = math.e / (1 + math.e)
+        channel = np.column_stack([np.where(labels, s, 1 - s), np.where(labels, 1 - s, s)])
+        assert utility.value(channel) <= design.upper_bound + 1e-12
+
+
+def test_without_a_pattern_program_the_bound_is_a_relaxation():
+    """Under (epsilon, delta)-LDP mutual information is searched for; the design says that it is not certified."""
+    design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01))
+    assert not design.certified
+    assert design.certificate is None
+    assert "relaxation" in design.note
+    pure = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1.0))
+    assert pure.value * (1 - 1e-6) <= design.value <= design.upper_bound
+
+
+def test_malformed_utilities():
+    """Weights match utilities, sizes agree, something is uncertain."""
+    u, v = Divergence(KL, [0.5, 0.5], [0.2, 0.8]), MutualInformation([0.2, 0.3, 0.5])
+    with pytest.raises(InvalidInput, match="weights"):
+        WeightedSum([1.0, -1.0], [u, u])
+    with pytest.raises(InvalidInput, match="utilities"):
+        WeightedSum([1.0, 1.0], [u, v])
+    with pytest.raises(InvalidInput, match="prior"):
+        MutualInformation([1.0, 0.0])
+    with pytest.raises(InvalidInput, match="others"):
+        Tests(KL, [0.5, 0.5], [])

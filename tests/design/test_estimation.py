@@ -1,0 +1,203 @@
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.design import (
+    AOptimal,
+    Box,
+    Contamination,
+    COptimal,
+    DOptimal,
+    FisherInformation,
+    LocalDP,
+    TotalVariation,
+    estimation_design,
+    optimal_channel,
+)
+from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import subset_selection
+
+SKEWED = np.array([0.9, 0.025, 0.025, 0.025, 0.025])
+
+
+def brute_covariance(matrix, p):
+    """J^-1 - p p^T, from the definition."""
+    matrix = np.asarray(matrix)
+    m = p @ matrix
+    return np.linalg.inv((matrix / m) @ matrix.T) - np.outer(p, p)
+
+
+@pytest.mark.parametrize(
+    ("prior", "epsilon", "value"),
+    [([0.2] * 5, 0.5, 50.258657), ([0.2] * 5, 1.0, 12.229751), (SKEWED, 1.0, 10.150574)],
+)
+def test_a_optimal_values_of_the_literature(prior, epsilon, value):
+    """The optimal sums of variances are the known ones, proved, and those of the returned matrix [KOV14], [YB]."""
+    design = optimal_channel(FisherInformation(prior), LocalDP(epsilon))
+    assert design.value == pytest.approx(value, abs=1e-6)
+    assert np.trace(brute_covariance(design.channel, np.asarray(prior))) == pytest.approx(design.value, rel=1e-9)
+    assert design.certified
+    assert design.lower_bound <= design.value
+    assert design.certificate.verify()
+    assert design.guarantees[0].value <= epsilon
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(3, 0.3), (5, 0.5), (5, 1.0), (6, 1.5), (9, 0.8)])
+def test_uniform_priors_recover_subset_selection(k, epsilon):
+    """For a uniform distribution no channel beats the best subset selection [YB]."""
+    p = np.full(k, 1 / k)
+    utility = FisherInformation(p)
+    best = min(utility.value(subset_selection(k, epsilon, size)) for size in range(1, k))
+    assert estimation_design(utility, LocalDP(epsilon)).value == pytest.approx(best, rel=1e-7)
+
+
+def test_a_skewed_prior_gains_over_every_subset_selection():
+    """At p = (0.9, 0.025 x 4), epsilon 1, the optimum saves 12.6 % of the respondents of any subset selection with its
+    usual estimate (11.617251), and 6.6 % of one with the efficient estimate (10.869812, at size 2).
+    """
+    utility = FisherInformation(SKEWED)
+    optimum = estimation_design(utility, LocalDP(1.0)).value
+    usual, efficient = [], []
+    for size in range(1, 5):
+        channel = subset_selection(5, 1.0, size)
+        loadings = np.linalg.pinv(channel.matrix.T)
+        usual.append(float((loadings**2 @ channel.push(SKEWED)).sum() - SKEWED @ SKEWED))
+        efficient.append(utility.value(channel))
+    assert min(usual) == pytest.approx(11.617251, abs=1e-6)
+    assert min(efficient) == pytest.approx(10.869812, abs=1e-6)
+    assert 1 - optimum / min(usual) == pytest.approx(0.126, abs=5e-4)
+    assert 1 - optimum / min(efficient) == pytest.approx(0.066, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    "criterion", [AOptimal(), AOptimal([5, 1, 1, 1]), COptimal([0, 0, 1, 0]), DOptimal()], ids=repr
+)
+@pytest.mark.parametrize("eta", [1.0, 0.2])
+def test_no_random_channel_beats_the_bound(criterion, eta):
+    """Random channels within the constraints are never below the certified bound (seed 3)."""
+    rng = np.random.default_rng(3)
+    prior = np.array([0.5, 0.3, 0.15, 0.05])
+    utility = FisherInformation(prior, criterion)
+    constraints = [LocalDP(1.0), TotalVariation(eta)]
+    design = estimation_design(utility, constraints)
+    assert design.certified
+    assert design.certificate.verify()
+    assert all(c.measure(design.channel).value <= c.bound for c in constraints)
+    tried = 0
+    for _ in range(300):
+        columns = np.where(rng.random((4, rng.integers(2, 9))) < 0.4, math.e, 1.0)
+        found = np.linalg.lstsq(columns, np.ones(4), rcond=None)[0]
+        if found.min() < 0 or np.abs(columns @ found - 1).max() > 1e-9:
+            continue
+        channel = Channel(columns * found)
+        reach = float(TotalVariation(1.0).measure(channel))
+        if reach > eta:
+            channel = channel.erase(1 - eta / reach)
+        tried += 1
+        assert utility.value(channel) >= design.lower_bound
+    assert tried > 20
+
+
+def test_c_optimal_is_the_binary_question():
+    """For the share of one category, asking about it alone is optimal: p(1-p) + E/(E-1)^2 [Warner]."""
+    design = estimation_design(FisherInformation(SKEWED, COptimal([1, 0, 0, 0, 0])), LocalDP(1.0))
+    assert design.value == pytest.approx(0.09 + math.e / (math.e - 1) ** 2, rel=1e-7)
+    assert design.channel.shape[1] == 2
+
+
+def test_d_optimal_value_is_minus_log_det_of_the_information():
+    """log det of the covariance of k - 1 shares is -log det J."""
+    design = estimation_design(FisherInformation(SKEWED, DOptimal()), LocalDP(1.0))
+    q = design.channel.matrix
+    assert design.value == pytest.approx(-np.linalg.slogdet((q / (SKEWED @ q)) @ q.T)[1], rel=1e-9)
+
+
+def test_eta_that_cannot_bind_is_said():
+    """An eta above tanh(epsilon/2) changes nothing and the note says so; a smaller one costs precision."""
+    utility = FisherInformation(SKEWED)
+    loose = estimation_design(utility, [LocalDP(1.0), TotalVariation(0.9)])
+    assert "does not bind" in loose.note
+    assert loose.value == pytest.approx(10.150574, abs=1e-6)
+    assert estimation_design(utility, [LocalDP(1.0), TotalVariation(0.2)]).value > 14
+
+
+@pytest.mark.parametrize("around", [Box(0.1), Contamination(0.3)], ids=repr)
+def test_minimax_designs_guard_against_a_wrong_pilot(around):
+    """The worst case of the minimax design is proved optimal and below that of the design that trusts the pilot."""
+    utility = FisherInformation(SKEWED, neighbourhood=around)
+    design = estimation_design(utility, LocalDP(1.0))
+    assert design.certified
+    assert design.certificate.verify()
+    trusting = estimation_design(FisherInformation(SKEWED), LocalDP(1.0)).channel
+    assert design.value <= utility.value(trusting) * (1 + 1e-6)
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        p = around.highest(rng.normal(size=5), SKEWED)
+        assert around.contains(p, SKEWED)
+        p = 0.9 * p + 0.1 * SKEWED
+        assert np.trace(brute_covariance(design.channel, p)) <= design.value * (1 + 1e-9)
+
+
+def test_anything_else_at_all_leaves_the_uniform_design():
+    """Where every distribution is possible the minimax sum of variances is that of the uniform one [YB]."""
+    design = estimation_design(FisherInformation(SKEWED, neighbourhood=Contamination(1.0)), LocalDP(1.0))
+    assert design.value == pytest.approx(12.229751, rel=1e-4)
+
+
+def test_more_categories_than_can_be_priced_have_a_relaxed_bound():
+    """Beyond 24 categories the bound is a semidefinite relaxation: rigorous, and the note says that it is coarse."""
+    p = np.full(26, 1 / 26)
+    design = estimation_design(FisherInformation(p, COptimal(np.eye(26)[0])), LocalDP(1.0))
+    optimum = p[0] * (1 - p[0]) + math.e / (math.e - 1) ** 2
+    assert design.value == pytest.approx(optimum, rel=1e-6)
+    assert 0 < design.lower_bound <= optimum
+    assert design.certificate.verify()
+
+
+def test_a_false_certificate_fails():
+    """A certificate whose numbers are wrong proves less, and one with another prior proves nothing."""
+    from dataclasses import replace
+
+    design = estimation_design(FisherInformation(SKEWED), LocalDP(1.0))
+    made = design.certificate
+    assert replace(made, rows=made.rows * 0.5).lower_bound < design.lower_bound
+    assert replace(made, prior=np.full(5, 0.2)).lower_bound == -math.inf
+    worse = replace(made, channel=subset_selection(5, 1.5, 1))
+    assert any("local_dp" in failure for failure in worse.verify().failures)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: FisherInformation([1.0]), "prior: expected at least 2"),
+        (lambda: FisherInformation([0.5, 0.5], "A"), "criterion"),
+        (lambda: FisherInformation([0.5, 0.5], COptimal([1, 0, 0])), "contrast: expected 2 weights"),
+        (lambda: COptimal([1, 1]), "not all equal"),
+        (lambda: AOptimal([1, -1]), "non-negative"),
+        (lambda: AOptimal([[1, 0], [0, -1]]), "positive semidefinite"),
+        (lambda: FisherInformation([0.5, 0.5], neighbourhood=0.1), "neighbourhood"),
+        (lambda: Box(0), "radius"),
+        (lambda: estimation_design(FisherInformation([0.5, 0.5]), TotalVariation(0.3)), "LocalDP among them"),
+        (lambda: estimation_design(FisherInformation([0.5, 0.5]), [LocalDP(1), TotalVariation(0)]), "eta"),
+        (lambda: estimation_design(FisherInformation([0.5, 0.5]), "ldp"), "constraint"),
+        (lambda: FisherInformation([0.5, 0.5]).value(np.eye(3)), "channel: expected 2 inputs"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    """Each error names what is wrong."""
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+def test_results_show_themselves():
+    """The repr, the HTML and the dictionary carry the value, the bound and the verdict."""
+    design = estimation_design(FisherInformation([0.3, 0.7], inputs=["no", "yes"]), LocalDP(1.0))
+    assert "sum of variances" in repr(design)
+    assert design.to_dict()["certified"] is True
+    assert design.channel.inputs == ("no", "yes")
+    assert "<table>" in design._repr_html_()
+    bare = estimation_design(FisherInformation([0.3, 0.7]), LocalDP(1.0), certify=False)
+    assert bare.certificate is None
+    assert "no certificate" in bare.note
