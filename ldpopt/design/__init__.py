@@ -1,9 +1,13 @@
 """Optimal channels with certificates."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
 from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
 from ldpopt.design.design import Design
-from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.utilities import Divergence
@@ -15,8 +19,6 @@ __all__ = [
     "Design",
     "Divergence",
     "Erasure",
-    "Frontier",
-    "FrontierRow",
     "LabelDual",
     "LocalDP",
     "MergedPartition",
@@ -26,6 +28,12 @@ __all__ = [
     "PatternLP",
     "TotalVariation",
     "Verification",
-    "frontier",
     "optimal_channel",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # A frontier also needs the published bounds, a layer above designs; it is found here because users look here.
+    if name in {"Frontier", "FrontierRow", "frontier"}:
+        return getattr(importlib.import_module("ldpopt.frontiers"), name)
+    raise AttributeError(f"module 'ldpopt.design' has no attribute {name!r}")
