@@ -60,6 +60,10 @@ class Table:
         for cell in dict.fromkeys(row[name] for row in self.rows if name in row):
             yield cell, self.where(**{name: cell})
 
+    def with_column(self, name: str, values: Array) -> Table:
+        """The table with one more number in every row."""
+        return Table(tuple(row | {name: float(value)} for row, value in zip(self.rows, values, strict=True)))
+
     def row(self, name: str, pick: Callable[[Array], Any]) -> Row:
         """The row at ``pick(column)``: ``np.argmax``, ``np.argmin``."""
         having = [row for row in self.rows if name in row]

@@ -54,7 +54,10 @@ def run(
 
 
 def compute(
-    experiment: Experiment, parameters: Parameters, path: Path | None = None, each: Callable[..., None] = lambda *_: None
+    experiment: Experiment,
+    parameters: Parameters,
+    path: Path | None = None,
+    each: Callable[..., None] = lambda *_: None,
 ) -> Table:
     """The rows of all points, in their order; those in the file at `path` are not computed again."""
     kept = Table.from_csv(read_text(path)) if path is not None and path.exists() else Table(())
@@ -108,3 +111,23 @@ def _readme(experiment: Experiment, verdict: Verdict) -> str:
 Computed by `ldpopt reproduce {experiment.name}` from `{PARAMETERS}`; all numbers are in `{ROWS}`. This file is
 written by the run, the verdict included.
 """
+
+
+def main(script: str) -> None:
+    """What the ``run.py`` in an experiment's folder does: its own folder, or with ``--quick`` one that is thrown "
+    "away."""
+    import argparse
+    from tempfile import TemporaryDirectory
+
+    from ldpopt.reproduce.registry import experiment_named
+
+    folder = Path(script).resolve().parent
+    experiment = experiment_named(folder.name)
+    parser = argparse.ArgumentParser(description=experiment.claim)
+    parser.add_argument("--quick", action="store_true", help="the short form; only the verdict is shown")
+    if parser.parse_args().quick:
+        with TemporaryDirectory() as away:
+            verdict = run(experiment, Path(away), quick=True)
+    else:
+        verdict = run(experiment, folder)
+    print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")

@@ -15,9 +15,10 @@ from ldpopt.reproduce.experiment import Experiment
 _MODULES = sorted(found.name for found in pkgutil.iter_modules(claims.__path__, claims.__name__ + "."))
 
 EXPERIMENTS: dict[str, Experiment] = {
-    found.name: found for found in (importlib.import_module(name).EXPERIMENT for name in _MODULES)
+    found.name: found
+    for found in sorted((importlib.import_module(name).EXPERIMENT for name in _MODULES), key=lambda one: str(one.name))
 }
-"""The experiments by name, in the order of the papers' keys."""
+"""The experiments by name, in alphabetical order: by paper, then by place."""
 
 
 def experiment_named(name: str) -> Experiment:

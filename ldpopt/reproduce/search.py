@@ -16,7 +16,7 @@ CLOSEST = 1e-3
 def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, steps: int, seed: int = 1) -> Row:
     """The largest `ratio` of pairs of distributions on k points found, and the pair: a lower bound on the supremum.
 
-    Nelder and Mead's search over the logits of both, from the `starts` best of ten times as many random pairs,
+    Nelder and Mead's search over the logits of both, from the `starts` best of forty times as many random pairs,
     `steps` evaluations each.
     """
     from scipy.optimize import minimize
@@ -27,7 +27,7 @@ def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, step
         p0, p1 = _pair(logits)
         return -ratio(p0, p1) if np.abs(p0 - p1).sum() / 2 >= CLOSEST else 0.0
 
-    tried = [rng.normal(0, scale, 2 * k) for scale in np.geomspace(0.3, 6, 10 * starts)]
+    tried = [rng.normal(0, scale, 2 * k) for scale in np.geomspace(0.3, 12, 40 * starts)]
     options = {"maxfev": steps, "xatol": 1e-6}
     found = min(
         (minimize(loss, start, method="Nelder-Mead", options=options) for start in sorted(tried, key=loss)[:starts]),

@@ -42,9 +42,12 @@ def judge(table: Table) -> Verdict:
     order = forward.column("lemma_3_5") / forward.column("lemma_3_6")
     return Verdict(
         outcome_of(np.concatenate([*ratios.values(), back, order])),
-        f"On the Gaussian mechanism δ of Lemma 3.5 is {ratios['lemma_3_5'].min():.3g} to {ratios['lemma_3_5'].max():.3g} "
-        f"times the exact one, that of Lemma 3.6 {ratios['lemma_3_6'].min():.3g} to {ratios['lemma_3_6'].max():.3g} times. "
-        f"There and back by Lemma 3.7 returns the same ρ but adds ξ: D_2 grows {back.min():.3g} to {back.max():.3g} times.",
+        f"On the Gaussian mechanism δ of Lemma 3.5 is {ratios['lemma_3_5'].min():.3g} to "
+        f"{ratios['lemma_3_5'].max():.3g} "
+        f"times the exact one, that of Lemma 3.6 {ratios['lemma_3_6'].min():.3g} to {ratios['lemma_3_6'].max():.3g} "
+        "times. "
+        f"There and back by Lemma 3.7 returns the same ρ but adds ξ: D_2 grows {back.min():.3g} to {back.max():.3g} "
+        "times.",
         {
             "Lemma 3.5 over exact, largest": float(ratios["lemma_3_5"].max()),
             "Lemma 3.6 over exact, smallest": float(ratios["lemma_3_6"].min()),
@@ -69,7 +72,7 @@ def draw(table: Table) -> Any:
         one = forward.where(rho=rho)
         ratio = one.column("lemma_3_6") / one.column("exact")
         line(right, one.column("deviations"), ratio, at, f"ρ = {rho:g}")
-    finish(right, "Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large", scale="y")
+    finish(right, "Lemma 3.6 over the exact δ", "(ε - ρ) / √(2ρ)", "times too large")
     return left
 
 

@@ -60,7 +60,7 @@ def draw(table: Table) -> Any:
                 line(ax, rows.column("size"), ratio, at, f"{x} = {scale:g}, ξ = {share:g} KL", marker="o", ms=3)
                 at += 1
         finish(ax, f"{noise} mechanism", "group size", "claimed ρ / exact ρ", "upper left")
-        ax.set_ylim(0.8, None)
+        ax.set_ylim(0, max(2.0, 1.05 * ax.get_ylim()[1]))
     return axes[0]
 
 

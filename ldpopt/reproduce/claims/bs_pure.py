@@ -32,10 +32,11 @@ def judge(table: Table) -> Verdict:
     alone = pure.column("printed") / pure.column("exact")
     closed = float(np.max(np.abs(pure.column("exact") / pure.column("epsilon_eta") - 1)))
     beyond = table.column("exact") / table.column("epsilon_eta")
-    top = Table(tuple(row | {"r": float(r)} for row, r in zip(table.rows, beyond, strict=True))).row("r", np.argmax)
+    top = table.with_column("r", beyond).row("r", np.argmax)
     return Verdict(
         outcome_of(ratios),
-        f"The exact ρ of pure privacy is ε tanh(ε/2) (to {closed:.1e}), so ε²/2 is {alone.min():.4f} to {alone.max():.3g} "
+        f"The exact ρ of pure privacy is ε tanh(ε/2) (to {closed:.1e}), so ε²/2 is {alone.min():.4f} to "
+        f"{alone.max():.3g} "
         f"times too large. With η it is εη while little is erased and more beyond: {top['r']:.4f} times εη at "
         f"ε = {top['epsilon']:g}, η = {top['share']:g} tanh(ε/2).",
         {

@@ -55,7 +55,9 @@ def judge(table: Table) -> Verdict:
         {
             "older share at ε = 1": binary_share_kairouz(1.0),
             "newer share at ε = 1": binary_share_ghazi_issa(1.0),
-            **{f"smallest share found, ε = {e:g}": float(by.column("exact").min()) for e, by in table.groups("epsilon")},
+            **{
+                f"smallest share found, ε = {e:g}": float(by.column("exact").min()) for e, by in table.groups("epsilon")
+            },
         },
     )
 
@@ -64,10 +66,10 @@ def draw(table: Table) -> Any:
     """Figure 5's two curves, and the share found."""
     (ax,) = frames(1, 6.2, 4.2)
     epsilons = np.linspace(0.02, max(table.column("epsilon")), 200)
-    line(ax, epsilons, [binary_share_ghazi_issa(e) for e in epsilons], 1, "1/(min(2, e^ε)(e^ε+1)) [GI]")
+    line(ax, epsilons, [binary_share_ghazi_issa(e) for e in epsilons], 1, "1/(min(2, e^ε)(e^ε+1)) [GI]", ls="-")
     line(ax, epsilons, [binary_share_kairouz(e) for e in epsilons], 0, "1/(2(e^ε+1)²) [KOV14]", ls="--")
-    found = [(e, by.column("exact").min()) for e, by in table.groups("epsilon")]
-    line(ax, *zip(*found, strict=True), 2, "smallest found over P0, P1", marker="o", ms=4)  # type: ignore[misc]
+    found = [(float(e), by.column("exact").min()) for e, by in table.groups("epsilon")]
+    line(ax, [e for e, _ in found], [share for _, share in found], 2, "smallest found over P0, P1", marker="o", ms=4)
     finish(ax, "Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share", "center right")
     ax.set_ylim(0, 1.05)
     ax.set_xlim(0, None)
@@ -76,7 +78,8 @@ def draw(table: Table) -> Any:
 
 EXPERIMENT = Experiment(
     name="gi-figure-5",
-    claim="For KL divergence the binary mechanism reaches at least 1/(min(2, e^ε)(e^ε+1)) of the optimum, for all P0 and "
+    claim="For KL divergence the binary mechanism reaches at least 1/(min(2, e^ε)(e^ε+1)) of the optimum, for all P0 "
+    "and "
     "P1; 1/(2(e^ε+1)²) was known.",
     source="[GI, section VII-B1; GI, Fig 5; KOV14, Thm 7]",
     full={"epsilons": [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], "sizes": [3, 5], "starts": 4, "steps": 400},

@@ -12,7 +12,7 @@ from ldpopt.composition import k_fold, kov15
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, agreement, grid
+from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, agreement
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
@@ -102,7 +102,15 @@ EXPERIMENT = Experiment(
     claim="The k-fold adaptive composition of (ε, δ)-DP and η-TV mechanisms is (jε, 1 - (1-δ)^k (1-δ_j))-DP for all j, "
     "exactly, with δ_j of equation 5.",
     source="[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]",
-    full={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 5], [2.0, 0.01, 0.5, 6], [0.1, 0.0, 0.9, 6]]},
+    full={
+        "settings": [
+            [1.0, 0.0, 0.3, 1],
+            [1.0, 0.0, 0.3, 5],
+            [0.3, 0.05, 0.8, 5],
+            [2.0, 0.01, 0.5, 6],
+            [0.1, 0.0, 0.9, 6],
+        ]
+    },
     quick={"settings": [[1.0, 0.0, 0.3, 1], [1.0, 0.0, 0.3, 5], [0.3, 0.05, 0.8, 4]]},
     points=points,
     measure=measure,

@@ -94,7 +94,8 @@ EXPERIMENT = Experiment(
     "optimal?",
     source="[GI, Thm 8]",
     full={
-        "epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)], "searched": [0.3, 0.5, 0.7],
+        "epsilons": [0.5, 1.0, 2.0, 4.0], "shares": [round(i / 20, 2) for i in range(1, 21)],
+        "searched": [0.3, 0.5, 0.7],
         "sizes": [3, 5], "steps": 300,
     },
     quick={"epsilons": [2.0], "shares": [0.25, 0.5, 0.75, 1.0], "searched": [0.5], "sizes": [3], "steps": 60},

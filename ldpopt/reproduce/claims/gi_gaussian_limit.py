@@ -37,7 +37,8 @@ def judge(table: Table) -> Verdict:
     largest = float(table.where(k=max(table.column("k"))).column("distance").max())
     return Verdict(
         Outcome.HOLDS if falling and max(slopes) < -0.4 else Outcome.FAILS,
-        f"The distance to G_μ falls at every step, as k^{max(slopes):.2f} or faster, to {largest:.1e} at the largest k.",
+        f"The distance to G_μ falls at every step, as k^{max(slopes):.2f} or faster, to {largest:.1e} at the largest "
+        "k.",
         {"slowest rate, power of k": max(slopes), "fastest rate, power of k": min(slopes), "last distance": largest},
     )
 

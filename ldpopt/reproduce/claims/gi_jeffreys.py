@@ -29,7 +29,10 @@ def looseness(p0: Array, p1: Array, epsilon: float, share: float) -> float:
 def points(parameters: Parameters) -> list[Row]:
     """Every epsilon, share (1 is Corollary 2) and direction of the search, for each number of inputs."""
     made = grid(
-        epsilon=parameters["epsilons"], share=parameters["shares"], k=parameters["sizes"], sought=["loosest", "tightest"]
+        epsilon=parameters["epsilons"],
+        share=parameters["shares"],
+        k=parameters["sizes"],
+        sought=["loosest", "tightest"],
     )
     return [row | {"starts": parameters["starts"], "steps": parameters["steps"]} for row in made]
 
@@ -38,7 +41,10 @@ def measure(epsilon: float, share: float, k: float, sought: str, starts: float, 
     """The extreme of the looseness over P0 and P1, with the pair where it was found."""
     power = 1 if sought == "loosest" else -1
     found = worst_pair(lambda p0, p1: looseness(p0, p1, epsilon, share) ** power, int(k), int(starts), int(steps))
-    return found | {"ratio": float(found["ratio"]) ** power, "limit": min(2.0, math.exp(epsilon)) * (math.exp(epsilon) + 1) / 2}
+    return found | {
+        "ratio": float(found["ratio"]) ** power,
+        "limit": min(2.0, math.exp(epsilon)) * (math.exp(epsilon) + 1) / 2,
+    }
 
 
 def judge(table: Table) -> Verdict:
@@ -71,14 +77,15 @@ def draw(table: Table) -> Any:
         name = "Corollary 2" if share == 1 else f"Theorem 7, η = {share:g} tanh(ε/2)"
         for sought, pick in (("loosest", np.max), ("tightest", np.min)):
             found = [
-                (epsilon, pick(one.column("ratio"))) for epsilon, one in rows.where(sought=sought).groups("epsilon")
+                (float(epsilon), pick(one.column("ratio")))
+                for epsilon, one in rows.where(sought=sought).groups("epsilon")
             ]
-            line(ax, *zip(*found, strict=True), at, f"{name}: {sought}", marker="o", ms=4)  # type: ignore[misc]
+            line(ax, [e for e, _ in found], [r for _, r in found], at, f"{name}: {sought}", marker="o", ms=4)
             at += 1
     epsilon = np.geomspace(min(table.column("epsilon")), max(table.column("epsilon")), 100)
     limit = np.minimum(2, np.exp(epsilon)) * (np.exp(epsilon) + 1) / 2
     ax.plot(epsilon, limit, color="0.5", lw=0.9, label="min(2, e^ε)(e^ε + 1)/2")
-    finish(ax, "How many times the bound exceeds the optimum, over all P0, P1", "ε (nats)", "bound / optimum", scale="xy")
+    finish(ax, "How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum", scale="xy")
     return ax
 
 

@@ -31,7 +31,7 @@ def measure(epsilon: float, delta: float, share: float) -> list[Row]:
     eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
     pair = dominating_pair(epsilon, delta, eta)
     curve = TradeOffCurve.of_pair(pair.p, pair.q)
-    t = np.linspace(0, 1, 41)
+    t = np.unique(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]))  # corners too
     printed = region(t, epsilon, delta, eta)
     return [
         {"eta": eta, "type_one": float(a), "curve": float(curve(a)), "printed": float(b)}
@@ -56,7 +56,7 @@ def draw(table: Table) -> Any:
     shown = table.where(epsilon=float(epsilon), delta=delta)
     axes = frames(2)
     shares = sorted(set(shown.column("share")))
-    figures = ((1.0, "Figure 1: (ε, δ)-DP"), (shares[-2], "Figure 2: (ε, δ)-DP and η-TV"))
+    figures = ((1.0, f"Figure 1: ε = {epsilon:g}, δ = {delta:g}"), (shares[-2], "Figure 2: the same"))
     for ax, (share, title) in zip(axes, figures, strict=True):
         rows = shown.where(share=share)
         t, curve = rows.column("type_one"), rows.column("curve")
@@ -66,7 +66,7 @@ def draw(table: Table) -> Any:
             line(ax, t, edge.column("curve"), 1, "without η")
         line(ax, t, curve, 0, "dominating pair")
         eta = float(rows.column("eta")[0])
-        finish(ax, f"{title}: ε = {epsilon:g}, δ = {delta:g}, η = {eta:.3f}", "type I error", "type II error")
+        finish(ax, f"{title}, η = {eta:.3f}", "type I error", "type II error")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     return axes[0]
 

@@ -11,7 +11,7 @@ from ldpopt.bounds import ghazi_issa_total_variation
 from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import TOTAL_VARIATION
 from ldpopt.mechanisms import binary_with_erasure
-from ldpopt.reproduce.drawing import finish, frames
+from ldpopt.reproduce.drawing import COLOURS, finish, frames
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 
 
@@ -60,8 +60,6 @@ def draw(table: Table) -> Any:
     ax.plot([0, top], [0, top], color="0.6", lw=1, label="optimum = η·TV(P0, P1)")
     marks = "osD^"
     for at, (epsilon, rows) in enumerate(table.groups("epsilon")):
-        from ldpopt.reproduce.drawing import COLOURS
-
         ax.plot(
             rows.column("bound"), rows.column("optimum"), marks[at % 4], ms=5, mfc="none", color=COLOURS[at],
             label=f"ε = {epsilon:g}",
