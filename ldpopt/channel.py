@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, distinct_labels, from_jsonable, positions, to_jsonable
 from ldpopt.tolerances import ROW_SUM
 
@@ -237,6 +239,14 @@ class Channel:
         found = np.searchsorted(table.ravel(), drawn, side="right")
         y = found - x.astype(np.intp) * (m - 1)
         return np.asarray(np.clip(y, 0, m - 1), dtype=np.intp)
+
+    def exact(self, bits: int = 62) -> ExactChannel:
+        """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(4).weights.tolist()
+        [[12, 4], [4, 12]]
+        """
+        return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
     # -- files -------------------------------------------------------------------------------------
 

@@ -91,12 +91,13 @@ class Frontier:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        lines = [f"Frontier of {self.utility!r}", f"{'epsilon':>9}{'eta':>9}{'optimum':>13}" + "".join(
-            f"{name:>{len(name) + 2}}" for name in ("binary", "k-RR", "erased"))]  # fmt: skip
+        heads = ("epsilon", "eta", "optimum", "binary", "k-RR", "erased")
+        lines = [f"Frontier of {self.utility!r}; what each mechanism loses", "".join(f"{head:>10}" for head in heads)]
         gaps = [self.gap(name) for name in BASELINES]
         for i, row in enumerate(self.rows[:30]):
-            lost = "".join(f"{-gap[i]:>+{width}.1%}" for gap, width in zip(gaps, (8, 6, 8), strict=True))
-            lines.append(f"{row.epsilon:>9.4g}{row.eta:>9.4g}{row.optimum:>13.6g}{lost}")
+            # Adding zero turns a loss of -0.0 % into 0.0 %.
+            lost = "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for gap in gaps)
+            lines.append(f"{row.epsilon:>10.4g}{row.eta:>10.4g}{row.optimum:>10.4g}{lost}")
         return "\n".join(lines + ([f"... {len(self) - 30} more rows"] if len(self) > 30 else []))
 
     def _repr_html_(self) -> str:
@@ -149,7 +150,7 @@ def frontier(
 def _row(utility: Divergence, epsilon: float, eta: float, pure: float) -> FrontierRow:
     p0, p1 = utility.p0, utility.p1
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
-    k = len(p0)
+    k, cap = len(p0), min(eta, math.tanh(epsilon / 2))
     shared = (math.exp(epsilon) - 1) / (math.exp(epsilon) + k - 1)
     response = utility.value(randomized_response(k, epsilon)) * min(1.0, eta / shared)
     relative = any(utility.f is f for f in (KL, REVERSE_KL, JEFFREYS))
@@ -162,7 +163,7 @@ def _row(utility: Divergence, epsilon: float, eta: float, pure: float) -> Fronti
         binary_with_erasure=utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
         randomized_response_with_erasure=response,
         erased_optimum=erased_share(epsilon, eta) * pure,
-        tv_bound=ghazi_issa_total_variation(p0, p1, eta) if utility.f is TOTAL_VARIATION else None,
+        tv_bound=ghazi_issa_total_variation(p0, p1, cap) if utility.f is TOTAL_VARIATION else None,
         thm6=duchi_jordan_wainwright(p0, p1, epsilon) if relative else None,
         thm7=ghazi_issa(p0, p1, epsilon, eta) if relative else None,
     )

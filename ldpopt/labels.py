@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -88,14 +89,25 @@ def to_jsonable(label: Label) -> Any:
     return [to_jsonable(part) for part in label] if isinstance(label, tuple) else label
 
 
-def from_jsonable(labels: list[Any]) -> tuple[Label, ...]:
-    """The labels of a JSON list, in which lists stand for tuples."""
+def from_jsonable(labels: list[Any], what: str = "channel file") -> tuple[Label, ...]:
+    """The labels of a JSON list, in which lists stand for tuples; `what` names the file in errors."""
 
     def one(value: Any, depth: int = 0) -> Label:
         if isinstance(value, list) and depth < 20:
             return tuple(one(part, depth + 1) for part in value)
         if not isinstance(value, (str, bool, int, float)):
-            raise invalid("channel file", "labels that are strings, numbers or lists of them", value)
+            raise invalid(what, "labels that are strings, numbers or lists of them", value)
         return value
 
     return tuple(one(value) for value in labels)
+
+
+def as_text(label: Label) -> str:
+    """A label as it stands in a data file: a string as itself, anything else as compact JSON.
+
+    >>> as_text("yes"), as_text(3), as_text((0, "a")), as_text(True)
+    ('yes', '3', '[0,"a"]', 'true')
+    """
+    if isinstance(label, str):
+        return label
+    return json.dumps(to_jsonable(label), separators=(",", ":"), ensure_ascii=False)

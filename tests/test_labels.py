@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.labels import distinct_labels, from_jsonable, positions, to_jsonable
+from ldpopt.labels import as_text, distinct_labels, from_jsonable, positions, to_jsonable
 
 ATOMS = st.text(max_size=4) | st.integers(-5, 5) | st.floats(-5, 5)
 LABELS = st.recursive(ATOMS, lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple), max_leaves=4)
@@ -98,3 +98,8 @@ def test_labels_in_files(value):
         deep = [deep]
     with says("channel file: expected labels that are strings, numbers or lists of them"):
         from_jsonable([deep])
+
+
+def test_text_tells_types_of_tuples_apart():
+    """A tuple's text is its compact JSON, so (0, "1") and (0, 1) differ."""
+    assert [as_text(label) for label in ((0, "1"), (0, 1), "é", 1.5)] == ['[0,"1"]', "[0,1]", "é", "1.5"]

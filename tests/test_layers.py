@@ -16,7 +16,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 LAYERS = [
     {"errors", "tolerances", "rounding", "strictjson", "references", "files", "version"},
     {"distribution", "divergences", "labels"},
-    {"exact"},
+    {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},
     {"composition"},

@@ -1,0 +1,332 @@
+"""The exact release form: integer weights whose privacy is proved in integer arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt import labels, strictjson
+from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
+from ldpopt.errors import CertificateError, invalid
+from ldpopt.labels import Label
+from ldpopt.rounding import up
+from ldpopt.tolerances import ROW_SUM
+
+Integers = npt.NDArray[np.int64]
+
+FORMAT = "ldpopt-exact-channel"
+VERSION = 1
+MAXIMUM_BITS = 62
+"""Weights up to 2**62 fit int64, and so does the one-sided sum of the differences of two rows."""
+
+_DIGITS = 60
+
+
+@dataclass(frozen=True)
+class ExactProof:
+    """What the integers of an exact channel prove, and where.
+
+    epsilon : a float whose exponential, rounded down, is at least `ratio`; inf if supports differ.
+    eta : `distance` / 2**bits, rounded up.
+    ratio : the largest weights[x, y] / weights[x', y]; None for a non-zero weight over a zero one.
+    distance : the largest one-sided sum of differences between two rows of weights.
+    ratio_at, distance_at : positions (x, x', y) and (x, x') that attain them.
+    """
+
+    epsilon: float
+    eta: float
+    ratio: Fraction | None
+    distance: int
+    ratio_at: tuple[int, int, int]
+    distance_at: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RoundingLoss:
+    """How far an exact channel is from the matrix that it was rounded from.
+
+    distance : the largest total-variation distance between a row and its rounding.
+    fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
+        A utility U that is convex in the channel (every f-divergence, mutual information) and at most B
+        therefore satisfies U(exact) >= (U(matrix) - lam B) / (1 - lam). Entries below 2**-bits make it large
+        although the distance is tiny.
+    """
+
+    distance: float
+    fraction: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactChannel:
+    """A channel with Pr(report y | answer x) = `weights[x, y]` / 2**`bits` exactly.
+
+    Parameters
+    ----------
+    weights : integers (k, m), non-negative, every row summing to exactly 2**bits; kept as read-only int64.
+    bits : from 1 to 62.
+    inputs, outputs : distinct labels, as in `Channel`.
+
+    Raises `InvalidInput` for anything else.
+
+    >>> q = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
+    >>> q
+    ExactChannel(2 inputs -> 2 outputs, 2 bits)
+    >>> q.proof().ratio, q.eta
+    (Fraction(3, 1), 0.5)
+    """
+
+    weights: Integers
+    bits: int
+    inputs: tuple[Label, ...] = None  # type: ignore[assignment]
+    outputs: tuple[Label, ...] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        bits = positive_integer(self.bits, "bits")
+        if bits > MAXIMUM_BITS:
+            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", bits)
+        weights = _integers(self.weights, 1 << bits)
+        for x, total in enumerate(row_sums(weights)):
+            if total != 1 << bits:
+                raise invalid("weights", f"rows that sum to exactly 2**{bits}", total, f"row {x}")
+        weights.setflags(write=False)
+        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "inputs", labels.distinct_labels(self.inputs, weights.shape[0], "inputs"))
+        object.__setattr__(self, "outputs", labels.distinct_labels(self.outputs, weights.shape[1], "outputs"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of inputs k, number of outputs m)."""
+        return self.weights.shape[0], self.weights.shape[1]
+
+    @property
+    def matrix(self) -> Array:
+        """The probabilities as float64, each correctly rounded, shape (k, m)."""
+        return np.ldexp(self.weights.astype(np.float64), -self.bits)
+
+    @property
+    def epsilon(self) -> float:
+        """The proved epsilon, in nats: the exact largest log ratio, rounded up."""
+        return log_up(largest_ratio(self.weights)[0])
+
+    @property
+    def eta(self) -> float:
+        """The proved eta: the exact largest distance between two rows, rounded up."""
+        return float_up(Fraction(int(largest_distance(self.weights)[0]), 1 << self.bits))
+
+    def proof(self) -> ExactProof:
+        """Both guarantees recomputed from the integers alone; O(k^2 m) integer operations."""
+        ratio, ratio_at = largest_ratio(self.weights)
+        distance, distance_at = largest_distance(self.weights)
+        return ExactProof(
+            log_up(ratio),
+            float_up(Fraction(int(distance), 1 << self.bits)),
+            ratio,
+            int(distance),
+            ratio_at,
+            distance_at,
+        )
+
+    def verify(self, epsilon: float = math.inf, eta: float = 1.0) -> ExactProof:
+        """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else `CertificateError`.
+
+        Every ratio of weights is compared with a rational below exp(epsilon), every distance with eta itself.
+        """
+        proof = self.proof()
+        if proof.ratio is None:
+            if not math.isinf(epsilon):
+                raise CertificateError(f"epsilon {epsilon!r} is not proved: the supports of two rows differ")
+        elif proof.ratio > exp_lower(epsilon):
+            raise CertificateError(f"epsilon {epsilon!r} is not proved: the integers give {proof.epsilon!r}")
+        if Fraction(proof.distance, 1 << self.bits) > Fraction(eta):
+            raise CertificateError(f"eta {eta!r} is not proved: the integers give {proof.eta!r}")
+        return proof
+
+    def loss(self, matrix: Any) -> RoundingLoss:
+        """How far this channel is from the float `matrix`, shape (k, m), that it was rounded from."""
+        given = probabilities(matrix)
+        if given.shape != self.shape:
+            raise invalid("matrix", f"shape {self.shape}", given.shape)
+        exact = self.matrix
+        distance = float((np.abs(exact - given).sum(axis=1) / 2).max())
+        used = exact > 0
+        fraction = 1.0 - float((given[used] / exact[used]).min())
+        return RoundingLoss(up(distance, 2.0 * self.shape[1]), min(1.0, max(0.0, fraction) + 2.0**-51))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExactChannel):
+            return NotImplemented
+        mine, theirs = (self.bits, self.inputs, self.outputs), (other.bits, other.inputs, other.outputs)
+        return mine == theirs and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash((self.bits, self.inputs, self.outputs, self.weights.tobytes()))
+
+    def __repr__(self) -> str:
+        k, m = self.shape
+        return f"ExactChannel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, {self.bits} bits)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values (schema ``ldpopt-exact-channel``, version 1): weights as decimal strings, and claims."""
+        proof = self.proof()
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "orientation": "weights[i][j] / 2**bits = Pr(outputs[j] | inputs[i])",
+            "bits": self.bits,
+            "inputs": [labels.to_jsonable(label) for label in self.inputs],
+            "outputs": [labels.to_jsonable(label) for label in self.outputs],
+            "weights": [[str(weight) for weight in row] for row in self.weights.tolist()],
+            "epsilon": "inf" if math.isinf(proof.epsilon) else proof.epsilon,
+            "eta": proof.eta,
+        }
+
+    def to_json(self) -> str:
+        """The channel and its claims as JSON text."""
+        return strictjson.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Any) -> ExactChannel:
+        """The channel of `to_dict`, its claims proved again.
+
+        Malformed data are `InvalidInput`; claims that the integers do not prove are `CertificateError`.
+        """
+        what = "exact channel file"
+        fields = {"format", "version", "orientation", "bits", "inputs", "outputs", "weights", "epsilon", "eta"}
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise invalid(what, f'an object with "format": "{FORMAT}"', type(data).__name__)
+        if data.get("version") != VERSION:
+            raise invalid(what, f"version {VERSION}", data.get("version"))
+        if set(data) - fields:
+            raise invalid(what, f"only the fields {', '.join(sorted(fields))}", sorted(set(data) - fields)[0])
+        for field in ("inputs", "outputs", "weights"):
+            if not isinstance(data.get(field), list):
+                raise invalid(what, f"a list {field!r}", type(data.get(field)).__name__)
+        inputs, outputs = labels.from_jsonable(data["inputs"], what), labels.from_jsonable(data["outputs"], what)
+        claimed = data.get("epsilon")
+        epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
+        eta = unit_interval(data.get("eta"), "eta")
+        made = cls(data["weights"], data.get("bits"), inputs, outputs)  # type: ignore[arg-type]
+        made.verify(epsilon, eta)
+        return made
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> ExactChannel:
+        """The channel written by `to_json`, its claims proved again; see `from_dict` for the errors.
+
+        >>> q = ExactChannel([[3, 1], [1, 3]], bits=2)
+        >>> ExactChannel.from_json(q.to_json()) == q
+        True
+        """
+        return cls.from_dict(strictjson.loads(text, "exact channel file"))
+
+
+def exp_lower(epsilon: float) -> Fraction:
+    """A rational at most exp(epsilon) and within 1e-58 of it relatively, for epsilon >= 0.
+
+    Above 44, where ratios of 62-bit weights end, it is only some such bound.
+
+    >>> exp_lower(0.0), 3 < exp_lower(1.0986122886681098) < 3.0000000000000002
+    (Fraction(1, 1), False)
+    """
+    if epsilon == 0:
+        return Fraction(1)
+    context = Context(prec=_DIGITS)
+    # `Decimal.exp` is correctly rounded, so the next decimal below is below the true value.
+    return Fraction(context.exp(Decimal(min(epsilon, 44.0))).next_minus(context))
+
+
+def log_up(ratio: Fraction | None) -> float:
+    """A float not below log(ratio) for which `exp_lower` proves it; inf for None."""
+    if ratio is None:
+        return math.inf
+    if ratio == 1:
+        return 0.0
+    context = Context(prec=_DIGITS)
+    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    value = float(context.ln(quotient))
+    if value > 43.5:  # beyond the ratios of 62-bit weights: a float matrix
+        return up(value)
+    while exp_lower(value) < ratio:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def float_up(value: Fraction) -> float:
+    """The smallest float not below `value`."""
+    nearest = value.numerator / value.denominator
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, int, int]]:
+    """The largest rows[x, y] / rows[x', y] as a fraction, None for a non-zero over a zero, and (x, x', y)."""
+    high, low = rows.argmax(axis=0), rows.argmin(axis=0)
+    best, at = Fraction(1), (0, 0, 0)
+    for y, (x, other) in enumerate(zip(high.tolist(), low.tolist(), strict=True)):
+        top, bottom = rows[x, y].item(), rows[other, y].item()
+        if bottom == 0 and top > 0:
+            return None, (x, other, y)
+        if top > 0 and (ratio := Fraction(top) / Fraction(bottom)) > best:
+            best, at = ratio, (x, other, y)
+    return best, at
+
+
+def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
+    """The largest sum over y of (rows[x', y] - rows[x, y])_+ over x < x', and (x', x)."""
+    best, at = rows.dtype.type(0), (0, 0)
+    for x in range(len(rows) - 1):
+        above = np.maximum(rows[x + 1 :] - rows[x], 0).sum(axis=1)
+        other = int(above.argmax())
+        if above[other] > best:
+            best, at = above[other], (x + 1 + other, x)
+    return best, at
+
+
+def probabilities(matrix: Any) -> Array:
+    """`matrix` as a new float64 array with non-negative rows that sum to one within `tolerances.ROW_SUM`."""
+    given = finite_array(matrix, "matrix", 2)
+    if given.size == 0 or given.min() < 0:
+        raise invalid("matrix", "at least one row and column, and non-negative entries", f"shape {given.shape}")
+    sums = given.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > ROW_SUM:
+        raise invalid("matrix", f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
+    return given
+
+
+def _integers(values: Any, largest: int) -> Integers:
+    """A new int64 array of two dimensions from integers, or from decimal strings of at most 20 digits."""
+    if not isinstance(values, np.ndarray):
+        if not isinstance(values, (list, tuple)) or not all(isinstance(r, (list, tuple, np.ndarray)) for r in values):
+            raise invalid("weights", "a table of integers", type(values).__name__)
+        values = [[_integer(value) for value in row] for row in values]
+        if len({len(row) for row in values}) > 1:
+            raise invalid("weights", "rows of one length", "rows of different lengths")
+    raw = np.asarray(values)
+    if raw.ndim != 2 or raw.size == 0 or raw.dtype.kind not in "iuO":
+        raise invalid("weights", "a table of integers", f"{raw.dtype} of shape {raw.shape}")
+    if raw.dtype.kind == "O" and not all(type(value) is int for value in raw.flat):
+        raise invalid("weights", "a table of integers", "something else")
+    if raw.min() < 0 or raw.max() > largest:
+        raise invalid("weights", f"integers from 0 to {largest}", "one outside")
+    return raw.astype(np.int64)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        return int(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise invalid("weights", "integers, or decimal strings of them", value)
+
+
+def row_sums(weights: Integers) -> list[int]:
+    """Exact row sums: each half of the 62 bits is summed by itself."""
+    high, low = (weights >> 31).sum(axis=1), (weights & ((1 << 31) - 1)).sum(axis=1)
+    return [(int(a) << 31) + int(b) for a, b in zip(high.tolist(), low.tolist(), strict=True)]

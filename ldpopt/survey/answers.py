@@ -1,0 +1,221 @@
+"""Raw answers in files, cut into partitions that are read one batch at a time and never copied anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import InvalidInput, invalid
+
+T = TypeVar("T")
+
+PARTITION_ROWS = 1 << 20
+PARTITION_BYTES = 1 << 25
+BATCH_ROWS = 1 << 16
+_LONGEST_RECORD = 1 << 24
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files).
+
+    They are the bytes, or for Parquet the row groups, `start` to `stop` - 1 of the file at `path`.
+    """
+
+    path: str
+    start: int
+    stop: int
+    first_row: int
+    rows: int
+
+    @property
+    def parquet(self) -> bool:
+        """Whether the file is Parquet; it is CSV otherwise."""
+        return self.path.endswith(".parquet")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The partition as JSON-ready values."""
+        return asdict(self)
+
+
+def input_files(answers: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files of `answers`: one CSV or Parquet file, several, or a folder of them in the order of their names."""
+    given = [answers] if isinstance(answers, (str, Path)) else list(answers)
+    found: list[Path] = []
+    for path in map(Path, given):
+        inside = [p for p in sorted(path.iterdir()) if not p.name.startswith((".", "_"))] if path.is_dir() else [path]
+        found += [p for p in inside if p.suffix in (".csv", ".parquet")] if path.is_dir() else inside
+    kinds = {path.suffix for path in found}
+    if len(kinds) != 1 or not kinds <= {".csv", ".parquet"}:
+        raise invalid("answers", "CSV files or Parquet files (.csv, .parquet)", sorted(kinds) or "none")
+    missing = [path for path in found if not path.is_file()]
+    if missing:
+        raise invalid("answers", "files that exist", str(missing[0]))
+    return [path.resolve() for path in found]
+
+
+def partitions(files: Sequence[Path]) -> list[Partition]:
+    """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order."""
+    made: list[Partition] = []
+    row = 1
+    for path in files:
+        for part in _row_groups(path) if path.suffix == ".parquet" else _records(path):
+            start, stop, rows = part
+            made.append(Partition(str(path), start, stop, row, rows))
+            row += rows
+    return made
+
+
+def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+    """The partition's rows as pyarrow record batches of `columns`; those of a CSV file are all text.
+
+    `dictionaries` are columns that Parquet may give as dictionaries, which code faster.
+    """
+    found = _parquet_batches(part, columns, dictionaries) if part.parquet else _csv_batches(part, columns)
+    while (batch := values_hidden(part.path, next, found, None)) is not None:
+        yield batch
+
+
+def column_names(path: Path) -> list[str]:
+    """The column names of one file, all distinct."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        names = list(values_hidden(str(path), pq.read_schema, path).names)
+    else:
+        names = _names(_header(path)[0])
+    if len(set(names)) != len(names):
+        raise invalid("answers", "distinct column names", names, str(path))
+    return names
+
+
+def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
+    """The function's result; an arrow error, whose message may quote answers, becomes one that names `where`."""
+    import pyarrow as pa
+
+    try:
+        return function(*arguments)
+    except pa.ArrowException as error:
+        failure = type(error).__name__
+    except OSError as error:
+        if error.errno is not None:  # the file system's, not arrow's word for a corrupt file
+            raise
+        failure = "a corrupt one"
+    # Raised out here, so that the first error is not the context of this one.
+    raise invalid("answers", "well-formed values in UTF-8", failure, where)
+
+
+def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
+    import pyarrow.parquet as pq
+
+    metadata = values_hidden(str(path), pq.read_metadata, path)
+    start = rows = 0
+    for group in range(metadata.num_row_groups):
+        rows += metadata.row_group(group).num_rows
+        if rows >= PARTITION_ROWS or group == metadata.num_row_groups - 1:
+            yield start, group + 1, rows
+            start, rows = group + 1, 0
+
+
+def _parquet_batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(part.path, read_dictionary=list(dictionaries)) as file:
+        groups = list(range(part.start, part.stop))
+        yield from file.iter_batches(BATCH_ROWS, groups, list(columns), use_threads=False)
+
+
+def _csv_batches(part: Partition, columns: Sequence[str]) -> Iterator[Any]:
+    header, _ = _header(Path(part.path))
+    with open(part.path, "rb") as file:
+        file.seek(part.start)
+        content = file.read(part.stop - part.start)
+    table = _read_csv(header + content, columns)
+    if table.num_rows != part.rows:
+        raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", part.path)
+    yield from table.to_batches(BATCH_ROWS)
+
+
+def _read_csv(content: bytes, columns: Sequence[str]) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = _names(content)
+    convert = csv.ConvertOptions(
+        include_columns=list(columns),
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    # A single column's empty line is an answer that is missing, not a line to skip.
+    parse = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1)
+    read = csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
+    return csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
+
+
+def _names(content: bytes) -> list[str]:
+    import csv
+
+    try:
+        return next(csv.reader([content[: content.index(b"\n")].decode().removesuffix("\r")], strict=True))
+    except (ValueError, csv.Error):
+        raise InvalidInput("answers: the first line is not a list of column names in UTF-8") from None
+
+
+def _header(path: Path) -> tuple[bytes, int]:
+    """The header line, and the byte where the records begin."""
+    with open(path, "rb") as file:
+        line = file.readline(_LONGEST_RECORD)
+    if not line.endswith(b"\n") or line.count(b'"') % 2 or not line.strip():
+        raise invalid("answers", "a first line with the column names", "none", str(path))
+    return line.removeprefix(b"\xef\xbb\xbf"), len(line)
+
+
+def _records(path: Path) -> Iterator[tuple[int, int, int]]:
+    """Byte ranges of whole records, with the number of records in each."""
+    header, begin = _header(path)
+    blank_lines_count = len(_names(header)) == 1
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        start = begin
+        while start < size:
+            reach = PARTITION_BYTES
+            while True:
+                file.seek(start)
+                content = np.frombuffer(file.read(reach), np.uint8)
+                ends = _record_ends(content)
+                if start + len(content) >= size:
+                    yield start, size, _count(content, ends, blank_lines_count)
+                    return
+                if len(ends):
+                    break
+                reach *= 2
+                if reach > PARTITION_BYTES + _LONGEST_RECORD * 4:
+                    raise invalid("answers", "records of moderate length (a quote may be open)", "one", str(path))
+            stop = int(ends[-1]) + 1
+            yield start, start + stop, _count(content[:stop], ends, blank_lines_count)
+            start += stop
+
+
+def _record_ends(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
+    """Positions of the line ends outside quotes."""
+    ends = np.flatnonzero(content == 0x0A)
+    quotes = np.flatnonzero(content == 0x22)
+    return ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
+
+
+def _count(content: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp], blank_lines_count: bool) -> int:
+    """Records in `content`: its lines, the last perhaps unended; blank ones count only if they hold an answer."""
+    last = len(content) if len(content) and content[-1] != 0x0A else None
+    ends = ends if last is None else np.append(ends, last)
+    if blank_lines_count:
+        return len(ends)
+    lengths = np.diff(ends, prepend=-1) - 1
+    returns = (lengths == 1) & (content[np.minimum(ends, len(content)) - 1] == 0x0D)
+    return int(np.count_nonzero((lengths > 0) & ~returns))

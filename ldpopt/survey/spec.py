@@ -1,0 +1,207 @@
+"""What a survey asks for: the contents of ``survey.toml``, checked."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.labels import Label, as_text, distinct_labels
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionSpec:
+    """One question to plan.
+
+    name : unique in the survey; column : where the answers stand, `name` by default.
+    categories : the possible answers, at least two; distinct as text too.
+    unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
+    pilot : the expected shares of the categories, if known.
+    epsilon, eta : the guarantee asked for this question alone, if fixed.
+    half_width : the target half-width of a 95 % interval, if any.
+    """
+
+    name: str
+    categories: tuple[Label, ...]
+    column: str = ""
+    unknown: Label | None = None
+    missing: Label | None = None
+    pilot: Array | None = None
+    epsilon: float | None = None
+    eta: float | None = None
+    half_width: float | None = None
+
+    def __post_init__(self) -> None:
+        what = f"question {self.name!r}"
+        put = _setter(self)
+        put("name", text(self.name, "question name"))
+        put("column", text(self.column or self.name, f"{what}: column"))
+        if not isinstance(self.categories, (list, tuple)) or len(self.categories) < 2:
+            raise invalid(f"{what}: categories", "a list of at least two", self.categories)
+        put("categories", distinct_labels(self.categories, len(self.categories), f"{what}: categories"))
+        distinct_as_text(self.categories, f"{what}: categories")
+        for name in ("unknown", "missing"):
+            category_or_none(getattr(self, name), self.categories, f"{what}: {name}")
+        if self.pilot is not None:
+            put("pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+        if self.epsilon is not None:
+            put("epsilon", positive_epsilon(self.epsilon, f"{what}: epsilon"))
+        if self.eta is not None:
+            put("eta", unit_interval(self.eta, f"{what}: eta"))
+        if self.half_width is not None:
+            put("half_width", number(self.half_width, f"{what}: half_width"))
+            if not 0 < self.half_width < 1:
+                raise invalid(f"{what}: half_width", "a number between 0 and 1", self.half_width)
+
+
+@dataclass(frozen=True)
+class SurveySpec:
+    """A survey to plan: its questions, and what one respondent may be asked to give away.
+
+    name, round : the survey and its wave; a new round is new randomness and new privacy loss.
+    questions : at least one, with distinct names.
+    epsilon, eta : the budget of one respondent over all questions, if limited.
+    respondent : the column of respondent ids, or None; naming it makes privatization memoised by default.
+    first_of_duplicates : what to do with a respondent's second row: keep the first, or (False) refuse the file.
+    carry : columns that are public and go into the reports unchanged (strata, weights).
+
+    >>> SurveySpec.from_toml('''
+    ... [survey]
+    ... name = "demo"
+    ... [[questions]]
+    ... name = "vote"
+    ... categories = ["no", "yes"]
+    ... ''').questions[0].categories
+    ('no', 'yes')
+    """
+
+    name: str
+    questions: tuple[QuestionSpec, ...]
+    round: int = 1
+    epsilon: float | None = None
+    eta: float | None = None
+    respondent: str | None = None
+    first_of_duplicates: bool = False
+    carry: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        put = _setter(self)
+        put("name", text(self.name, "survey name"))
+        put("round", positive_integer(self.round, "round"))
+        put("questions", tuple(self.questions))
+        put("carry", tuple(self.carry))
+        if self.epsilon is not None:
+            put("epsilon", positive_epsilon(self.epsilon, "budget epsilon"))
+        if self.eta is not None:
+            put("eta", unit_interval(self.eta, "budget eta"))
+        check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
+
+    @classmethod
+    def from_toml(cls, content: str | bytes) -> SurveySpec:
+        """The survey described by TOML text; anything wrong in it is `InvalidInput`.
+
+        Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
+        (epsilon, eta) and one ``[[questions]]`` for each question, with the fields of `QuestionSpec`.
+        """
+        data = _toml(content)
+        _known(data, {"survey", "budget", "questions"}, "survey.toml")
+        survey, budget, questions = data.get("survey"), data.get("budget", {}), data.get("questions")
+        if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
+            raise invalid("survey.toml", "[survey], perhaps [budget], and [[questions]]", sorted(data))
+        _known(survey, {"name", "round", "respondent", "duplicates", "carry"}, "[survey]")
+        _known(budget, {"epsilon", "eta"}, "[budget]")
+        return cls(
+            name=survey.get("name", ""),
+            questions=tuple(_question(question) for question in questions),
+            round=survey.get("round", 1),
+            respondent=survey.get("respondent"),
+            first_of_duplicates=duplicates_from_text(survey.get("duplicates", "refuse")),
+            carry=texts(survey.get("carry", []), "carry"),
+            **budget,
+        )
+
+
+def check_columns(questions: Any, respondent: str | None, carry: tuple[str, ...], first_of_duplicates: bool) -> None:
+    """Names and columns of a survey fit together, and no column of answers is carried into the reports."""
+    if not questions:
+        raise invalid("questions", "at least one", "none")
+    names, columns = [q.name for q in questions], {q.column for q in questions}
+    for what, found in (("question names", names), ("carried columns", list(carry))):
+        if len(set(found)) != len(found):
+            raise invalid(what, "distinct", found)
+    if respondent is not None:
+        text(respondent, "respondent column")
+    if first_of_duplicates and respondent is None:
+        raise invalid("duplicates", "a respondent column to find them by", "none")
+    if respondent in columns:
+        raise invalid("respondent column", "a column that is no question's", respondent)
+    for column in carry:
+        text(column, "carried column")
+        if column in columns:
+            raise invalid("carried columns", "none that holds raw answers", column)
+        if column in names:
+            raise invalid("carried columns", "none named like a question", column)
+
+
+def duplicates_from_text(value: Any) -> bool:
+    """Whether the first of duplicate rows is kept, from its word in a file."""
+    if value not in ("refuse", "first"):
+        raise invalid("duplicates", '"refuse" or "first"', value)
+    return bool(value == "first")
+
+
+def distinct_as_text(labels: tuple[Label, ...], what: str) -> None:
+    """Labels stay distinct when they are written in a data file."""
+    written = [as_text(label) for label in labels]
+    if len(set(written)) != len(written) or "" in written:
+        raise invalid(what, "labels that are distinct and not empty as text", written)
+
+
+def category_or_none(value: Any, categories: tuple[Label, ...], what: str) -> None:
+    """`value` is one of the categories, or None."""
+    if value is not None and not any(type(value) is type(label) and value == label for label in categories):
+        raise invalid(what, f"one of the categories {categories[:8]}", value)
+
+
+def text(value: Any, what: str) -> str:
+    """`value` as a non-empty string of at most 200 characters without control characters."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+        raise invalid(what, "a printable text of 1 to 200 characters", value)
+    return value
+
+
+def texts(value: Any, what: str) -> tuple[str, ...]:
+    """`value` as a tuple of such strings."""
+    if not isinstance(value, (list, tuple)):
+        raise invalid(what, "a list of texts", value)
+    return tuple(text(one, what) for one in value)
+
+
+def _question(data: Any) -> QuestionSpec:
+    fields = {"name", "column", "categories", "unknown", "missing", "pilot", "epsilon", "eta", "half_width"}
+    if not isinstance(data, dict):
+        raise invalid("questions", "tables", type(data).__name__)
+    _known(data, fields, "[[questions]]")
+    return QuestionSpec(**{"name": "", "categories": (), **data})
+
+
+def _known(data: dict[str, Any], fields: set[str], what: str) -> None:
+    if set(data) - fields:
+        raise invalid(what, f"only {', '.join(sorted(fields))}", sorted(set(data) - fields)[0])
+
+
+def _toml(content: str | bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode("utf-8") if isinstance(content, bytes) else content)
+    except UnicodeDecodeError as error:
+        raise invalid("survey.toml", "UTF-8 text", f"byte {error.start} that is not") from None
+    except RecursionError:
+        raise invalid("survey.toml", "TOML of moderate depth", "deeply nested brackets") from None
+    except ValueError as error:
+        raise invalid("survey.toml", "valid TOML", str(error)) from None
+
+
+def _setter(made: Any) -> Any:
+    return lambda name, value: object.__setattr__(made, name, value)

@@ -1,0 +1,176 @@
+"""Rounding to integers: the claim is proved, and hardly anything is lost."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldpopt import strictjson
+from ldpopt.channel import Channel
+from ldpopt.divergences import KL
+from ldpopt.errors import InvalidInput
+from ldpopt.exact_rounding import round_exact
+from ldpopt.privacy import local_dp, total_variation
+
+
+def staircase(rng: np.random.Generator, k: int, m: int, epsilon: float) -> np.ndarray:
+    """A channel whose columns are staircase patterns, the shape of optimal channels."""
+    patterns = np.where(rng.random((k, m)) < 0.5, 1.0, math.exp(-epsilon))
+    matrix = patterns * rng.dirichlet(np.ones(m))
+    slack = matrix.sum(axis=1)
+    # The erasure column gets what rows lack, after scaling; then rows sum to one.
+    matrix = matrix / (2 * slack.max())
+    return np.hstack([matrix, 1 - matrix.sum(axis=1, keepdims=True)])
+
+
+def assert_proved(matrix: np.ndarray, bits: int = 62) -> None:
+    exact = round_exact(matrix, bits)
+    assert exact.epsilon <= local_dp(matrix).value
+    assert exact.eta <= total_variation(matrix).value
+    mpmath.mp.dps = 60
+    weights = [[int(w) for w in row] for row in exact.weights]
+    assert all(sum(row) == 2**bits for row in weights)
+    for column in zip(*weights, strict=True):
+        if max(column) > 0 and not math.isinf(exact.epsilon):
+            assert mpmath.mpf(max(column)) / min(column) <= mpmath.exp(mpmath.mpf(exact.epsilon))
+    for p in weights:
+        for q in weights:
+            assert mpmath.mpf(sum(max(a - b, 0) for a, b in zip(p, q, strict=True))) / 2**bits <= exact.eta
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([4, 16, 53, 62]))
+@settings(max_examples=150, deadline=None)
+def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> None:
+    """The proved epsilon and eta are never above those measured on the float matrix, at any number of bits."""
+    rng = np.random.default_rng(seed)
+    k, m = (int(n) for n in rng.integers(1, 7, 2))
+    kind = rng.integers(4)
+    if kind == 0:
+        matrix = rng.dirichlet(np.full(m, 0.3), k)
+    elif kind == 1:  # nearly constant
+        matrix = rng.dirichlet(np.ones(m)) * (1 + 10.0 ** rng.uniform(-17, -3) * rng.random((k, m)))
+    elif kind == 2:  # entries down to 1e-300
+        matrix = 10.0 ** rng.uniform(-300, 0, (k, m))
+    else:
+        matrix = staircase(rng, k, m, 10.0 ** rng.uniform(-9, 2.5))
+    matrix = np.maximum(matrix, 1e-300)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    assert_proved(matrix, bits)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("k", [2, 24])
+def test_utility_is_kept_to_twelve_digits(epsilon: float, k: int) -> None:
+    """At 62 bits randomized response loses less than 1e-12 of its KL divergence, relatively."""
+    e = math.exp(epsilon)
+    matrix = (np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    exact = round_exact(matrix)
+    with mpmath.workdps(60):
+        e_, n = mpmath.exp(mpmath.mpf(epsilon)), [[mpmath.mpf(int(w)) / 2**62 for w in row] for row in exact.weights]
+
+        def kl(p: list[mpmath.mpf], q: list[mpmath.mpf]) -> mpmath.mpf:
+            return sum(a * mpmath.log(a / b) for a, b in zip(p, q, strict=True))
+
+        ideal = epsilon * (e_ - 1) / (e_ + k - 1)
+        # Below epsilon = 1e-6 the floats of the matrix itself are the larger error.
+        assert abs(kl(n[0], n[1]) / ideal - 1) < max(1e-12, 1e-14 / epsilon)
+    assert exact.loss(matrix).distance < 1e-15
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_staircase_channels_lose_nothing_visible(seed: int) -> None:
+    """KL through an optimal-shaped channel changes by less than 1e-12 relatively, and the loss bound says so."""
+    rng = np.random.default_rng(seed)
+    k, m = (int(n) for n in rng.integers(2, 9, 2))
+    matrix = staircase(rng, k, m, float(rng.uniform(0.1, 5)))
+    exact = round_exact(matrix)
+    p0, p1 = rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
+    before, after = KL(p0 @ matrix, p1 @ matrix), KL(p0 @ exact.matrix, p1 @ exact.matrix)
+    loss = exact.loss(matrix)
+    assert loss.fraction < 1e-10
+    assert loss.distance < 1e-15
+    assert after >= before * (1 - 1e-12) - 1e-15
+
+
+def test_the_loss_bound_is_a_mixture() -> None:
+    """The matrix is (1 - lam) times the exact channel plus lam times a channel."""
+    matrix = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
+    exact = round_exact(matrix, 6)
+    lam = exact.loss(matrix).fraction
+    rest = (matrix - (1 - lam) * exact.matrix) / lam
+    assert rest.min() >= -1e-12
+    np.testing.assert_allclose(rest.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("eta", [1e-300, 1e-15, 1e-6, 0.2])
+def test_a_tighter_claim_is_reached(eta: float) -> None:
+    """A claim of eta up to 1e-9 below the measured one is met by pulling rows together."""
+    matrix = np.array([[0.5 + eta / 2, 0.5 - eta / 2], [0.5 - eta / 2, 0.5 + eta / 2]])
+    claimed = eta * (1 - 4e-10)
+    exact = round_exact(matrix, eta=claimed)
+    assert exact.proof().distance <= claimed * 2**62
+    assert exact.eta >= claimed * (1 - 1e-3) - 2e-18 * 6
+
+
+def test_a_tighter_epsilon_is_reached() -> None:
+    """A claim of epsilon up to 1e-9 below the measured one is met, and at 0 all rows agree."""
+    matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    claimed = math.log(3) - 5e-10
+    assert round_exact(matrix, epsilon=claimed).epsilon <= claimed
+    flat = round_exact([[1 / 3] * 3, [1 / 3 + 1e-12, 1 / 3, 1 / 3 - 1e-12]], epsilon=0.0)
+    assert flat.epsilon == 0
+    assert flat.eta == 0
+
+
+def test_zeros_need_an_infinite_claim_and_stay_zeros() -> None:
+    """A column with a zero for one input only has infinite epsilon, and rounding puts no weight on it."""
+    matrix = np.array([[0.0, 1 / 3, 1 / 3, 1 / 3], [0.7, 0.1, 0.1, 0.1]])
+    exact = round_exact(matrix)
+    assert exact.epsilon == math.inf
+    assert exact.weights[0, 0] == 0
+    with pytest.raises(InvalidInput, match="epsilon"):
+        round_exact(matrix, epsilon=5.0)
+    assert round_exact(np.eye(5)).weights.tolist() == (np.eye(5, dtype=int) * 2**62).tolist()
+
+
+def test_large_channels() -> None:
+    """A 200 x 200 randomized response keeps its closed-form epsilon and eta to rounding."""
+    k, e = 200, math.exp(2.0)
+    exact = round_exact((np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1), epsilon=2.0)
+    assert 2 - 1e-12 < exact.epsilon <= 2.0
+    assert exact.eta == pytest.approx((e - 1) / (e + k - 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "message"),
+    [
+        ([[0.5, 0.6]], {}, "sum to 1"),
+        ([[1.5, -0.5]], {}, "non-negative"),
+        ([[0.5, 0.5]], {"bits": 63}, "1 to 62"),
+        ([[0.5, 0.5]], {"bits": 0}, "bits"),
+        ([[0.75, 0.25], [0.25, 0.75]], {"epsilon": 1.0}, "epsilon"),
+        ([[0.75, 0.25], [0.25, 0.75]], {"eta": 0.4}, "eta"),
+        ([[0.75, 0.25], [0.25, 0.75]], {"epsilon": -1.0}, "epsilon"),
+        ([[0.75, 0.25], [0.25, 0.75]], {"epsilon": math.nan}, "epsilon"),
+        ([[0.5, 0.5]], {"inputs": ["a", "b"]}, "1 labels"),
+    ],
+)
+def test_bad_input(matrix: list[list[float]], options: dict[str, object], message: str) -> None:
+    """What cannot be rounded, or a claim that the matrix does not have, is refused."""
+    with pytest.raises(InvalidInput, match=message):
+        round_exact(matrix, **options)  # type: ignore[arg-type]
+
+
+def test_the_channel_method_keeps_labels() -> None:
+    """`Channel.exact` rounds the channel's matrix under its own labels."""
+    q = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"], outputs=[("a", 1), "b"])
+    exact = q.exact()
+    assert (exact.inputs, exact.outputs) == (q.inputs, q.outputs)
+    assert strictjson.loads(exact.to_json())["outputs"] == [["a", 1], "b"]
