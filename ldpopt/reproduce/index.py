@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html import escape
 from pathlib import Path
 
-from ldpopt.reports import embed, page, table
+from ldpopt.reports import page, table
 from ldpopt.reproduce.folder import PICTURE, verdict_in
 from ldpopt.reproduce.registry import EXPERIMENTS
 
 
 def index_page(folder: Path) -> str:
-    """One HTML file, pictures inside, over all experiments that have run in `folder`."""
+    """A page to stand in `folder`, over all experiments that have run there; it shows the pictures in their folders."""
     found = {name: verdict for name in EXPERIMENTS if (verdict := verdict_in(folder / name)) is not None}
     rows = [(name, EXPERIMENTS[name].source, verdict["outcome"]) for name, verdict in found.items()]
     body = [
@@ -20,6 +21,7 @@ def index_page(folder: Path) -> str:
         "<em>holds loosely</em> (the bound is right but not attained; by how much is said), or it <em>fails</em>, "
         "with a counterexample.</p>",
         table(("experiment", "source", "verdict"), rows),
+        f"<p>{', '.join(f'{count} {outcome}' for outcome, count in Counter(row[2] for row in rows).items())}.</p>",
     ]
     for name, verdict in found.items():
         experiment = EXPERIMENTS[name]
@@ -27,6 +29,7 @@ def index_page(folder: Path) -> str:
             f'<h2 id="{escape(name)}">{escape(name)}: {escape(verdict["outcome"])}</h2>',
             f"<p>{escape(experiment.claim)} <span class='soft'>{escape(experiment.source)}</span></p>",
             f"<p><strong>{escape(verdict['outcome'].capitalize())}.</strong> {escape(verdict['detail'])}</p>",
-            embed((folder / name / PICTURE).read_bytes(), experiment.caption, experiment.caption),
+            f'<figure><img src="{escape(name)}/{PICTURE}" alt="{escape(experiment.caption)}" style="max-height: 34rem">'
+            f"<figcaption>{escape(experiment.caption)}</figcaption></figure>",
         ]
     return page("The papers, recomputed", body)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
+from ldpopt.references import cited
 from ldpopt.reproduce import EXPERIMENTS, Outcome, Table, experiment_named
 from ldpopt.reproduce.experiment import agreement, outcome_of
 from ldpopt.reproduce.search import worst_pair
@@ -33,9 +34,11 @@ def test_the_search_finds_a_known_extreme():
 
 
 def test_names():
-    """Every experiment is found by its name, and another name is an error that lists them."""
+    """Every experiment is found by its name and cites a registered paper; another name is an error that lists them."""
     for name, experiment in EXPERIMENTS.items():
         assert experiment_named(name) is experiment
         assert experiment.name == name
+        assert cited(experiment.source)
+        assert set(experiment.quick) == set(experiment.full)
     with pytest.raises(InvalidInput, match="experiment: expected one of bs-lemmas"):
         experiment_named("gi-theorem-99")

@@ -35,7 +35,7 @@ def test_a_run_leaves_parameters_rows_picture_verdict_and_description(tmp_path):
     assert json.loads((tmp_path / NAME / "verdict.json").read_text("utf-8"))["outcome"] == "fails"
     page = index_page(tmp_path)
     assert page.count("<h2") == 1
-    assert "data:image/png" in page
+    assert f'src="{NAME}/picture.png"' in page
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):

@@ -63,7 +63,7 @@ def draw(table: Table) -> Any:
         ax.fill_between(t, curve, 1 - t, where=1 - t >= curve, color="0.85", lw=0, label="what tests can reach")
         if share < 1:
             edge = shown.where(share=1.0)
-            line(ax, t, edge.column("curve"), 1, "without η")
+            line(ax, edge.column("type_one"), edge.column("curve"), 1, "without η")
         line(ax, t, curve, 0, "dominating pair")
         eta = float(rows.column("eta")[0])
         finish(ax, f"{title}, η = {eta:.3f}", "type I error", "type II error")
