@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt import strictjson
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.plots import picture
 from ldpopt.references import cited, reference
@@ -39,8 +39,13 @@ def run(
     """Compute what is not there yet, then judge, draw and describe; returns the verdict.
 
     Rows are kept after every point, so an interrupted run goes on where it stopped: a point counts as done when
-    the folder's rows have its cells. Delete ``rows.csv`` to begin anew. each : called after every point.
+    the folder's rows have its cells. Delete ``rows.csv`` to begin anew. The quick and the full form do not
+    share a folder: `InvalidInput`. each : called after every point.
     """
+    left = verdict_in(folder)
+    if left is not None and left["quick"] is not quick:
+        form = "quick" if left["quick"] else "full"
+        raise invalid(str(folder), "a folder for the same form of the experiment", Phrase(f"one of its {form} form"))
     folder.mkdir(parents=True, exist_ok=True)
     parameters = parameters_of(experiment, folder, quick)
     if not (folder / PARAMETERS).exists():

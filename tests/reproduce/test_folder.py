@@ -68,3 +68,12 @@ def test_bad_parameters(tmp_path, text):
     (tmp_path / "parameters.toml").write_text(text)
     with pytest.raises(InvalidInput, match=r"parameters\.toml: expected"):
         run(EXPERIMENTS[NAME], tmp_path)
+
+
+def test_the_two_forms_do_not_share_a_folder(tmp_path):
+    """A quick run into the folder of a full one would drop its rows: it is refused, and nothing changes."""
+    run(EXPERIMENTS[NAME], tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InvalidInput, match="expected a folder for the same form of the experiment"):
+        run(EXPERIMENTS[NAME], tmp_path, quick=True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
