@@ -49,7 +49,7 @@ def judge(table: Table) -> Verdict:
     return Verdict(
         outcome_of(np.concatenate([exact / older, exact / newer, newer / older])),
         f"The newer share is {(newer / older).min():.3g} to {(newer / older).max():.3g} times the older. The search "
-        f"finds populations where the binary mechanism keeps as little as {exact.min():.4f} (at ε = {low['epsilon']:g}, "
+        f"finds populations of which the binary mechanism keeps just {exact.min():.4f} (at ε = {low['epsilon']:g}, "
         f"P0 = ({low['p0']}), P1 = ({low['p1']})); the smallest shares it finds, which may not be the least, are "
         f"{(exact / newer).min():.3g} to {(exact / newer).max():.3g} times the newer share.",
         {
