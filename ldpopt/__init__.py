@@ -16,6 +16,7 @@ from ldpopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ldpopt.channel import Channel
+    from ldpopt.citation import cite
     from ldpopt.composition.compose import compose
     from ldpopt.composition.k_fold import k_fold
     from ldpopt.composition.ledger import Ledger
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
         WeightedSum,
         optimal_channel,
     )
-    from ldpopt.design.frontiers import frontier
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
+    from ldpopt.frontiers import frontier
     from ldpopt.privacy.audit import audit
     from ldpopt.privacy.guarantee import Guarantee
 
@@ -60,8 +61,9 @@ _HOMES = {
     "CertificateError": "ldpopt.errors",
     "TotalVariation": "ldpopt.design",
     "audit": "ldpopt.privacy",
+    "cite": "ldpopt.citation",
     "compose": "ldpopt.composition",
-    "frontier": "ldpopt.design",
+    "frontier": "ldpopt.frontiers",
     "k_fold": "ldpopt.composition",
     "optimal_channel": "ldpopt.design",
 }
@@ -102,6 +104,7 @@ __all__ = [
     "TradeOff",
     "WeightedSum",
     "audit",
+    "cite",
     "compose",
     "frontier",
     "k_fold",

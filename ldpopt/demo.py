@@ -11,8 +11,9 @@ import numpy as np
 
 from ldpopt import plots
 from ldpopt.datasets import SurveyTable, load_anes96
-from ldpopt.design import Design, Divergence, Frontier, LocalDP, TotalVariation, frontier, optimal_channel
+from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import KL
+from ldpopt.frontiers import Frontier, frontier
 from ldpopt.privacy import total_variation
 from ldpopt.references import reference
 from ldpopt.reports import design_picture, embed, guarantee_in_words, page, reports_in_words, table, verdict

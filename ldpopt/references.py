@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ldpopt.errors import invalid
@@ -129,3 +130,17 @@ def reference(key: str) -> Reference:
     if found is None:
         raise invalid("reference key", f"one of {', '.join(REFERENCES)}", key)
     return found
+
+
+_CITATION = re.compile(r"\[([A-Z][A-Za-z]*\d*)((?:[,;] [^\]\[]*)?)\]")
+_FURTHER = re.compile(r"; ([A-Z][A-Za-z]*\d*)(?=,|$)")
+
+
+def cited(text: str) -> tuple[str, ...]:
+    """The registered keys that a text cites in brackets, in order, each once.
+
+    >>> cited("A bound [DJW, Thm 1; GI, Thm 6] for every array [Any, ...].")
+    ('DJW', 'GI')
+    """
+    found = [key for first, rest in _CITATION.findall(text) for key in (first, *_FURTHER.findall(rest))]
+    return tuple(dict.fromkeys(key for key in found if key in REFERENCES))

@@ -1,14 +1,21 @@
-"""Published bounds on what any private channel can keep of a divergence, one small function each."""
+"""Published bounds on what any private channel can keep of a divergence, one small function each.
+
+`compare` sets the exact optimum beside all of them.
+"""
 
 from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_kairouz, erased_share
+from ldpopt.bounds.comparison import BoundRow, Comparison, compare
 from ldpopt.bounds.contraction import asoodeh_zhang, dobrushin
 from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
 from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
 
 __all__ = [
+    "BoundRow",
+    "Comparison",
     "asoodeh_zhang",
     "binary_share_ghazi_issa",
     "binary_share_kairouz",
+    "compare",
     "dobrushin",
     "duchi_jordan_wainwright",
     "erased_share",

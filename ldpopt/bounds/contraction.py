@@ -22,7 +22,7 @@ from ldpopt.errors import invalid
 # The theorem is for chi-squared, KL and squared Hellinger, and every pair. The others follow: exchanging P0 and
 # P1 gives the reversed ones and their sum, and a channel maps the mixture (P0 + P1)/2 to (M0 + M1)/2, which
 # gives Le Cam, 2 chi^2(P0 || mixture), and Jensen-Shannon, a mean of two KL divergences from the mixture.
-_CONTRACTED = (
+CONTRACTED = (
     CHI_SQUARED, KL, SQUARED_HELLINGER, REVERSE_KL, NEYMAN_CHI_SQUARED, JEFFREYS, LE_CAM, JENSEN_SHANNON,
 )  # fmt: skip
 
@@ -39,8 +39,8 @@ def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> 
     >>> round(asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0), 9)
     0.117594958
     """
-    if not any(divergence is known for known in _CONTRACTED):
-        names = ", ".join(known.name for known in _CONTRACTED)
+    if not any(divergence is known for known in CONTRACTED):
+        names = ", ".join(known.name for known in CONTRACTED)
         raise invalid("divergence", f"one of {names}", divergence)
     return math.tanh(positive_epsilon(epsilon) / 2) ** 2 * divergence(p0, p1)
 

@@ -61,8 +61,8 @@ def frontier(
     ldpopt frontier --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1,2
     """
     from ldpopt import plots
-    from ldpopt.design import frontier as design_frontier
     from ldpopt.distribution import positive_epsilon, unit_interval
+    from ldpopt.frontiers import frontier as tabulate
 
     if picture is None:
         picture = out.with_suffix(".png")
@@ -73,7 +73,7 @@ def frontier(
     pair = populations(file, p0, p1, labels, columns, counts, answer, group)
     posed = utility(divergence(f), pair)
     with progress("designing", len(epsilons) * len(etas)) as step:
-        made = design_frontier(posed, epsilons, etas, each=step)
+        made = tabulate(posed, epsilons, etas, each=step)
         files = {out: made.to_csv().encode(), picture: plots.picture(plots.frontier(made), kind)}
     write_all(files, force)
     console = output()

@@ -13,6 +13,7 @@ from ldpopt.cli.check import check
 from ldpopt.cli.demo import demo
 from ldpopt.cli.design import design
 from ldpopt.cli.frontier import frontier
+from ldpopt.cli.reproduce import reproduce
 from ldpopt.cli.survey import app as survey
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.version import __version__
@@ -76,6 +77,6 @@ def ldpopt(
     """Design, certify and measure locally private mechanisms."""
 
 
-for command in (demo, design, check, frontier):
+for command in (demo, design, check, frontier, reproduce):
     app.command()(command)
 app.add_typer(survey, name="survey")

@@ -106,10 +106,12 @@ class LatticeLaw:
         """(log E e^(tilt L), its first and second derivative): the last two are mean and variance when tilted."""
         value = mean = variance = 0.0
         for at, masses, count in self.parts:
-            losses = at * self.spacing
+            # A place without mass must not set the scale: under a strong tilt nothing would be left of the others.
+            there = masses > 0
+            losses = at[there] * self.spacing
             exponents = tilt * losses
             top = float(exponents.max())
-            weights = masses * np.exp(exponents - top)
+            weights = masses[there] * np.exp(exponents - top)
             total = float(weights.sum())
             m = float(weights @ losses) / total
             value += count * (top + math.log(total))

@@ -18,7 +18,6 @@ from ldpopt.design.estimation_certificate import EquivalenceDual
 from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.expected_loss import ExpectedLoss
 from ldpopt.design.fisher import FisherInformation
-from ldpopt.design.frontiers import Frontier, FrontierRow, frontier
 from ldpopt.design.interval_dual import IntervalDual, LossDual
 from ldpopt.design.labels import Exchange
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
@@ -47,8 +46,6 @@ __all__ = [
     "Exchange",
     "ExpectedLoss",
     "FisherInformation",
-    "Frontier",
-    "FrontierRow",
     "IntervalDual",
     "LabelDual",
     "LocalDP",
@@ -67,6 +64,5 @@ __all__ = [
     "Verification",
     "WeightedSum",
     "estimation_design",
-    "frontier",
     "optimal_channel",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from ldpopt.plots.figure import Axes, axes_on, shade, with_unit
 
 if TYPE_CHECKING:
-    from ldpopt.design import Frontier
+    from ldpopt.frontiers import Frontier
 
 STYLES = {
     "optimum": ("optimal channel", "-", 2.2),

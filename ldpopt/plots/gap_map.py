@@ -11,7 +11,7 @@ from ldpopt.plots.figure import Axes, axes_on, ink
 from ldpopt.plots.frontier import STYLES
 
 if TYPE_CHECKING:
-    from ldpopt.design import Frontier
+    from ldpopt.frontiers import Frontier
 
 
 def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:

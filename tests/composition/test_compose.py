@@ -203,3 +203,15 @@ def test_same_input_needs_the_same_inputs():
         compose_same_input([np.eye(2), np.eye(3)])
     with pytest.raises(InvalidInput):
         compose_same_input([])
+
+
+@pytest.mark.parametrize("count", [1, 2, 16])
+def test_an_end_without_mass_does_no_harm(count):
+    """A lattice whose outermost place has no mass composes: here unit Laplace noise cut into 400 cells."""
+    y = np.linspace(0, 1, 401)
+    p = np.concatenate([[0.5], -np.diff(np.exp(-y)) / 2, [math.exp(-1) / 2]])
+    pair = FinitePair(p / p.sum(), p[::-1] / p.sum())
+    found = compose([pair], count).approximate_dp(1e-6)
+    assert compose([pair], count).delta_at(found.value) <= 1e-6 * (1 + 1e-6)
+    assert compose([pair], count).delta_at(found.lower * (1 - 1e-6)) > 1e-6 * (1 - 1e-3)
+    assert found.value <= count * 1.0 + 1e-9

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ldpopt import Divergence, frontier, plots
-from ldpopt.design import Frontier, FrontierRow
 from ldpopt.divergences import KL, TOTAL_VARIATION
+from ldpopt.frontiers import Frontier, FrontierRow
 from ldpopt.plots.frontier import STYLES
 
 P0, P1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]

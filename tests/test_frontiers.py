@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.frontiers`."""
+"""Tests of `ldpopt.frontiers`."""
 
 import csv
 import io

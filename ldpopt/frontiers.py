@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, ghazi_issa_total_variation
-from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.optimal import optimal_channel
-from ldpopt.design.utilities import Divergence
+from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid

@@ -1,0 +1,139 @@
+"""The exact optimum beside every published bound, for one pair of populations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+from typing import Any
+
+from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_kairouz, erased_share
+from ldpopt.bounds.contraction import CONTRACTED, asoodeh_zhang, dobrushin
+from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
+from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
+from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.distribution import positive_epsilon, unit_interval
+from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION, FDivergence
+from ldpopt.mechanisms import binary
+
+
+@dataclass(frozen=True)
+class BoundRow:
+    """One bound beside the optimum that it bounds, both in the unit of the divergence.
+
+    optimum, upper_bound, certified : of the designed channel; the true optimum lies between the first two.
+    above : whether the bound claims to lie above the optimum (else below). value : the bound, possibly inf.
+    """
+
+    divergence: str
+    reference: str
+    above: bool
+    value: float
+    optimum: float
+    upper_bound: float
+    certified: bool
+
+    @property
+    def looseness(self) -> float:
+        """How many times the bound is off: value / optimum for a bound above, optimum / value below; 1 is tight."""
+        large, small = (self.value, self.optimum) if self.above else (self.optimum, self.value)
+        return large / small if small > 0 else (1.0 if large == 0 else math.inf)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The rows of `compare`, by divergence, with the designs behind them."""
+
+    epsilon: float
+    eta: float
+    rows: tuple[BoundRow, ...]
+    designs: tuple[Design, ...]
+
+    def to_csv(self) -> str:
+        """The table as CSV text, with the looseness of every bound."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*(field.name for field in fields(BoundRow)), "looseness"])
+        writer.writerows([*astuple(row), row.looseness] for row in self.rows)
+        return out.getvalue()
+
+    def __iter__(self) -> Iterator[BoundRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        lines = [f"Bounds at epsilon {self.epsilon:g}, eta {self.eta:g}"]
+        shown = ""
+        for row in self.rows:
+            if row.divergence != shown:
+                shown = row.divergence
+                proved = "" if row.certified else f" (at most {row.upper_bound:.6g})"
+                lines.append(f"{shown}: optimum {row.optimum:.6g}{proved}")
+            sign = "<=" if row.above else ">="
+            lines.append(f"  {sign} {row.value:<12.6g} {row.looseness:>9.4g} times off  {row.reference}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("divergence", "optimum", "", "bound", "times off", "source"))
+        body = "".join(
+            f"<tr><td>{row.divergence}</td><td>{row.optimum:.6g}</td><td>{'≤' if row.above else '≥'}</td>"
+            f"<td>{row.value:.6g}</td><td>{row.looseness:.4g}</td><td>{row.reference}</td></tr>"
+            for row in self.rows
+        )
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Comparison:
+    """The exact optimum beside every bound of this package, for every divergence that one of them speaks of.
+
+    p0, p1 : distributions, shape (k,). epsilon : nats. eta : cap on the total variation, in [0, 1]; none when
+    None, and one above tanh(epsilon/2) does not bind [GI, Prop 2]. Bounds that know only epsilon or only eta are
+    compared with the optimum under both, which they bound as well. Raises `InvalidInput` for bad populations or
+    limits. The optima are designed one after another, under a second each for k up to a few hundred.
+
+    >>> table = compare([0.9, 0.1], [0.4, 0.6], 1.0, 0.3)
+    >>> loosest = max(table, key=lambda row: row.looseness)
+    >>> loosest.divergence, loosest.reference, round(loosest.looseness, 2)
+    ('KL divergence', '[KOV14, Thm 7], from the binary mechanism', 42.59)
+    """
+    epsilon = positive_epsilon(epsilon)
+    eta = math.tanh(epsilon / 2) if eta is None else min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
+    rows: list[BoundRow] = []
+    designs = []
+    for f in (TOTAL_VARIATION, *CONTRACTED):
+        utility = Divergence(f, p0, p1)
+        limits: list[Constraint] = [LocalDP(epsilon)]
+        if eta < math.tanh(epsilon / 2):
+            limits.append(TotalVariation(eta))
+        design = optimal_channel(utility, limits)
+        designs.append(design)
+        rows += [
+            BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
+            for reference, above, value in _bounds(f, utility, epsilon, eta)
+        ]
+    return Comparison(epsilon, eta, tuple(rows), tuple(designs))
+
+
+def _bounds(f: FDivergence, utility: Divergence, epsilon: float, eta: float) -> Iterator[tuple[str, bool, float]]:
+    """(reference, whether it lies above the optimum, value) of every bound on the optimum for `f`."""
+    p0, p1 = utility.p0, utility.p1
+    pure = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+    if f is TOTAL_VARIATION:
+        yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)
+        yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, eta)
+    if any(f is relative for relative in (KL, REVERSE_KL, JEFFREYS)):  # both KL divergences are below Jeffreys
+        yield "[DJW, Thm 1; GI, Thm 6]", True, duchi_jordan_wainwright(p0, p1, epsilon)
+        yield "[GI, Cor 2]", True, ghazi_issa_corollary(p0, p1, epsilon)
+        yield "[GI, Thm 7]", True, ghazi_issa(p0, p1, epsilon, eta)
+    if f is KL:
+        reached = utility.value(binary(p0, p1, epsilon))
+        yield "[KOV14, Thm 7], from the binary mechanism", True, reached / binary_share_kairouz(epsilon)
+        yield "[GI, VII-B1], from the binary mechanism", True, reached / binary_share_ghazi_issa(epsilon)
+    if any(f is contracted for contracted in CONTRACTED):
+        yield "[AZ, Thm 1]", True, asoodeh_zhang(f, p0, p1, epsilon)
+    yield "[Dobrushin]", True, dobrushin(f, p0, p1, eta)
+    yield "[GI, Thm 8]", False, erased_share(epsilon, eta) * pure

@@ -1,0 +1,70 @@
+"""``ldpopt reproduce``: the papers' results recomputed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ldpopt.cli.console import output, progress
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="An experiment, as --list names them.", show_default=False)] = "",
+    every: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Show the experiments with their verdicts.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points: seconds instead of minutes.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder with a folder for each experiment; what is done there is not done again.",
+            show_default="ldpopt-reproduced, or ldpopt-reproduced-quick",
+        ),
+    ] = None,
+) -> None:
+    """Recompute claims of the papers: numbers, a picture and a verdict each, and an index page.
+
+    Interrupted runs go on where they stopped. ldpopt reproduce gi-theorem-2 --quick
+    """
+    from ldpopt.errors import Phrase, invalid
+    from ldpopt.files import write_text
+    from ldpopt.reproduce import EXPERIMENTS, experiment_named, index_page, run
+
+    if bool(name) + every + listed != 1:
+        raise invalid("reproduce", "one of NAME, --all and --list", Phrase("several" if name or every else "none"))
+    folder = Path("ldpopt-reproduced-quick" if quick else "ldpopt-reproduced") if out is None else out
+    if listed:
+        _show(folder)
+        return
+    chosen = list(EXPERIMENTS.values()) if every else [experiment_named(name)]
+    if folder.exists() and not folder.is_dir():
+        raise invalid(str(folder), "a folder", Phrase("something else"))
+    console = output()
+    for experiment in chosen:
+        parameters = experiment.quick if quick else experiment.full
+        with progress(experiment.name, len(list(experiment.points(parameters)))) as step:
+            verdict = run(experiment, folder / experiment.name, quick=quick, each=step)
+        console.print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}", markup=False)
+    write_text(folder / "index.html", index_page(folder), force=True)
+    console.print(f"wrote {folder / 'index.html'}", markup=False)
+
+
+def _show(folder: Path) -> None:
+    """The verdicts: those in the folder where it has some, else those recorded with this version."""
+    from rich.table import Table
+
+    from ldpopt.reproduce import EXPERIMENTS, recorded
+    from ldpopt.reproduce.folder import verdict_in
+
+    known: dict[str, Any] = recorded()
+    shown = Table(title="The papers' claims against exact values", title_justify="left")
+    for head in ("experiment", "verdict", "source", "in what way"):
+        shown.add_column(head, no_wrap=head != "in what way")
+    for name, experiment in EXPERIMENTS.items():
+        verdict = verdict_in(folder / name) or known.get(name) or {"outcome": "not run", "detail": experiment.claim}
+        source = experiment.source.split(";")[0].strip("[]")
+        shown.add_row(name, verdict["outcome"], source, verdict["detail"])
+    output().print(shown, markup=False)

@@ -1,0 +1,22 @@
+"""The papers' results recomputed: each claim with its numbers, a picture and a verdict.
+
+`EXPERIMENTS` holds them by name; `run` computes one into a folder. On the command line: ``ldpopt reproduce``.
+"""
+
+from ldpopt.reproduce.experiment import Experiment, Outcome, Table, Verdict
+from ldpopt.reproduce.folder import compute, run
+from ldpopt.reproduce.index import index_page
+from ldpopt.reproduce.registry import EXPERIMENTS, experiment_named, recorded
+
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Outcome",
+    "Table",
+    "Verdict",
+    "compute",
+    "experiment_named",
+    "index_page",
+    "recorded",
+    "run",
+]

@@ -1,0 +1,149 @@
+"""What an experiment is: a claim of a paper, points at which it is computed, and a verdict from the numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ldpopt.distribution import Array
+
+Cell: TypeAlias = float | str
+Row: TypeAlias = dict[str, Cell]
+Parameters: TypeAlias = Mapping[str, Any]
+
+
+class Outcome(Enum):
+    """How a claim fares against exact values."""
+
+    HOLDS = "holds"
+    LOOSELY = "holds loosely"
+    FAILS = "fails"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome, in what way (one computed sentence), and the numbers behind it."""
+
+    outcome: Outcome
+    detail: str
+    figures: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as JSON-ready values."""
+        figures = {name: value if math.isfinite(value) else str(value) for name, value in self.figures.items()}
+        return {"outcome": self.outcome.value, "detail": self.detail, "figures": figures}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers and words; a row has the columns that it has."""
+
+    rows: tuple[Row, ...]
+
+    def where(self, **equal: Cell) -> Table:
+        """The rows with these values."""
+        return Table(tuple(row for row in self.rows if all(row.get(name) == cell for name, cell in equal.items())))
+
+    def column(self, name: str) -> Array:
+        """A column of numbers of the rows that have it, float64."""
+        return np.array([float(row[name]) for row in self.rows if name in row], dtype=np.float64)
+
+    def groups(self, name: str) -> Iterator[tuple[Cell, Table]]:
+        """The rows by their value in a column, in order of appearance."""
+        for cell in dict.fromkeys(row[name] for row in self.rows if name in row):
+            yield cell, self.where(**{name: cell})
+
+    def with_column(self, name: str, values: Array) -> Table:
+        """The table with one more number in every row."""
+        return Table(tuple(row | {name: float(value)} for row, value in zip(self.rows, values, strict=True)))
+
+    def row(self, name: str, pick: Callable[[Array], Any]) -> Row:
+        """The row at ``pick(column)``: ``np.argmax``, ``np.argmin``."""
+        having = [row for row in self.rows if name in row]
+        return having[int(pick(self.column(name)))]
+
+    def to_csv(self) -> str:
+        """The table as CSV text; floats with all their digits, absent cells empty."""
+        columns = list(dict.fromkeys(name for row in self.rows for name in row))
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([row.get(name, "") for name in columns] for row in self.rows)
+        return out.getvalue()
+
+    @classmethod
+    def from_csv(cls, text: str) -> Table:
+        """The table that `to_csv` wrote; every cell that reads as a number is one.
+
+        >>> Table.from_csv(Table(({"a": 0.1, "b": "x"}, {"a": 2})).to_csv()).rows
+        ({'a': 0.1, 'b': 'x'}, {'a': 2.0})
+        """
+        rows = csv.DictReader(io.StringIO(text))
+        return cls(tuple({name: _cell(cell) for name, cell in row.items() if cell} for row in rows))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A claim that can be computed.
+
+    name : of its folder. claim : a sentence. source : citations. full, quick : the parameters of either form.
+    points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or several rows of
+    them) it yields. judge : the verdict on all rows. draw : their picture, as matplotlib axes. caption : what it shows.
+    """
+
+    name: str
+    claim: str
+    source: str
+    full: Parameters
+    quick: Parameters
+    points: Callable[[Parameters], Iterable[Row]]
+    measure: Callable[..., Row | list[Row]]
+    judge: Callable[[Table], Verdict]
+    draw: Callable[[Table], Any]
+    caption: str
+
+    def rows_at(self, point: Row) -> list[Row]:
+        """The rows of one point, its own cells first."""
+        found = self.measure(**point)
+        return [point | row for row in (found if isinstance(found, list) else [found])]
+
+
+def grid(**axes: Iterable[Cell]) -> list[Row]:
+    """All combinations, the last axis fastest.
+
+    >>> grid(a=[1, 2], b=["x"])
+    [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
+    """
+    rows: list[Row] = [{}]
+    for name, cells in axes.items():
+        rows = [row | {name: cell} for row in rows for cell in cells]
+    return rows
+
+
+def outcome_of(ratios: Array, tolerance: float = 1e-6) -> Outcome:
+    """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
+
+    It fails when one is below, holds when all are 1, and holds loosely otherwise.
+    """
+    if not len(ratios) or np.isnan(ratios).any() or ratios.min() < 1 - tolerance:
+        return Outcome.FAILS
+    return Outcome.HOLDS if ratios.max() <= 1 + tolerance else Outcome.LOOSELY
+
+
+def agreement(errors: Array, tolerance: float) -> Outcome:
+    """The outcome for a claim of equality, from absolute errors."""
+    return Outcome.HOLDS if len(errors) and bool((errors <= tolerance).all()) else Outcome.FAILS
+
+
+def _cell(text: str) -> Cell:
+    try:
+        return float(text)
+    except ValueError:
+        return text

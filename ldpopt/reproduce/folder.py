@@ -1,0 +1,138 @@
+"""An experiment's folder: parameters in, rows, picture and verdict out; what is done is kept when interrupted."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import read_text, write_bytes_atomically, write_text
+from ldpopt.plots import picture
+from ldpopt.references import cited, reference
+from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict
+
+PARAMETERS, ROWS, PICTURE, README, VERDICT = "parameters.toml", "rows.csv", "picture.png", "README.md", "verdict.json"
+
+
+def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Parameters:
+    """The parameters in the folder, or the experiment's own where the folder has none yet."""
+    path = folder / PARAMETERS
+    if not path.exists():
+        return experiment.quick if quick else experiment.full
+    try:
+        found = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise invalid(str(path), "TOML", str(error)) from None
+    chosen = found.get("quick", {}) if quick else {name: value for name, value in found.items() if name != "quick"}
+    if not isinstance(chosen, dict) or set(chosen) != set(experiment.full):
+        raise invalid(str(path), f"the parameters {', '.join(experiment.full)}", ", ".join(chosen))
+    return chosen
+
+
+def run(
+    experiment: Experiment, folder: Path, *, quick: bool = False, each: Callable[..., None] = lambda *_: None
+) -> Verdict:
+    """Compute what is not there yet, then judge, draw and describe; returns the verdict.
+
+    Rows are kept after every point, so an interrupted run goes on where it stopped: a point counts as done when
+    the folder's rows have its cells. Delete ``rows.csv`` to begin anew. The quick and the full form do not
+    share a folder: `InvalidInput`. each : called after every point.
+    """
+    left = verdict_in(folder)
+    if left is not None and left["quick"] is not quick:
+        form = "quick" if left["quick"] else "full"
+        raise invalid(str(folder), "a folder for the same form of the experiment", Phrase(f"one of its {form} form"))
+    folder.mkdir(parents=True, exist_ok=True)
+    parameters = parameters_of(experiment, folder, quick)
+    if not (folder / PARAMETERS).exists():
+        write_text(folder / PARAMETERS, _toml(experiment))
+    table = compute(experiment, parameters, folder / ROWS, each)
+    verdict = experiment.judge(table)
+    write_bytes_atomically(folder / PICTURE, picture(experiment.draw(table)), force=True)
+    write_text(folder / VERDICT, strictjson.dumps(verdict.to_dict() | {"quick": quick}), force=True)
+    write_text(folder / README, _readme(experiment, verdict), force=True)
+    return verdict
+
+
+def compute(
+    experiment: Experiment,
+    parameters: Parameters,
+    path: Path | None = None,
+    each: Callable[..., None] = lambda *_: None,
+) -> Table:
+    """The rows of all points, in their order; those in the file at `path` are not computed again."""
+    kept = Table.from_csv(read_text(path)) if path is not None and path.exists() else Table(())
+    rows: list[Row] = []
+    for point in experiment.points(parameters):
+        done = kept.where(**point).rows
+        rows += done or experiment.rows_at(point)
+        if path is not None and not done:
+            write_text(path, Table(tuple(rows)).to_csv(), force=True)
+        each()
+    table = Table(tuple(rows))
+    if path is not None:
+        write_text(path, table.to_csv(), force=True)
+    return table
+
+
+def verdict_in(folder: Path) -> dict[str, Any] | None:
+    """The verdict that a run left in a folder, None without one."""
+    path = folder / VERDICT
+    return strictjson.loads(read_text(path)) if path.exists() else None
+
+
+def _toml(experiment: Experiment) -> str:
+    def lines(parameters: Parameters) -> str:
+        return "".join(f"{name} = {json.dumps(value)}\n" for name, value in parameters.items())
+
+    return f"{lines(experiment.full)}\n[quick]\n{lines(experiment.quick)}"
+
+
+def _readme(experiment: Experiment, verdict: Verdict) -> str:
+    papers = "\n".join(f"- {reference(key)}" for key in cited(experiment.source))
+    figures = "\n".join(f"| {name} | {value:.10g} |" for name, value in verdict.figures.items())
+    return f"""# {experiment.name}
+
+**Claim.** {experiment.claim}
+
+**Source.** {experiment.source}
+
+{papers}
+
+**Verdict: {verdict.outcome.value}.** {verdict.detail}
+
+| number | value |
+|---|---|
+{figures}
+
+![{experiment.caption}]({PICTURE})
+
+{experiment.caption}
+
+Computed by `ldpopt reproduce {experiment.name}` from `{PARAMETERS}`; all numbers are in `{ROWS}`. This file is
+written by the run, the verdict included.
+"""
+
+
+def main(script: str) -> None:
+    """What the ``run.py`` in an experiment's folder does: its own folder, or with ``--quick`` one that is thrown "
+    "away."""
+    import argparse
+    from tempfile import TemporaryDirectory
+
+    from ldpopt.reproduce.registry import experiment_named
+
+    folder = Path(script).resolve().parent
+    experiment = experiment_named(folder.name)
+    parser = argparse.ArgumentParser(description=experiment.claim)
+    parser.add_argument("--quick", action="store_true", help="the short form; only the verdict is shown")
+    if parser.parse_args().quick:
+        with TemporaryDirectory() as away:
+            verdict = run(experiment, Path(away), quick=True)
+    else:
+        verdict = run(experiment, folder)
+    print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")
