@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid
-from ldpopt.composition.laws import AtomLaw, LatticeLaw
+from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.pair import FinitePair
 from ldpopt.composition.parameters import point_at_least_zero
 from ldpopt.distribution import Array, positive_integer, unit_interval
@@ -53,7 +53,7 @@ class _Direction:
 
     def upper(self, epsilon: float) -> float:
         value, error = self.law.delta(epsilon - self.slack)
-        return min(1.0, up(self.infinite + (value + error) * (1 + self.slack), 64) if value or self.infinite else 0.0)
+        return min(1.0, up(self.infinite + (value + error) * (1 + self.slack), 64) if error or self.infinite else 0.0)
 
     def lower(self, epsilon: float) -> float:
         """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
@@ -74,7 +74,7 @@ class _Direction:
         room = (delta - self.infinite * (1 + 128 * ULP)) / (1 + self.slack + 128 * ULP)
         if self.infinite > 0 and delta < self.infinite * (1 + 128 * ULP):
             return math.inf
-        return max(0.0, self.law.epsilon(room) + self.slack)
+        return max(0.0, self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack)
 
 
 def _swap(infinite: float, made: tuple[LatticeLaw, float, float]) -> tuple[LatticeLaw, float, float, float]:

@@ -13,6 +13,7 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.composition.parameters import checked, erasure_mass, point_at_least_zero
 from ldpopt.distribution import Array, distribution
 from ldpopt.errors import invalid
+from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.policy import Policy, ordered_pairs
 from ldpopt.rounding import ULP
 
@@ -37,6 +38,10 @@ class FinitePair:
     def __post_init__(self) -> None:
         p = distribution(self.p, "p")
         q = distribution(self.q, "q", size=len(p))
+        if np.array_equal(p, q) and not np.array_equal(self.p, self.q):
+            # What rounding made equal keeps a loss of an ulp, so that the slack for rounding counts.
+            q = q.copy()
+            q[q.argmax()] = np.nextafter(q.max(), 0.0)
         order = np.argsort(-_losses(p, q), kind="stable")
         order = order[(p[order] > 0) | (q[order] > 0)]
         for name, array in (("p", p[order]), ("q", q[order])):
@@ -132,10 +137,9 @@ class FinitePair:
 
 def _losses(p: Array, q: Array) -> Array:
     """log p/q to a few units in the last place, near p = q too; inf and -inf on one-sided outcomes."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        near = (p <= 2 * q) & (q <= 2 * p)
-        loss = np.where(near, np.log1p((p - q) / q), np.log(p) - np.log(q))
-    return np.asarray(np.where((p == 0) & (q == 0), 0.0, loss))
+    both = (p > 0) & (q > 0)
+    loss = log_ratios(np.where(both, p, 1.0), np.where(both, q, 1.0))
+    return np.asarray(np.where(both, loss, np.where(p > 0, np.inf, np.where(q > 0, -np.inf, 0.0))))
 
 
 def _renyi(p: Array, q: Array, losses: Array, orders: Array) -> Array:
@@ -193,21 +197,24 @@ def _hull(pairs: list[FinitePair]) -> FinitePair:
 def _chain(points: Array) -> Array:
     """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x.
 
-    A corner within 16 ulps of its chord counts as on it; `LossLaw.slack` makes up for it.
+    The chain ends at the first point that nothing exceeds by more than the rounding of both: what a later point adds
+    is at most 16 ulps of its own height, so its steps are that flat, or that small beside the rest. A corner within
+    16 ulps of its chord counts as on it. `LossLaw.slack` makes up for both.
     """
-    gain = points[:, 1] - points[:, 0] if len(points) else np.zeros(1)
-    if gain.max() <= 0:
+    if not len(points):
         return np.empty((0, 2))
-    end = float(points[gain >= gain.max() - 8 * ULP, 0].min())
+    gain, error = points[:, 1] - points[:, 0], 8 * ULP * points[:, 1]
+    end = float(points[gain + error >= (gain - error).max(), 0].min())
     points = points[points[:, 0] <= end]
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
     chain: list[tuple[float, float]] = [(0.0, 0.0)]
     for x, y in points.tolist():
+        if y <= chain[-1][1]:  # also on the axis, where several pairs have reports of infinite ratio
+            continue
         while len(chain) > 1:
             (x0, y0), (x1, y1) = chain[-2], chain[-1]
             if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0) * (1 + 16 * ULP):
                 break
             chain.pop()
-        if y > chain[-1][1]:
-            chain.append((x, y))
+        chain.append((x, y))
     return np.diff(np.array(chain), axis=0)
