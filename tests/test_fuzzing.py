@@ -3,6 +3,8 @@
 import fuzzing
 import pytest
 
+from ldpopt.io import read_channel
+
 
 @pytest.mark.parametrize("loader", fuzzing.LOADERS, ids=lambda loader: loader.name)
 def test_the_unmutated_files_are_read(loader, tmp_path):
@@ -28,3 +30,16 @@ def test_every_token_alone_is_refused(loader, token, tmp_path):
         token += b",1.5"  # a single 1 would be a channel
     with pytest.raises(fuzzing.DOCUMENTED):
         loader.load(token, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [65645, 78206, 123717, 161658, 457736, 477260])
+def test_files_that_once_came_through(seed, tmp_path):
+    """Column names that are no UTF-8, rows that a file only claims to have, separators around a number are refused."""
+    assert fuzzing.case(seed, tmp_path)[1] == "refused"
+
+
+def test_a_number_between_separators_is_a_number(tmp_path):
+    """The blanks that the grammar of cells allows around a number do not reach `float`."""
+    path = tmp_path / "q.csv"
+    path.write_text("0.75,\x1d0.25\n0.25,0.75\n")
+    assert read_channel(path).matrix[0].tolist() == [0.75, 0.25]
