@@ -15,6 +15,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, distinct_labels, from_jsonable, positions, to_jsonable
+from ldpopt.simulation import simulate
 from ldpopt.tolerances import ROW_SUM
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
@@ -228,17 +229,10 @@ class Channel:
     def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
         """Simulated report positions for an array of answer positions 0..k-1."""
         x = np.asarray(x)
-        k, m = self.shape
+        k = len(self.inputs)
         if x.size and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= k):
             raise invalid("answers", f"positions 0 to {k - 1}", Phrase(f"{x.dtype} from {x.min()} to {x.max()}"))
-        # One sorted table for all rows: row r's thresholds lie in [r, r + 1).
-        steps = np.cumsum(self.matrix, axis=1)
-        table = np.minimum(steps / steps[:, -1:], 1.0)[:, :-1] + np.arange(k)[:, None]
-        # The sum may round up to x + 1, which would be a report of the next row.
-        drawn = np.minimum(x + rng.random(x.shape), np.nextafter(x + 1.0, 0.0))
-        found = np.searchsorted(table.ravel(), drawn, side="right")
-        y = found - x.astype(np.intp) * (m - 1)
-        return np.asarray(np.clip(y, 0, m - 1), dtype=np.intp)
+        return simulate(self.matrix, x, rng)
 
     def exact(self, bits: int = 62) -> ExactChannel:
         """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).

@@ -139,8 +139,10 @@ class ExactChannel:
         """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else `CertificateError`.
 
         Every ratio of weights is compared with a rational below exp(epsilon), every distance with eta itself.
+        A claim that is no number is `InvalidInput`.
         """
-        proof = self.proof()
+        epsilon = epsilon if isinstance(epsilon, float) and epsilon == math.inf else number(epsilon, "epsilon")
+        eta, proof = number(eta, "eta"), self.proof()
         if proof.ratio is None:
             if not math.isinf(epsilon):
                 raise CertificateError(f"epsilon {epsilon!r} is not proved: the supports of two rows differ")

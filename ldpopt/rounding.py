@@ -7,6 +7,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 ULP = 2.0**-52
 
+SUBNORMAL = 2.0**-1074
+"""The smallest positive float: the absolute error of an operation that underflows."""
+
 
 def up(value: float, ulps: float = 4.0) -> float:
     """A float not below `value * (1 + ulps * 2**-52)`; zero and infinity stay.

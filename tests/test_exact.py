@@ -84,6 +84,21 @@ def test_infinite_epsilon_is_only_proved_when_claimed() -> None:
     assert ExactChannel.from_json(exact.to_json()) == exact
 
 
+@pytest.mark.parametrize("claim", [{"epsilon": math.nan}, {"epsilon": -math.inf}, {"eta": math.nan}, {"epsilon": "1"}])
+@pytest.mark.parametrize("weights", [[[4, 0], [3, 1]], [[3, 1], [1, 3]]])
+def test_a_claim_that_is_no_number_is_never_proved(claim: dict[str, Any], weights: list[list[int]]) -> None:
+    """NaN, minus infinity and text are refused as claims, also where the supports of two rows differ."""
+    with pytest.raises(InvalidInput):
+        ExactChannel(weights, bits=2).verify(**claim)
+
+
+@pytest.mark.parametrize("claim", [{"epsilon": -1e-300}, {"eta": -1e-300}])
+def test_negative_claims_are_never_proved(claim: dict[str, float]) -> None:
+    """No channel, not even a constant one, proves a negative epsilon or eta."""
+    with pytest.raises(CertificateError, match="not proved"):
+        ExactChannel([[3, 1], [3, 1]], bits=2).verify(**claim)
+
+
 def test_the_file_carries_everything() -> None:
     """A channel, its labels and its 62-bit integers survive the file."""
     big = 2**61 + 12345678901234567

@@ -15,7 +15,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
     {"errors", "tolerances", "rounding", "strictjson", "references", "files", "version"},
-    {"distribution", "divergences", "labels"},
+    {"distribution", "divergences", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},

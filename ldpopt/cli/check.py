@@ -24,23 +24,36 @@ def check(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
 ) -> None:
-    """Measure what a channel guarantees, whatever its file claims."""
+    """Measure what a channel guarantees, whatever its file claims.
+
+    The file of an exact channel is verified: the proof is computed again from its integers, and a file whose
+    integers do not prove its claims ends with exit code 1.
+    """
     from ldpopt import strictjson
-    from ldpopt.io import read_channel
-    from ldpopt.privacy import audit, local_dp, total_variation
+    from ldpopt.errors import Phrase, invalid
+    from ldpopt.exact import ExactChannel
+    from ldpopt.io import read_released
+    from ldpopt.privacy import audit, local_dp, proved, total_variation
     from ldpopt.reports.words import guarantee_in_words
 
     with progress("measuring"):
-        made = read_channel(channel)
-        found = (local_dp(made), total_variation(made))
-        report = audit(made) if every else None
+        made = read_released(channel)
+        if isinstance(made, ExactChannel):
+            if every:
+                raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(made))
+            found, report = proved(made), None
+        else:
+            found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
     if json:
         k, m = made.shape
-        shown = {"inputs": k, "outputs": m, "guarantees": [guarantee.to_dict() for guarantee in found]}
+        exact = {"proved_bits": made.bits} if isinstance(made, ExactChannel) else {}
+        shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in found]}
         print(strictjson.dumps(shown if report is None else shown | report.to_dict()), end="")
         return
     console = output()
     console.print(f"{channel}: {made!r}", markup=False)
+    if isinstance(made, ExactChannel):
+        console.print("Proved in integer arithmetic from the weights in the file.", markup=False)
     for guarantee in found:
         console.print(f"\n{guarantee} {guarantee.reference}", markup=False)
         console.print(f"  {guarantee_in_words(guarantee)}", markup=False)

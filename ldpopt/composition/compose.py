@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid
-from ldpopt.composition.laws import AtomLaw, LatticeLaw
+from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
@@ -62,7 +62,7 @@ class _Direction:
         return self._above(*self.law.bulk(epsilon - self.slack))
 
     def _above(self, value: float, error: float) -> float:
-        return min(1.0, up(self.infinite + (value + error) * (1 + self.slack), 64) if value or self.infinite else 0.0)
+        return min(1.0, up(self.infinite + (value + error) * (1 + self.slack), 64) if error or self.infinite else 0.0)
 
     def lower(self, epsilon: float) -> float:
         """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
@@ -83,7 +83,7 @@ class _Direction:
         room = (delta - self.infinite * (1 + 128 * ULP)) / (1 + self.slack + 128 * ULP)
         if self.infinite > 0 and delta < self.infinite * (1 + 128 * ULP):
             return math.inf
-        return max(0.0, self.law.epsilon(room) + self.slack)
+        return max(0.0, self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack)
 
 
 def _swapped(parts: Parts) -> Parts:

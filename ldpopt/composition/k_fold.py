@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,14 @@ class KFold:
     def delta_at(self, epsilon: Any) -> float:
         """The smallest delta for which the composition is (epsilon, delta)-DP, for any real epsilon >= 0."""
         epsilon = point_at_least_zero(epsilon)
-        if self.epsilon == 0 or epsilon >= self.count * self.epsilon:
+        if self.epsilon == 0 or math.isinf(epsilon):
             return float(self._all[-1])
-        j = min(int(epsilon / self.epsilon), self.count - 1)
-        part = math.expm1(min(0.0, epsilon - (j + 1) * self.epsilon)) / math.expm1(-self.epsilon)
+        # Exactly: next to a multiple of epsilon, rounding picks the wrong side.
+        step, point = Fraction(self.epsilon), Fraction(epsilon)
+        if point >= self.count * step:
+            return float(self._all[-1])
+        j = int(point / step)
+        part = math.expm1(float(point - (j + 1) * step)) / math.expm1(-self.epsilon)
         low, high = float(self._all[j + 1]), float(self._all[j])
         return up(low + min(1.0, part) * (high - low))
 
@@ -118,12 +123,21 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     infinite = up(-math.expm1(count * math.log1p(-delta)), 8) if delta < 1 else 1.0
     deltas = np.minimum(infinite + (1 - infinite) * finite, 1.0)
     deltas[finite > 0] = np.minimum(np.nextafter(deltas[finite > 0] * (1 + 4 * ULP), 2.0), 1.0)
-    epsilons = indices * np.float64(epsilon)
+    epsilons = _multiples(indices, epsilon)
     listed, listed_log = deltas[indices], log_finite[indices]
     for array in (indices, epsilons, listed, listed_log, deltas):
         array.setflags(write=False)
     shown = implied if eta is None else min(eta, implied)
     return KFold(epsilon, delta, shown, count, indices, epsilons, listed, listed_log, error, deltas)
+
+
+def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:
+    """indices * epsilon, rounded up: a multiple rounded down would be a smaller epsilon than its delta belongs to."""
+    mantissa, exponent = math.frexp(epsilon)
+    high = math.ldexp(float(round(math.ldexp(mantissa, 26))), exponent - 26)
+    product = indices * np.float64(epsilon)
+    rest = (indices * high - product) + indices * (epsilon - high)  # each factor exact up to indices of 2^26
+    return np.asarray(np.where(rest > 0, np.nextafter(product, np.inf), product))
 
 
 def _log_deltas(log_mass: Array, epsilon: float) -> Array:

@@ -18,6 +18,9 @@ from ldpopt.composition.window import Window
 from ldpopt.distribution import Array
 from ldpopt.rounding import ULP
 
+UNDERFLOW = 1e-300
+"""More than products and sums of masses lose where they underflow."""
+
 
 class LossLaw(Protocol):
     """A law of total privacy losses: what both ways of composing offer."""
@@ -49,7 +52,7 @@ class AtomLaw:
         """As in `LossLaw`: a sum of positive terms."""
         over = self.losses > epsilon
         value = math.fsum((-self.masses[over] * np.expm1(epsilon - self.losses[over])).tolist())
-        return value, 8 * ULP * value
+        return value, 8 * ULP * value + (UNDERFLOW if over.any() else 0.0)
 
     bulk = delta
 
@@ -62,7 +65,7 @@ class AtomLaw:
         low, high = 0, len(self.losses)  # delta(losses[low - 1]) <= delta < delta(losses[high])
         while low < high:
             middle = (low + high) // 2
-            if self.delta(float(self.losses[middle]))[0] <= delta:
+            if sum(self.delta(float(self.losses[middle]))) <= delta:
                 low = middle + 1
             else:
                 high = middle
@@ -76,6 +79,8 @@ def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
     anchor = float(losses[-1])
     at_anchor = math.fsum((-masses * np.expm1(anchor - losses)).tolist())
     slope = math.fsum((masses * np.exp(anchor - losses)).tolist())
+    if slope < UNDERFLOW:  # no digits are left of the masses: the end of the piece is on the safe side
+        return anchor
     inside = (delta - at_anchor) / slope  # e^(epsilon - anchor) = 1 - inside
     return anchor + math.log1p(-inside) if inside < 1 else -math.inf
 

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ldpopt.errors import SolverError
 
 SIMPLEX = ("HIGHS", "CLARABEL")
@@ -38,8 +40,8 @@ _REMEDY = {
 def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
     """Solve a `cvxpy.Problem` in place and return the name of the solver that did.
 
-    Tries `solvers` in turn and accepts only the status "optimal" with a finite value. Otherwise raises
-    `SolverError`, which says for each solver what came back and what to do about it.
+    Tries `solvers` in turn and accepts only the status "optimal" with finite values, dual ones included. Otherwise
+    raises `SolverError`, which says for each solver what came back and what to do about it.
     """
     import cvxpy as cp
 
@@ -53,8 +55,14 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
             status = problem.status
         except cp.error.SolverError:
             status = "solver_error"
-        if status == cp.OPTIMAL and problem.value is not None and abs(problem.value) < float("inf"):
+        if status == cp.OPTIMAL and _is_finite(problem):
             return solver
         outcomes.append((solver, status))
     tried = "; ".join(f"{solver} said {status}" for solver, status in outcomes)
     raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
+
+
+def _is_finite(problem: Any) -> bool:
+    duals = [dual for constraint in problem.constraints for dual in constraint.dual_variables]
+    found = [problem.value, *(variable.value for variable in (*problem.variables(), *duals))]
+    return all(value is not None and bool(np.isfinite(value).all()) for value in found)

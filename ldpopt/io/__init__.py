@@ -1,16 +1,19 @@
 """Files: channels, the two populations a design tells apart, and writing that leaves nothing half-done."""
 
 from ldpopt.files import read_text, write_bytes_atomically, write_text
-from ldpopt.io.channels import read_channel, write_channel
+from ldpopt.io.channels import read_channel, read_exact, read_released, write_channel, write_exact
 from ldpopt.io.populations import Populations, read_microdata, read_pair
 
 __all__ = [
     "Populations",
     "read_channel",
+    "read_exact",
     "read_microdata",
     "read_pair",
+    "read_released",
     "read_text",
     "write_bytes_atomically",
     "write_channel",
+    "write_exact",
     "write_text",
 ]

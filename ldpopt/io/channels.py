@@ -12,6 +12,8 @@ import numpy as np
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.errors import Phrase, invalid
+from ldpopt.exact import FORMAT as EXACT_FORMAT
+from ldpopt.exact import ExactChannel
 from ldpopt.files import PathLike, read_text, write_text
 from ldpopt.io.table import is_number, naming, parse_table
 from ldpopt.privacy.guarantee import Guarantee
@@ -49,6 +51,32 @@ def write_channel(
     if guarantees:
         raise invalid("guarantees", "a JSON file to record them in", str(path))
     return write_text(path, _to_csv(channel), force)
+
+
+def read_exact(path: PathLike) -> ExactChannel:
+    """The exact channel in a JSON file, its recorded epsilon and eta proved again from its integers.
+
+    `InvalidInput` names the file and what is wrong in it; `CertificateError` if the integers do not prove the claims.
+    """
+    text = read_text(path)
+    with naming(path):
+        return ExactChannel.from_json(text)
+
+
+def write_exact(path: PathLike, channel: ExactChannel, force: bool = False) -> Path:
+    """Write an exact channel with what it proves, whole or not at all; see `write_channel`. Returns the path."""
+    if not isinstance(channel, ExactChannel):
+        raise invalid("channel", "an ExactChannel (make one with Channel.exact)", Phrase(type(channel).__name__))
+    return write_text(path, channel.to_json(), force)
+
+
+def read_released(path: PathLike) -> Channel | ExactChannel:
+    """`read_exact` of a file that says it holds an exact channel, `read_channel` of any other."""
+    text = read_text(path)
+    with naming(path):
+        data = strictjson.loads(text, "channel file") if _is_json(path, text) else None
+    exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT
+    return read_exact(path) if exact else read_channel(path)
 
 
 def _is_json(path: PathLike, text: str) -> bool:

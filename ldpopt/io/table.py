@@ -65,7 +65,7 @@ class Table:
         where = f"line {self.lines[row]}, column {column + 1}"
         if not is_number(cell):
             raise invalid(self.path, "a number", cell, where)
-        value = float(cell)
+        value = float(cell.strip())
         if not math.isfinite(value):
             raise invalid(self.path, "a finite double", cell, where)
         return value

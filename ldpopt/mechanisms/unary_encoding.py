@@ -14,6 +14,8 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle, Reports, check_reports, check_size
 from ldpopt.rounding import toward_privacy, up
 
+_CHUNK = 1 << 16
+
 
 @dataclass(frozen=True)
 class UnaryEncoding(FrequencyOracle):
@@ -39,7 +41,7 @@ class UnaryEncoding(FrequencyOracle):
     def sample(self, x: Any, rng: np.random.Generator) -> Reports:
         """Simulated reports: a boolean array (n, k)."""
         x = self._answers(x, rng)
-        bits = rng.random((len(x), self.k)) < self.other
+        bits = _coins((len(x), self.k), self.other, rng)
         bits[np.arange(len(x)), x] = rng.random(len(x)) < self.own
         return bits
 
@@ -58,6 +60,24 @@ class UnaryEncoding(FrequencyOracle):
             rest = np.prod(np.delete(factors, x, axis=1), axis=1)
             matrix[x] = rest * np.where(bits[:, x], self.own, 1 - self.own)
         return Channel(matrix, tuple(range(self.k)), vectors)
+
+
+def _coins(shape: tuple[int, int], chance: float, rng: np.random.Generator) -> Reports:
+    """Independent bits that are set with probability `chance`, to 2**-61, for little more than a random byte each.
+
+    A byte below the first eight bits of the chance sets its bit; one that equals them is decided by a fraction.
+    """
+    size = shape[0] * shape[1]
+    first, rest = divmod(chance * 256, 1.0)
+    bits = np.empty(size, bool)
+    for start in range(0, size, _CHUNK):
+        part = bits[start : start + _CHUNK]
+        words = rng.integers(0, 2**64, size=-(-len(part) // 8), dtype=np.uint64)
+        drawn = words.view(np.uint8)[: len(part)]
+        np.less(drawn, np.uint8(first), out=part)
+        equal = np.flatnonzero(drawn == np.uint8(first))
+        part[equal] = rng.random(len(equal)) < rest
+    return bits.reshape(shape)
 
 
 def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:

@@ -21,6 +21,7 @@ from ldpopt.privacy.hockey_stick import hockey_stick
 from ldpopt.privacy.leakage import doeblin, maximal_leakage, mutual_information
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.mcdp import MeanConcentrated, mcdp
+from ldpopt.privacy.proved import proved
 from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
@@ -65,6 +66,7 @@ __all__ = [
     "maximal_leakage",
     "mcdp",
     "mutual_information",
+    "proved",
     "renyi",
     "total_variation",
     "trade_off",

@@ -24,7 +24,7 @@ from ldpopt.privacy.claims import (
     positive_delta,
 )
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import sum_up, up
+from ldpopt.rounding import SUBNORMAL, sum_up, up
 
 __all__ = [
     "approximate_curve_to_zcdp",
@@ -244,7 +244,7 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
 def _three_way(xi: float, rho: float, epsilon: float) -> float:
     if rho == 0:
         return 0.0 if epsilon >= xi else 1.0
-    over = epsilon - xi - rho
+    over = math.fsum((epsilon, -xi, -rho))  # of the right sign
     if not over >= 0:
         return 1.0
     u = over / (2 * rho)
@@ -255,7 +255,7 @@ def _three_way(xi: float, rho: float, epsilon: float) -> float:
         2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho))),
     )
     exponent = over * over / (4 * rho)
-    return math.exp(-exponent * (1 - 1e-15)) * min(factors)
+    return max(SUBNORMAL, math.exp(-exponent * (1 - 1e-15)) * min(factors))
 
 
 def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:

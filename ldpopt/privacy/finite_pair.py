@@ -49,8 +49,15 @@ class FinitePair:
     outputs: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", distribution(self.p, "p"))
-        object.__setattr__(self, "q", distribution(self.q, "q", size=len(self.p)))
+        p = distribution(self.p, "p")
+        q = distribution(self.q, "q", size=len(p))
+        if np.array_equal(p, q) and not np.array_equal(self.p, self.q):
+            # What rounding made equal keeps a loss of an ulp, so that the slack for rounding counts.
+            q = q.copy()
+            q[q.argmax()] = np.nextafter(q.max(), 0.0)
+            q.setflags(write=False)
+        object.__setattr__(self, "p", p)
+        object.__setattr__(self, "q", q)
         object.__setattr__(self, "outputs", distinct_labels(self.outputs, len(self.p), "outputs"))
 
     # -- pairs that dominate -------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
         factor = math.inf
     else:
         factor = math.expm1(size * epsilon) / math.expm1(epsilon)
-    delta = 0.0 if made.delta == 0 else min(1.0, up(made.delta * factor, 16))
+    delta = 0.0 if made.delta == 0 else min(1.0, up(made.delta * factor, 16 + 2 * size * epsilon))
     return ApproximateDP(up(size * epsilon), delta, tight=False, reference="[GI, Def 1]")
 
 

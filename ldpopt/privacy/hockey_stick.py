@@ -14,7 +14,7 @@ from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.pairs import stacked, worst_pair
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import ULP
+from ldpopt.rounding import SUBNORMAL, ULP
 
 REFERENCE = "[GI, Def 1]"
 
@@ -58,8 +58,10 @@ def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Ar
     error = np.where(identical, 0.0, 6 * ULP * scale.sum(axis=1) + (above.shape[1] + 4) * ULP * value)
     if eps == 0:  # then the differences are exact to a unit each
         error = np.where(identical, 0.0, (above.shape[1] + 4) * ULP * value)
+    # Subnormal products and sums are off by a unit each, which no relative error covers.
+    error += np.where(~identical & ((value > 0) | (scale > 0).any(axis=1)), above.shape[1] * 2 * SUBNORMAL, 0.0)
     low = np.where(value > error, value - error, 0.0)
-    return low, np.minimum(value + error, 1.0)
+    return np.minimum(low, 1.0), np.minimum(value + error, 1.0)
 
 
 def _positive_part(p: Array, q: Array, factor: float) -> tuple[Array, Array]:
@@ -86,6 +88,6 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
     v = np.minimum(v, matrix.max(axis=0))
     p_sum, v_sum = matrix.sum(axis=1)[:, None], v.sum(axis=1)
     value = (p_sum - v_sum + cdist(matrix, v, "cityblock")) / 2
-    error = (matrix.shape[1] + 16) * ULP * (p_sum + v_sum)
+    error = (matrix.shape[1] + 16) * ULP * (p_sum + v_sum)  # sums of rows: subnormal errors are nothing to them
     bounds: tuple[npt.NDArray[np.float64], Array] = (value - error, np.minimum(value + error, 1.0))
     return bounds

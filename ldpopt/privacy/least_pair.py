@@ -32,12 +32,14 @@ def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 def _chain(points: Array) -> Array:
     """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x.
 
-    A corner within 16 ulps of its chord counts as on it; the slack of a composed law makes up for it.
+    The chain ends at the first point that nothing exceeds by more than the rounding of both: what a later point adds
+    is at most 16 ulps of its own height, so its steps are that flat, or that small beside the rest. A corner within
+    16 ulps of its chord counts as on it. The slack of a composed law makes up for both.
     """
-    gain = points[:, 1] - points[:, 0] if len(points) else np.zeros(1)
-    if gain.max() <= 0:
+    if not len(points):
         return np.empty((0, 2))
-    end = float(points[gain >= gain.max() - 8 * ULP, 0].min())
+    gain, error = points[:, 1] - points[:, 0], 8 * ULP * points[:, 1]
+    end = float(points[gain + error >= (gain - error).max(), 0].min())
     points = points[points[:, 0] <= end]
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
     chain: list[tuple[float, float]] = [(0.0, 0.0)]

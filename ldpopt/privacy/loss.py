@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.privacy.pairs import normalised
-from ldpopt.rounding import ULP
+from ldpopt.rounding import SUBNORMAL, ULP
 
 _LARGE = 600.0
 _TERM = 40 * ULP
@@ -95,22 +95,35 @@ def log_ratios(p: Array, q: Array) -> Array:
     return np.asarray(np.where((p <= 2 * q) & (q <= 2 * p), near, far))
 
 
+def _subnormal_error(p: Array) -> Array:
+    """The relative error that dividing by the row's sum makes in entries too small to have all their digits."""
+    drift = np.abs(p.sum(axis=1, keepdims=True) - 1) + ULP
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.where((p > 0) & (p < 2.0**-1021), np.minimum(SUBNORMAL / p, drift), 0.0))
+
+
 def privacy_loss(p: Array, q: Array) -> PrivacyLoss:
     """The privacy loss log p/q under p of stacked pairs, arrays (n, m) as in `pairs.stacked`."""
     identical = np.asarray((p == q).all(axis=1))
+    rounding = _subnormal_error(p) + _subnormal_error(q)
     p, q = normalised(p), normalised(q)
     support = p > 0
     inside = support & (q > 0)
     infinite = np.asarray((support & ~inside).any(axis=1))
     loss = np.where(inside, log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0)), 0.0)
     # Entries are right to 4 units, so a log-ratio moves by up to 8, and has 4 more of its own rounding.
-    slack = np.where(inside, 12 * ULP + 4 * ULP * np.abs(loss), 0.0)
+    slack = np.where(inside, 12 * ULP + 4 * ULP * np.abs(loss) + rounding, 0.0)
     difference = np.abs(p - q)
     # KL = sum p g(-Z) + the mass of q outside the support of p; p g(-Z) = q - p + p Z where Z is not small.
     small = np.abs(loss) <= 0.5
     terms = np.where(small, p * excess(np.where(small, -loss, 0.0)), q - p + p * loss)
     mean = np.where(inside, terms, q).sum(axis=1)
-    error = _TERM * mean + (difference * slack).sum(axis=1) + 8 * ULP * np.where(small, 0.0, difference).sum(axis=1)
+    # Rounding alone may have made the rows equal: the divergence of a perturbation is of second order.
+    error = (
+        _TERM * mean
+        + ((difference + p * slack) * slack + p * rounding + 8 * SUBNORMAL).sum(axis=1)
+        + 8 * ULP * np.where(small, 0.0, difference).sum(axis=1)
+    )
     top = np.where(inside, loss, -1e308).max(axis=1)
     off = 16 * ULP * (1 + np.abs(top))
     lower, upper = np.maximum(mean - error, 0.0), mean + error

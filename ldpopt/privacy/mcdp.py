@@ -56,7 +56,10 @@ def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     loss = privacy_loss(p, q)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
-    finite = np.flatnonzero(~(loss.infinite | loss.identical) & (np.ptp(loss.centred, axis=1) > 0))
+    flat = np.ptp(loss.centred, axis=1) == 0
+    # Rows that rounding alone has made equal: tau is at most the largest deviation of the loss (Hoeffding).
+    upper[flat & ~loss.identical & ~loss.infinite] = 2 * loss.slack.max(axis=1)[flat & ~loss.identical & ~loss.infinite]
+    finite = np.flatnonzero(~(loss.infinite | loss.identical | flat))
     if not len(finite):
         return lower, upper
     loss = loss.rows(finite)

@@ -50,4 +50,6 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     ulps = q.shape[1] + 4.0
     witness = Witness((channel.inputs[x], channel.inputs[other]), event)
     # The distance matrix chose the pair up to its own rounding; the margin covers the runner-up too.
-    return Guarantee("total_variation", min(1.0, up(above, 2 * ulps)), down(above, ulps), witness, True, REFERENCE)
+    return Guarantee(
+        "total_variation", min(1.0, up(above, 2 * ulps)), min(1.0, down(above, ulps)), witness, True, REFERENCE
+    )

@@ -13,7 +13,7 @@ from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.hockey_stick import nonnegative
-from ldpopt.privacy.pairs import blocks
+from ldpopt.privacy.pairs import blocks, normalised
 from ldpopt.privacy.policy import Policy
 from ldpopt.rounding import ULP
 
@@ -115,7 +115,8 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
     f-DP [DRS, Def 2.2] asks one function of all pairs, and a trade-off function is convex, so f is the lower
     convex envelope of the pointwise minimum over pairs. The minimum itself need not be convex; the envelope has
     the same conjugate, hence the same delta at every epsilon, and nothing is lost but the points in its dents.
-    Exact and piecewise linear; knots are rounded downward. Compared pairs are those of the policy `graph`.
+    A row stands for the distribution it is proportional to. Exact and piecewise linear; knots are rounded downward.
+    Compared pairs are those of the policy `graph`.
 
     >>> trade_off([[0.75, 0.25], [0.25, 0.75]]).knots.round(6)
     array([[0.  , 1.  ],
@@ -123,9 +124,10 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
            [1.  , 0.  ]])
     """
     channel = as_channel(channel)
+    rows = normalised(channel.matrix)
     parts, held = [np.array([[0.0, 1.0], [1.0, 0.0]])], 0
     for i, j in blocks(channel, graph):
-        parts.append(_pair_knots(channel.matrix[i], channel.matrix[j]))
+        parts.append(_pair_knots(rows[i], rows[j]))
         held += len(parts[-1])
         if held > 1 << 20:
             parts, held = [_hull(np.concatenate(parts))], 0
@@ -148,8 +150,8 @@ def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> Trade
     """The largest convex non-increasing curve below the points, whose coordinates are sums of `terms` entries."""
     points = np.concatenate(parts)
     if terms:  # a curve through points moved down and to the left lies below the exact one
-        points = points * (1 - 2 * (terms + 2) * ULP)
-        slack = 4 * (terms + 2) * ULP
+        points = points * (1 - 2 * (terms + 6) * ULP)
+        slack = 4 * (terms + 6) * ULP
     points = _hull(np.minimum(points, 1.0))
     return TradeOffCurve(points, slack)
 

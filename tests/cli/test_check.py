@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel
-from ldpopt.io import write_channel
+from ldpopt.io import write_channel, write_exact
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import audit, local_dp, total_variation
 
@@ -77,3 +77,20 @@ def test_missing_files(refused):
     """A file that is not there, and no file at all, are refused."""
     assert "nowhere.json: expected a readable file, got no such file or directory" in refused("check", "nowhere.json")
     assert "Missing argument 'CHANNEL'" in refused("check")
+
+
+def test_exact_channels_are_proved_again(run, tmp_path, refused):
+    """An exact channel's file is proved from its integers; one that overclaims is refused with exit code 1."""
+    exact = CHANNEL.exact()
+    write_exact(tmp_path / "exact.json", exact)
+    found = json.loads(run("check", "exact.json", "--json").stdout)
+    assert [guarantee["value"] for guarantee in found["guarantees"]] == [exact.epsilon, exact.eta]
+    assert found["proved_bits"] == 62
+    assert "Proved in integer arithmetic" in run("check", "exact.json").stdout
+    data = json.loads(exact.to_json())
+    data["epsilon"] = np.nextafter(exact.epsilon, 0)
+    (tmp_path / "more.json").write_text(json.dumps(data))
+    result = run("check", "more.json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "is not proved" in result.stderr
+    assert "a channel of floats" in refused("check", "exact.json", "--all")

@@ -28,6 +28,10 @@ class Fake:
     """A problem whose solvers report what they are told to."""
 
     value = 1.0
+    constraints = ()
+
+    def variables(self):
+        return []
 
     def __init__(self, *statuses):
         self.statuses = list(statuses)

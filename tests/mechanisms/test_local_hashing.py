@@ -44,3 +44,18 @@ def test_too_large_an_epsilon_is_refused():
     """Beyond 20 nats the optimised number of buckets exceeds the hash family."""
     with pytest.raises(InvalidInput, match="at most 20 nats"):
         optimized_local_hashing(6, 25.0)
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 4, 6, 7, 8, 12, 1024, 65537])
+@pytest.mark.parametrize("prime", [65537, 2**31 - 1])
+def test_support_is_counted_as_the_hash_says(buckets, prime):
+    """The support counts are those of the hash evaluated for every report and answer, extremes of it included."""
+    oracle = local_hashing(50, 1.0, buckets, prime)
+    rng = np.random.default_rng(buckets)
+    a, b = rng.integers(0, prime, (2, 5000))
+    a[:4], b[:4] = [0, prime - 1, prime - 1, 1], [0, prime - 1, 0, prime - 1]
+    y = np.where(
+        rng.random(5000) < 0.5, oracle.buckets_of(a, b, rng.integers(50, size=5000)), rng.integers(buckets, size=5000)
+    )
+    expected = [(oracle.buckets_of(a, b, v) == y).sum() for v in range(50)]
+    assert oracle.support_counts(np.stack([a, b, y], axis=1)).tolist() == expected

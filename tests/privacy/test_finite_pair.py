@@ -170,3 +170,27 @@ def test_bad_input():
     ):
         with pytest.raises(InvalidInput):
             call()
+
+
+def test_reports_that_only_one_input_can_give_are_not_lost():
+    """The pair of a channel with zeros in several rows has the largest infinite mass among them, not the least."""
+    q = np.array([[0.4, 0.4, 0.2], [0.1, 0.4, 0.5], [0.3, 0.7, 0.0]])
+    pair = FinitePair.of_channel(q)
+    assert pair.infinite == pytest.approx(0.5)
+    worst = max(np.maximum(a - b, 0).sum() for a in q for b in q)
+    assert float(pair.hockey_stick(0.0)) == pytest.approx(worst)
+    two = np.array([[1.0, 0.0, 0.0], [0.75, 0.2, 0.05], [0.01, 0.8, 0.19]])
+    assert FinitePair.of_channel(two).infinite == pytest.approx(0.99)
+
+
+def test_tiny_telling_reports_beside_equal_ones_are_not_lost():
+    """Reports of probability 1e-25 keep their loss although the rest of the rows agrees to rounding."""
+    q = np.array([[1.0, 1e-56, 2e-25], [1.0, 1e-257, 1e-202], [1.0, 2e-79, 4e-104]])
+    assert float(FinitePair.of_channel(q).hockey_stick(100.0)) == pytest.approx(2e-25, rel=1e-9)
+
+
+def test_rows_that_rounding_makes_equal_are_not_called_equal():
+    """Rows that agree once they are divided by their sums keep a loss of an ulp; truly equal rows have none."""
+    almost = FinitePair([0.25450975539444254, 0.7454902445794408], [0.25450975541467896, 0.7454902446387157])
+    assert 0 < np.abs(almost.losses).max() < 1e-15
+    assert FinitePair([0.25, 0.75], [0.25, 0.75]).losses.tolist() == [0.0, 0.0]

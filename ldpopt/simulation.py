@@ -1,0 +1,68 @@
+"""Simulated reports of a float channel: inverse transform sampling through guide tables, in pieces that fit a cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+
+_CHUNK = 1 << 14
+_CELLS = 1 << 18
+"""How many guide cells fit a cache."""
+
+
+def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Report positions for answer positions `x` of any shape, each from one uniform number u in [0, 1).
+
+    The report is the number of cumulative probabilities of the row that are at most u. A guide table on the first
+    bits of u decides nearly all of them by one look-up; where a step cuts the cell, u is compared
+    with the steps. Few reports are not worth a table and are all compared.
+
+    >>> simulate(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 0, 1]), np.random.default_rng(0))
+    array([1, 0, 1])
+    """
+    k, m = matrix.shape
+    sums = np.cumsum(matrix, axis=1)
+    steps = np.minimum(sums / sums[:, -1:], 1.0)
+    steps[:, -1] = 1.0
+    answers = x.astype(np.intp, copy=False).ravel()
+    reports = np.empty(len(answers), np.intp)
+    cells = min(_CELLS, 2 * len(answers)) // k
+    bits = max(0, min(12, cells.bit_length() - 1))
+    guide = _guide(steps, bits) if 1 << bits >= m else None
+    cell = np.empty(min(_CHUNK, len(answers)), np.intp)
+    for start in range(0, len(answers), _CHUNK):
+        row, y = answers[start : start + _CHUNK], reports[start : start + _CHUNK]
+        u, c = rng.random(len(row)), cell[: len(row)]
+        if guide is None:
+            y[:] = _compare(steps, row, u)
+            continue
+        np.multiply(u, float(1 << bits), out=c, casting="unsafe")  # exact, then truncated
+        c += row << bits
+        np.take(guide, c, out=y, mode="clip")  # cells are in range; clipping spares a check
+        cut = np.flatnonzero(y < 0)
+        y[cut] = _compare(steps, row[cut], u[cut])
+    return reports.reshape(x.shape)
+
+
+def _guide(steps: Array, bits: int) -> npt.NDArray[np.intp]:
+    """The report of every (row, cell of u), -1 where a step of the row cuts the cell."""
+    edges = np.arange((1 << bits) + 1) / (1 << bits)
+    made = np.empty((len(steps), 1 << bits), np.intp)
+    for row, found in zip(steps, made, strict=True):
+        first, last = np.searchsorted(row, edges[:-1], "right"), np.searchsorted(row, edges[1:], "left")
+        found[:] = np.where(first == last, first, -1)
+    return made.ravel()
+
+
+def _compare(steps: Array, rows: npt.NDArray[np.intp], u: Array) -> npt.NDArray[np.intp]:
+    """The number of steps of each row that are at most u, by bisection."""
+    low, high = np.zeros(len(rows), np.intp), np.full(len(rows), steps.shape[1] - 1, np.intp)
+    for _ in range(int(steps.shape[1]).bit_length()):
+        middle = (low + high) >> 1
+        above = (steps[rows, middle] <= u) & (low < high)
+        low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
+    return low
