@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.distribution import Array
@@ -41,8 +42,12 @@ class UnaryEncoding(FrequencyOracle):
     def sample(self, x: Any, rng: np.random.Generator) -> Reports:
         """Simulated reports: a boolean array (n, k)."""
         x = self._answers(x, rng)
-        bits = _coins((len(x), self.k), self.other, rng)
-        bits[np.arange(len(x)), x] = rng.random(len(x)) < self.own
+        bits = np.empty((len(x), self.k), bool)
+        rows = max(1, _CHUNK // self.k)
+        for start in range(0, len(x), rows):
+            part, answers = bits[start : start + rows], x[start : start + rows]
+            _toss(part.reshape(-1), self.other, rng)
+            part[np.arange(len(part)), answers] = rng.random(len(part)) < self.own
         return bits
 
     def support_counts(self, reports: Any) -> Array:
@@ -62,22 +67,17 @@ class UnaryEncoding(FrequencyOracle):
         return Channel(matrix, tuple(range(self.k)), vectors)
 
 
-def _coins(shape: tuple[int, int], chance: float, rng: np.random.Generator) -> Reports:
-    """Independent bits that are set with probability `chance`, to 2**-61, for little more than a random byte each.
+def _toss(bits: npt.NDArray[np.bool_], chance: float, rng: np.random.Generator) -> None:
+    """Set every bit with probability `chance`, to 2**-61, for little more than a random byte each.
 
     A byte below the first eight bits of the chance sets its bit; one that equals them is decided by a fraction.
     """
-    size = shape[0] * shape[1]
     first, rest = divmod(chance * 256, 1.0)
-    bits = np.empty(size, bool)
-    for start in range(0, size, _CHUNK):
-        part = bits[start : start + _CHUNK]
-        words = rng.integers(0, 2**64, size=-(-len(part) // 8), dtype=np.uint64)
-        drawn = words.view(np.uint8)[: len(part)]
-        np.less(drawn, np.uint8(first), out=part)
-        equal = np.flatnonzero(drawn == np.uint8(first))
-        part[equal] = rng.random(len(equal)) < rest
-    return bits.reshape(shape)
+    words = rng.integers(0, 2**64, size=-(-len(bits) // 8), dtype=np.uint64)
+    drawn = words.view(np.uint8)[: len(bits)]
+    np.less(drawn, np.uint8(first), out=bits)
+    equal = np.flatnonzero(drawn == np.uint8(first))
+    bits[equal] = rng.random(len(equal)) < rest
 
 
 def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
