@@ -10,7 +10,7 @@ from ldpopt.rounding import down
 
 
 def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
-    """The epsilon (nats) and the eta of an exact channel's integers, proved in rational arithmetic [GI, Def 6; GI, Def 7].
+    """Epsilon (nats) and eta of the integers of an exact channel, in rational arithmetic [GI, Def 6; GI, Def 7].
 
     >>> epsilon, eta = proved(ExactChannel([[3, 1], [1, 3]], bits=2))
     >>> round(float(epsilon), 9), float(eta), epsilon.witness.inputs
