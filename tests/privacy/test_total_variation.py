@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 from ldpopt.channel import Channel
 from ldpopt.divergences import TOTAL_VARIATION
 from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, total_variation
 
 ORACLE = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text("utf-8"))
@@ -154,3 +155,22 @@ def test_bad_input():
         total_variation([[0.5, 0.4]])
     with pytest.raises(InvalidInput, match="policy graph: expected nodes among the inputs"):
         total_variation(np.eye(2), nx.Graph([(0, 2)]))
+
+
+def test_nearly_equal_rows_are_told_apart_exactly():
+    """Among rows that differ by 1e-14, with sums that differ by an ulp, the farthest pair is found, not one near it."""
+    q = np.full((4, 5), 0.2240066948388733)
+    q[np.arange(4), np.arange(4)] = [0.22400669483889454, 0.22400669483889454, 0.22400669483889454, 0.22400669483889452]
+    q[:, 4] = [0.10397322064448553, 0.10397322064448553, 0.10397322064448553, 0.10397322064448551]
+    exact = [[Fraction(float(value)) for value in row] for row in q]
+    truth = max(sum(max(a - b, 0) for a, b in zip(p, r, strict=True)) for p in exact for r in exact)
+    found = total_variation(q)
+    assert Fraction(found.lower) <= truth <= Fraction(found.value)
+
+
+@pytest.mark.parametrize("k", [5, 900, 1500])
+def test_many_equal_rows_have_none(k):
+    """A constant channel is exactly 0-TV however many inputs it has, and k-ary randomized response keeps its value."""
+    assert total_variation(np.full((k, 7), 1 / 7)).value == 0.0
+    q = randomized_response(k, 1.0)
+    assert total_variation(q).value == pytest.approx(math.expm1(1.0) / (math.e + k - 1), rel=1e-12)

@@ -1,0 +1,338 @@
+"""Every speed claim as a ratio measured in one run, beside peers in environments of their own.
+
+    python experiments/benchmarks/run.py [--environments FOLDER] [--out FOLDER]
+
+Peers are installed with pip into one environment each, kept in FOLDER for the next run; one that cannot be installed or
+does not run is a row that says so. Times are processor time of one thread, the least of a few runs. Writes results.csv,
+results.md and growth.csv. Takes about five minutes once the peers are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import ours
+
+HERE = Path(__file__).resolve().parent
+PEERS = {
+    "pure-ldp": ["pure-ldp", "scikit-learn", "statsmodels", "xxhash<4"],
+    "multi-freq-ldpy": ["multi-freq-ldpy", "scipy", "xxhash<4", "numba"],
+    "opendp": ["opendp", "numpy"],
+    "dp-accounting": ["dp-accounting"],
+    "prv-accountant": ["prv-accountant"],
+    "qif": ["qif", "numpy"],
+}
+
+# (what, our task, its argument, [(peer, its task)], floor task or None, promised ratio to the fastest peer or None)
+COMPARISONS = [
+    (
+        "randomized response, simulated, k = 32",
+        "simulate_rr",
+        32,
+        [("multi-freq-ldpy", "multi_freq_grr_numba"), ("multi-freq-ldpy", "multi_freq_grr"), ("opendp", "opendp_rr")],
+        "uniform_numbers",
+        2,
+    ),
+    (
+        "randomized response, exact, with keys, k = 32",
+        "privatize_rr",
+        32,
+        [("multi-freq-ldpy", "multi_freq_grr_numba")],
+        "keystream",
+        None,
+    ),
+    (
+        "optimised unary encoding, client, k = 4",
+        "sample_oue",
+        4,
+        [("multi-freq-ldpy", "multi_freq_oue"), ("pure-ldp", "pure_ldp_oue")],
+        "random_bytes",
+        20,
+    ),
+    (
+        "optimised unary encoding, client, k = 32",
+        "sample_oue",
+        32,
+        [("multi-freq-ldpy", "multi_freq_oue"), ("pure-ldp", "pure_ldp_oue")],
+        "random_bytes",
+        20,
+    ),
+    (
+        "optimised unary encoding, client, k = 256",
+        "sample_oue",
+        256,
+        [("multi-freq-ldpy", "multi_freq_oue"), ("pure-ldp", "pure_ldp_oue")],
+        "random_bytes",
+        20,
+    ),
+    (
+        "subset selection, client, k = 4",
+        "sample_subset",
+        4,
+        [("multi-freq-ldpy", "multi_freq_subset")],
+        "uniform_numbers",
+        20,
+    ),
+    (
+        "local hashing, client, k = 32",
+        "sample_olh",
+        32,
+        [("multi-freq-ldpy", "multi_freq_olh"), ("pure-ldp", "pure_ldp_olh")],
+        "uniform_numbers",
+        20,
+    ),
+    (
+        "local hashing, server, k = 256",
+        "count_olh",
+        256,
+        [("multi-freq-ldpy", "multi_freq_olh_server"), ("pure-ldp", "pure_ldp_olh_server")],
+        None,
+        100,
+    ),
+    (
+        "composition of 10^4 three-point pairs",
+        "compose_k_fold",
+        10_000,
+        [("dp-accounting", "dp_accounting_composition")],
+        None,
+        20,
+    ),
+    (
+        "composition of 10^4 randomized responses",
+        "compose_rr",
+        10_000,
+        [("prv-accountant", "prv_composition")],
+        None,
+        None,
+    ),
+    ("least 0/1 loss under LDP, k = 16", "least_loss", 16, [("qif", "qif_loss")], None, None),
+    ("KL, k = 12: partition", "partition", 12, [("this run", "plain_lp")], None, None),
+    ("KL, k = 12: partition, certified", "partition_certified", 12, [("this run", "plain_lp")], None, None),
+    ("KL, k = 12: pattern program, certified", "pattern_certified", 12, [("this run", "plain_lp")], None, None),
+    ("KL, k = 12: exchange", "exchange", 12, [("this run", "plain_lp")], None, None),
+]
+
+# (what, task, argument, promised seconds)
+ABSOLUTE = [
+    ("partition, KL, k = 10^4", "partition", 10_000, 2.0),
+    ("bracket, KL, k = 10^6", "bracket", 1_000_000, 20.0),
+    ("local_dp, 1000 x 1000", "measure_local_dp", 1000, None),
+    ("total variation, 1000 x 1000", "measure_total_variation", 1000, None),
+    ("hockey stick, 1000 x 1000", "measure_hockey_stick", 1000, None),
+    ("Rényi of order 2, 1000 x 1000", "measure_renyi", 1000, None),
+    ("exact rounding with proof, 200 x 200", "exact", 200, None),
+    ("estimate from 32 counts", "estimate", 32, None),
+    ("linear estimate in plain numpy, 32 counts", "plain_estimate", 32, None),
+]
+
+GROWTH = [  # (what, task, sizes, promised exponent)
+    ("partition, in k", "partition", (500, 1000, 2000, 4000), 2.0),
+    ("k-fold composition, in the count", "compose_k_fold", (10**4, 10**5, 10**6), 1.0),
+    ("local_dp, in k = m", "measure_local_dp", (500, 1000, 2000), 2.0),
+    ("total variation, in k = m", "measure_total_variation", (125, 250, 500, 1000), 3.0),
+    ("simulated reports, in n", "simulate_n", (10**5, 10**6, 10**7), 1.0),
+    ("local hashing, server, in k", "count_olh", (64, 256, 1024), 1.0),
+]
+
+
+def environment(folder: Path, peer: str) -> Path | str:
+    """The peer's python, or why there is none."""
+    home = folder / peer
+    python = home / "bin" / "python"
+    if not (home / "installed").exists():
+        venv.create(home, with_pip=True)
+        command = [str(python), "-m", "pip", "install", "--quiet", *PEERS[peer]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f"not installed: {(done.stderr.strip().splitlines() or ['?'])[-1][:100]}"
+        (home / "installed").touch()
+    return python
+
+
+def ask(python: Path | str, task: str, argument: int) -> tuple[float | None, str]:
+    """(seconds a unit, what else came back) of a peer's task."""
+    if isinstance(python, str):
+        return None, python
+    command = [str(python), str(HERE / "peer_tasks.py"), task, str(argument)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    except subprocess.TimeoutExpired:
+        return None, "more than 300 s"
+    if done.returncode:
+        return None, f"failed: {(done.stderr.strip().splitlines() or ['?'])[-1][:100]}"
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    return float(found[0]), f"answers {found[1]}" if len(found) > 1 else ""
+
+
+def wall(command: list[str]) -> float:
+    """The least time of five runs of a command."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def start_up() -> list[list[object]]:
+    """Import and command line beside a bare interpreter, in wall-clock time."""
+    bare = wall([sys.executable, "-c", "pass"])
+    numpy = wall([sys.executable, "-c", "import numpy"])
+    rows = []
+    for what, command, promised in (
+        ("import ldpopt", [sys.executable, "-c", "import ldpopt"], 0.3),
+        ("ldpopt --help", [sys.executable, "-m", "ldpopt", "--help"], None),
+    ):
+        spent = wall(command)
+        rows.append(
+            [
+                what,
+                "",
+                f"{spent:.3g}",
+                "bare python; import numpy",
+                f"{bare:.3g}; {numpy:.3g}",
+                f"{spent / bare:.3g}",
+                "",
+                promised and f"under {promised} s",
+                spent < promised if promised else "",
+            ]
+        )
+    return rows
+
+
+def memory(task: str, argument: int) -> float:
+    """Peak resident memory of a task in a process of its own, in MB."""
+    code = (
+        f"import sys, resource; sys.path.insert(0, {str(HERE)!r}); import ours; ours.TASKS[{task!r}]({argument})();"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1]) / 1024
+
+
+def growth() -> list[list[object]]:
+    """Time and peak memory against size, with exponents fitted between the sizes."""
+    import numpy as np
+
+    rows = []
+    for what, task, sizes, promised in GROWTH:
+        spent = [ours.measure(task, size)[0] * ours.units(task, size) for size in sizes]
+        peak = [memory(task, size) for size in sizes]
+        exponent = float(np.polyfit(np.log(sizes), np.log(spent), 1)[0])
+        for size, seconds, megabytes in zip(sizes, spent, peak, strict=True):
+            rows.append([what, size, f"{seconds:.4g}", f"{megabytes:.0f}", f"{exponent:.2f}", promised])
+    return rows
+
+
+def compare(python: Callable[[str], Path | str]) -> list[list[object]]:
+    """One row for each comparison and peer, ours measured once for each row so that both see the same machine."""
+    rows = []
+    for what, task, argument, peers, floor, promised in COMPARISONS:
+        base = ours.measure(floor, argument)[0] if floor else None
+        for peer, peer_task in peers:
+            mine, _ = ours.measure(task, argument)
+            theirs, said = (
+                ours.measure(peer_task, argument) if peer == "this run" else ask(python(peer), peer_task, argument)
+            )
+            ratio = None if theirs is None else theirs / mine
+            rows.append(
+                [
+                    what,
+                    argument,
+                    f"{mine:.3g}",
+                    f"{peer}: {peer_task}",
+                    said if theirs is None else f"{theirs:.3g}",
+                    ratio and f"{ratio:.3g}",
+                    base and f"{mine / base:.3g} x {floor}",
+                    promised and f"{promised} x",
+                    "" if not promised or ratio is None else ratio >= promised,
+                ]
+            )
+            print(*rows[-1], sep=" | ", flush=True)
+    return rows
+
+
+def main() -> None:
+    """Measure, and write the tables."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    if any(os.environ.get(name) != "1" for name in threads):  # they count when the libraries are loaded
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | threads)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--environments", type=Path, default=Path.home() / ".cache" / "ldpopt-benchmarks")
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    given = parser.parse_args()
+    given.environments.mkdir(parents=True, exist_ok=True)
+    given.out.mkdir(exist_ok=True)
+    found: dict[str, Path | str] = {}
+
+    def python(peer: str) -> Path | str:
+        if peer not in found:
+            found[peer] = environment(given.environments, peer)
+        return found[peer]
+
+    rows = compare(python)
+    for what, task, argument, promised in ABSOLUTE:
+        spent, said = ours.measure(task, argument)
+        rows.append(
+            [
+                what,
+                argument,
+                f"{spent:.3g}",
+                "",
+                said,
+                "",
+                "",
+                promised and f"under {promised} s",
+                spent < promised if promised else "",
+            ]
+        )
+        print(*rows[-1], sep=" | ", flush=True)
+    rows += start_up()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rows.append(["peak memory of this run", "", "", "", f"{peak:.0f} MB", "", "", "", ""])
+    header = [
+        "what",
+        "size",
+        "seconds a unit",
+        "against",
+        "its seconds or answer",
+        "ratio",
+        "to the floor",
+        "promised",
+        "kept",
+    ]
+    write(given.out / "results.csv", header, rows)
+    curve = growth()
+    columns = ["what", "size", "seconds", "peak MB", "fitted exponent", "promised exponent"]
+    write(given.out / "growth.csv", columns, curve)
+    where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    first = f"Measured in one run on {where}; processor time of one thread (start-up: wall clock)."
+    pages = [first, table(header, rows), "## Growth", table(columns, curve)]
+    (given.out / "results.md").write_text("# Speed\n\n" + "\n\n".join(pages) + "\n", encoding="utf-8")
+
+
+def write(path: Path, header: list[str], rows: list[list[object]]) -> None:
+    """A CSV table."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *(["" if cell is None else cell for cell in row] for row in rows)])
+
+
+def table(header: list[str], rows: list[list[object]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join("" if cell is None else str(cell) for cell in line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
