@@ -10,8 +10,9 @@ needs no optimality of K.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -75,11 +76,12 @@ class Criterion(Protocol):
         ...
 
 
-class _Linear:
+class _Linear(ABC):
     """tr(W C) with W = F F^T: what A- and c-optimality share."""
 
+    @abstractmethod
     def _factor(self, k: int) -> Array:
-        raise NotImplementedError
+        """F (k, r)."""
 
     def value(self, covariance: Array) -> float:
         """tr(W C)."""
@@ -131,6 +133,8 @@ class AOptimal(_Linear):
     """
 
     weights: Any = None
+    root: Array | None = field(init=False, repr=False, default=None)
+    """F (k, r) with W = F F^T; None for the identity."""
 
     def __post_init__(self) -> None:
         if self.weights is None:
@@ -149,7 +153,7 @@ class AOptimal(_Linear):
             raise invalid("weights", "a positive semidefinite matrix", Phrase(f"eigenvalue {values[0]:.3g}"))
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
         object.__setattr__(self, "weights", w)
-        object.__setattr__(self, "_root", factor[:, values > 1e-14 * values[-1]])
+        object.__setattr__(self, "root", factor[:, values > 1e-14 * values[-1]])
 
     @property
     def name(self) -> str:
@@ -164,7 +168,7 @@ class AOptimal(_Linear):
             raise InvalidInput("weights: expected a contrast of the proportions, got only their sum, which is 1")
 
     def _factor(self, k: int) -> Array:
-        return np.eye(k) if self.weights is None else np.asarray(self._root)  # type: ignore[attr-defined]
+        return np.eye(k) if self.root is None else self.root
 
     def __repr__(self) -> str:
         return "AOptimal()" if self.weights is None else f"AOptimal({self.weights.shape[0]} categories)"
