@@ -79,7 +79,8 @@ class StaircaseColumns(Columns):
     kind = "staircase patterns"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        self.k, self.epsilon = k, epsilon
+        self.k = k
+        self.epsilon = epsilon
 
     @property
     def name(self) -> str:
@@ -103,7 +104,7 @@ class StaircaseColumns(Columns):
 
     def complete(self, heights: Array) -> bool:
         """Whether all patterns but the full one, which is the empty one again, are there."""
-        return len(heights) >= 2**self.k - 1
+        return bool(len(heights) >= 2**self.k - 1)
 
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
         """Those that local search finds; if it finds none, those of all patterns where they can be priced."""
@@ -144,7 +145,7 @@ class PolicyColumns(Columns):
         values = self.values(self.heights)
         share = values / values.sum(axis=1, keepdims=True)
         outstanding = np.concatenate([np.argsort(-share, axis=0)[:4].ravel(), np.argsort(share, axis=0)[:4].ravel()])
-        return self.heights[np.unique(np.concatenate([spread, outstanding]))]
+        return np.asarray(self.heights[np.unique(np.concatenate([spread, outstanding]))])
 
     def complete(self, heights: Array) -> bool:
         """Whether the whole list is there."""
@@ -167,7 +168,7 @@ class PolicyColumns(Columns):
 
     def _gains(self, prices: Prices) -> Array:
         parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)
-        return np.concatenate([prices.gains(self.values(part)) for part in parts])
+        return np.asarray(np.concatenate([prices.gains(self.values(part)) for part in parts]))
 
 
 def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:

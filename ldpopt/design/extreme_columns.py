@@ -31,7 +31,7 @@ TIGHT = 1e-9
 def shortest_limits(limits: Array) -> Array:
     """What the limits (k, k) imply along paths, zero on the diagonal [Floyd; Warshall].
 
-    >>> shortest_limits(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2]
+    >>> float(shortest_limits(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2])
     2.0
     """
     shortest = limits.copy()
