@@ -16,7 +16,9 @@ from ldpopt.design.estimation_certificate import EquivalenceDual
 from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.fisher_program import FisherSolution, fisher_program
-from ldpopt.design.pricing import EXACT_LIMIT, Prices, relaxed_multipliers
+from ldpopt.design.multipliers import kernel_at, least_multipliers
+from ldpopt.design.pricing import EXACT_LIMIT, Prices
+from ldpopt.design.relaxation import relax
 from ldpopt.design.repair import repair
 from ldpopt.design.scores import criterion_at
 from ldpopt.design.solve import solve
@@ -32,14 +34,17 @@ ROUNDS = 40
 NEGLIGIBLE = 1e-6
 """Weights below this share of the largest are taken for the solver's zero."""
 
-CERTAIN = 14
-"""Up to this many inputs designs are certified to `tolerances.CERTIFIED_GAP`, beyond to `COARSE_GAP`."""
-
 KEEP = 0.004
 """Columns stay while their price is within this share of the criterion."""
 
+SHARPENED = 8
+"""Rounds of sharper multipliers."""
+
+FINE = 14
+"""Up to this many inputs designs without a certificate are as good as those with one."""
+
 COARSE_GAP = 1e-3
-"""The relative gap at which generation stops for larger alphabets: one respondent in a thousand."""
+"""The relative gap at which generation stops beyond, and where not all patterns are priced: one respondent in 1000."""
 
 
 def estimation_design(
@@ -65,27 +70,29 @@ def estimation_design(
     """
     listed = _listed(constraints)
     columns, eta = columns_for(utility, listed)
+    gap = _tolerance(columns, len(utility.prior), certify)
     if utility.neighbourhood is None:
-        found = _generate(utility.criterion, utility.prior, columns, eta, columns.start())
+        found = _generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
         prior = utility.prior
     else:
-        found, prior = _minimax(utility, columns, eta)
+        found, prior = _minimax(utility, columns, eta, gap)
     labels = None if utility.inputs is None else tuple(utility.inputs)
     made_of = found.fewer(utility, columns, eta)
     matrix = repair(made_of.matrix(columns, toward_privacy(1.0)), listed, labels)
     channel = _labelled(matrix, utility)
     value = utility.value(channel)
-    certificate = None
+    made = EstimationDesign(
+        utility, listed, channel, value, -math.inf, tuple(c.measure(channel) for c in listed),
+        f"column generation over {columns.kind}, {len(found.heights)} generated", None, False,
+        gap if utility.neighbourhood is None else BRACKET_GAP, "",
+    )  # fmt: skip
+    certificate, bound = None, -math.inf
     if certify:
         if utility.neighbourhood is not None:  # the multipliers of the least favourable distribution alone
-            found = _generate(utility.criterion, prior, columns, eta, found.heights)
-        certificate = _prove(utility, listed, channel, columns, prior, found.solution)
-    bound = min(value, certificate.lower_bound) if certificate else -math.inf
-    made = EstimationDesign(
-        utility, listed, channel, value, bound, tuple(c.measure(channel) for c in listed),
-        f"column generation over {columns.kind}, {len(found.heights)} generated", certificate, False,
-        _tolerance(len(prior)) if utility.neighbourhood is None else BRACKET_GAP, "",
-    )  # fmt: skip
+            found = _generate(utility.criterion, prior, columns, eta, found.heights, gap)
+        certificate = _prove(made, columns, eta, prior, found)
+        bound = min(value, certificate.lower_bound)
+    made = replace(made, lower_bound=bound, certificate=certificate)
     certified = certificate is not None and made.relative_gap <= made.tolerance
     return replace(made, certified=certified, note=_note(made, certified, columns, eta))
 
@@ -161,7 +168,9 @@ class _Found:
         return np.asarray(made / made.sum(axis=1, keepdims=True))
 
 
-def _generate(criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array) -> _Found:
+def _generate(
+    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float
+) -> _Found:
     for _ in range(ROUNDS):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = _Found(heights, solution)
@@ -170,7 +179,7 @@ def _generate(criterion: Criterion, prior: Array, columns: Columns, eta: float |
         prices = _prices(prior, solution, columns)
         size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
         used = heights[solution.theta > NEGLIGIBLE * solution.theta.max()]
-        new = _unknown(columns.paying(prices, used, 0.9 * _tolerance(len(prior)) * size), heights)
+        new = _unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
         if len(new) == 0:
             return found
         # Columns far from paying leave, so that the program stays small.
@@ -185,8 +194,10 @@ def _prices(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
     return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
 
 
-def _tolerance(k: int) -> float:
-    return CERTIFIED_GAP if k <= CERTAIN else COARSE_GAP
+def _tolerance(columns: Columns, k: int, certify: bool) -> float:
+    if k <= FINE:
+        return CERTIFIED_GAP
+    return BRACKET_GAP if certify and columns.exact else COARSE_GAP
 
 
 def _unknown(new: Array, heights: Array) -> Array:
@@ -194,7 +205,7 @@ def _unknown(new: Array, heights: Array) -> Array:
     return np.array([row for row in new if row.tobytes() not in known]).reshape(-1, heights.shape[1])
 
 
-def _minimax(utility: FisherInformation, columns: Columns, eta: float | None) -> tuple[_Found, Array]:
+def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, gap: float) -> tuple[_Found, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
     The criterion is convex in the weights and concave in the distribution. Over the columns at hand, distributions
@@ -202,7 +213,7 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None) ->
     best channel for it alone brings further columns, or proves that none is needed.
     """
     accuracy = 1e-5
-    found = _generate(utility.criterion, utility.prior, columns, eta, columns.start())
+    found = _generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
     heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
     for _ in range(ROUNDS):
         values = columns.values(heights)
@@ -217,7 +228,7 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None) ->
             heavy = found.solution.shares > 1e-7
             priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
             continue
-        alone = _generate(utility.criterion, mixture, columns, eta, heights)
+        alone = _generate(utility.criterion, mixture, columns, eta, heights, gap)
         least = criterion_at(utility.criterion, alone.matrix(columns), mixture)
         if worst.upper - least <= 10 * accuracy * max(abs(least), 1e-12):
             break
@@ -228,19 +239,31 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None) ->
     return best[1], best[2]
 
 
-def _prove(
-    utility: FisherInformation,
-    constraints: tuple[Constraint, ...],
-    channel: Channel,
-    columns: Columns,
-    prior: Array,
-    solution: FisherSolution,
-) -> EquivalenceDual:
-    rows, pairs, squares = solution.rows, solution.pairs, None
+def _prove(made: EstimationDesign, columns: Columns, eta: float | None, prior: Array, found: _Found) -> EquivalenceDual:
+    """The certificate from the dual values of the solver; where it falls short, from sharper multipliers."""
+    utility, solution, channel = made.utility, found.solution, made.channel
+    fields, pairs = (utility, made.constraints, channel, prior), solution.pairs
     if not columns.exact:
-        rows, squares = relaxed_multipliers(_prices(prior, solution, columns).gram, prior, math.exp(columns.epsilon))
-        pairs = np.zeros_like(pairs)
-    return EquivalenceDual(utility, constraints, channel, prior, solution.kernel, rows, pairs, squares)
+        rows, pairs, relaxed = relax(_prices(prior, solution, columns).gram, prior, math.exp(columns.epsilon), eta)
+        return EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
+    best = EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
+    heights, kernel = found.heights, kernel_at(utility.criterion, channel.matrix, prior)
+    for _ in range(SHARPENED):
+        if replace(made, lower_bound=best.lower_bound).relative_gap <= made.tolerance / 2:
+            break
+        centred = kernel - np.outer(kernel.sum(axis=1), prior)
+        gram = centred.T @ centred
+        try:
+            rows, pairs = least_multipliers(gram, prior, columns.values(heights), eta)
+        except SolverError:
+            break
+        best = max(best, EquivalenceDual(*fields, kernel, rows, pairs), key=lambda dual: dual.lower_bound)
+        prices = replace(_prices(prior, solution, columns), gram=gram, rows=rows, pairs=pairs)
+        new = _unknown(columns.paying(prices, heights, 0.1 * made.tolerance * abs(float(rows.sum()))), heights)
+        if len(new) == 0:
+            break
+        heights = np.vstack([heights, new])
+    return best
 
 
 def _labelled(matrix: Array, utility: FisherInformation) -> Channel:
@@ -268,9 +291,8 @@ def _note(made: EstimationDesign, certified: bool, columns: Columns, eta: float 
         parts.append("no certificate was asked for, so nothing bounds the optimum")
     elif not certified and not columns.exact:
         parts.append(
-            f"not certified: with more than {EXACT_LIMIT} categories the bound is a semidefinite relaxation"
-            + (", in which the TV cap does not count" if eta is not None else "")
-            + "; it is rigorous but coarse"
+            f"not certified: with more than {EXACT_LIMIT} categories the bound is a semidefinite relaxation, rigorous "
+            "but coarse"
         )
     elif not certified:
         parts.append("not certified: the bound is rigorous but not within the tolerance")

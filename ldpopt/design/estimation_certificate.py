@@ -12,7 +12,8 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificate import Verification
 from ldpopt.design.columns import columns_for
 from ldpopt.design.constraints import Constraint
-from ldpopt.design.pricing import Prices, relaxed_violation
+from ldpopt.design.pricing import Prices
+from ldpopt.design.relaxation import Relaxation
 from ldpopt.distribution import Array
 from ldpopt.tolerances import VERIFY
 
@@ -28,7 +29,7 @@ class EquivalenceDual:
     prior : the distribution that the bound is for: the utility's, or one of its neighbourhood, whose criterion the
         worst case is never below.
     kernel : K (r, k); rows, pairs : multipliers lambda (k,) and nu (k, k) of what sum_y w_y |K u_y|^2 can be.
-    squares : d (k,) of Shor's relaxation, for alphabets too large to price every pattern; else None.
+    relaxed : the relaxation of the patterns, for alphabets too large to price every one; else None.
     """
 
     utility: FisherInformation
@@ -38,7 +39,7 @@ class EquivalenceDual:
     kernel: Array
     rows: Array
     pairs: Array
-    squares: Array | None = None
+    relaxed: Relaxation | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -56,8 +57,8 @@ class EquivalenceDual:
         gram, ratio = centred.T @ centred, math.exp(min(columns.epsilon, 350.0))
         if columns.exact:
             violation = columns.most(Prices(gram, p, self.rows, pairs, ratio))
-        elif self.squares is not None:
-            violation = relaxed_violation(gram, p, self.rows, self.squares, ratio)
+        elif self.relaxed is not None:
+            violation = self.relaxed.violation(gram, p, self.rows, pairs, ratio)
         else:
             return -math.inf
         # Both parts are sums of k^2 terms of the size of G: their rounding is charged too.

@@ -146,6 +146,16 @@ def test_anything_else_at_all_leaves_the_uniform_design():
     assert design.value == pytest.approx(12.229751, rel=1e-4)
 
 
+@pytest.mark.parametrize(("k", "epsilon"), [(4, 8.0), (8, 6.0), (8, 10.0), (6, 14.0)])
+def test_designs_of_little_privacy_are_certified(k, epsilon):
+    """At a large epsilon, where dual values are poor, sharper multipliers still prove the optimum (seed 1)."""
+    p = np.random.default_rng(1).dirichlet(np.ones(k))
+    utility = FisherInformation(p)
+    design = estimation_design(utility, LocalDP(epsilon))
+    assert design.certified
+    assert utility.unprivate < design.lower_bound <= design.value
+
+
 def test_more_categories_than_can_be_priced_have_a_relaxed_bound():
     """Beyond 24 categories the bound is a semidefinite relaxation: rigorous, and the note says that it is coarse."""
     p = np.full(26, 1 / 26)
