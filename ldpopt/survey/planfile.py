@@ -47,8 +47,8 @@ class PlannedQuestion:
     name: str
     column: str
     channel: ExactChannel
-    epsilon: float = None  # type: ignore[assignment]
-    eta: float = None  # type: ignore[assignment]
+    epsilon: float = math.nan
+    eta: float = math.nan
     unknown: Label | None = None
     missing: Label | None = None
     pilot: Array | None = None
@@ -63,7 +63,8 @@ class PlannedQuestion:
         proof = self.channel.proof()
         claims = {"epsilon": proof.epsilon, "eta": proof.eta}
         for name, proved in claims.items():
-            object.__setattr__(self, name, proved if getattr(self, name) is None else float(getattr(self, name)))
+            claimed = float(getattr(self, name))
+            object.__setattr__(self, name, proved if math.isnan(claimed) else claimed)
         self.channel.verify(self.epsilon, self.eta)
         distinct_as_text(self.channel.inputs, f"{what}: categories")
         distinct_as_text(self.channel.outputs, f"{what}: reports")
