@@ -3,9 +3,9 @@
     python experiments/anes/end_to_end.py [ROWS] [FOLDER]
 
 Income (24), party (7), education (7) and vote (2), each at epsilon = 1. The plan comes from 472 of the 944 respondents
-and is kept in anes_plan.json; the others' answers are drawn with replacement up to ROWS rows (100,000,000), written as
-Parquet, privatized with memoised reports on two threads, counted and estimated. FOLDER is a temporary folder by
-default; the files in it are deleted at the end. Writes end_to_end.csv.
+and is kept in tests/data/anes_plan.json, where a test uses it; the others' answers are drawn with replacement up to
+ROWS rows (100,000,000), written as Parquet, privatized with memoised reports on two threads, counted and estimated.
+FOLDER is a temporary folder by default; the files in it are deleted at the end. Writes end_to_end.csv.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ldpopt.survey.secret import create_key
 from ldpopt.survey.simultaneous import Simultaneous
 
 HERE = Path(__file__).parent
+KEPT = HERE.parents[1] / "tests" / "data" / "anes_plan.json"
 QUESTIONS = ("income", "party", "education", "vote")
 SEED, GROUP = 1996, 1 << 20
 
@@ -43,9 +44,9 @@ def halves() -> tuple[np.ndarray, np.ndarray]:
 
 def planned() -> Plan:
     """The plan from the first half; that of an earlier run where there is one."""
-    path, data, (first, _) = HERE / "anes_plan.json", load_anes96(), halves()
-    if path.exists():
-        return Plan.from_json(path.read_bytes())
+    data, (first, _) = load_anes96(), halves()
+    if KEPT.exists():
+        return Plan.from_json(KEPT.read_bytes())
     questions = []
     for name in QUESTIONS:
         counts = np.bincount(data[name].codes[first], minlength=len(data[name].labels)) + 0.5
@@ -53,7 +54,7 @@ def planned() -> Plan:
     begin = time.perf_counter()
     made = plan_survey(SurveySpec("ANES 1996", tuple(questions), respondent="id"))
     print(f"planned in {time.perf_counter() - begin:.0f} s\n{made}")
-    path.write_text(made.plan.to_json())
+    KEPT.write_text(made.plan.to_json())
     return made.plan
 
 
@@ -82,7 +83,8 @@ def run(folder: Path) -> None:
     counts = aggregate(folder / "reports", plan, runner=Threads(2))
     end = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{tally.rows:,} rows: privatized in {middle - begin:.1f} s, counted in {end - middle:.1f} s, peak {peak:.2f} GiB")
+    spent = f"privatized in {middle - begin:.1f} s, counted in {end - middle:.1f} s, peak {peak:.2f} GiB"
+    print(f"{tally.rows:,} rows: {spent}")
     data, (_, second) = load_anes96(), halves()
     rows = []
     for question in plan.questions:
