@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy import stats
 
 from ldpopt.datasets import load_anes96
 from ldpopt.survey import Memoised, Plan, QuestionSpec, SurveySpec, aggregate, plan_survey, privatize
@@ -93,11 +94,14 @@ def run(folder: Path) -> None:
         found = estimate(CountTable.from_counts(counts[name], channel.outputs), channel)
         truth = np.bincount(data[name].codes[second], minlength=len(question.categories)) / len(second)
         each, together = found.intervals(), found.intervals(Simultaneous())
+        missed = (found.values - truth)[:-1]
+        distance = missed @ np.linalg.solve(found.covariance[:-1, :-1], missed)
         inside = (each.lower <= truth) & (truth <= each.upper)
         rows.append({
             "question": name, "categories": len(truth), "reports": len(channel.outputs), "n": found.n,
             "largest_error": float(np.abs(found.values - truth).max()),
             "in_standard_errors": float((np.abs(found.values - truth) / found.standard_errors).max()),
+            "p_value_of_all": float(stats.chi2.sf(distance, len(missed))),
             "intervals_that_cover": int(inside.sum()),
             "all_at_once": bool(((together.lower <= truth) & (truth <= together.upper)).all()),
             "widest_half_width": float((each.upper - each.lower).max() / 2),
