@@ -17,8 +17,8 @@ from ldpopt.survey.hypothesis_tests import ENUMERATED, Power, checked_level, com
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
 
-    With the false-alarm probability under p0 held below any constant, the best probability of missing p1 falls as
-    exp(-n exponent).
+    p0, p1 : distributions, shape (k,). With the false-alarm probability under p0 held below any constant, the
+    best probability of missing p1 falls as exp(-n exponent).
 
     >>> round(stein_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # log(3) / 2
     0.549306

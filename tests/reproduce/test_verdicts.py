@@ -134,7 +134,7 @@ def test_erasure_is_not_optimal():
 
 
 def test_survey_savings():
-    """At p = (0.9, 0.025 x 4) and epsilon = 1 the best subset selection, of 2, has 10.8698 and the optimum 10.150574."""
+    """At p = (0.9, 0.025 x 4) and epsilon = 1 the best subset selection, of 2, has 10.8698, the optimum 10.150574."""
     row = EXPERIMENTS["survey-savings"].measure(part="formula", k=5, epsilon=1.0, top=0.9)
     assert row["size"] == 2
     assert row["optimum"] == pytest.approx(10.150574, abs=1e-5)
