@@ -104,8 +104,8 @@ def aggregate(
     >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "answers.csv").write_text("vote\\n" + "no\\n" * 60 + "yes\\n" * 40)
-    ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "reports"), Simulated(np.random.default_rng(1)))
-    ...     counts = aggregate(Path(folder, "reports"), plan)
+    ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
+    ...     counts = aggregate(Path(folder, "out"), plan)
     >>> int(counts["vote"].sum())
     100
     """
