@@ -66,7 +66,8 @@ def draw(table: Table) -> Any:
         for column, word, style, pick in (("random", "random, median", "-", np.median), ("ratio", "best", ":", np.min)):
             found = [(float(e), pick(by.column(column))) for e, by in one.groups("epsilon")]
             line(ax, [e for e, _ in found], [r for _, r in found], at, f"{name}: {word}", ls=style, marker="o", ms=3)
-    finish(ax, "tanh²(ε/2) D(P0‖P1) over the optimum", "ε (nats)", "bound / optimum", scale="xy")
+    finish(ax, "tanh²(ε/2) D(P0‖P1) over the optimum", "ε (nats)", "bound / optimum", "upper right", "x")
+    ax.set_ylim(0.95, 1.35 * max(ax.get_ylim()))
     return ax
 
 

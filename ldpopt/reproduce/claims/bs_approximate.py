@@ -78,6 +78,7 @@ def draw(table: Table) -> Any:
         for column, label, style in (("simple", "8.11", "-."), ("claimed", "8.9", ":"), ("exact", "exact", "-")):
             line(right, rows.column("count"), rows.column(column), at, f"ε = {epsilon:g}, {label}", ls=style, lw=1.4)
     finish(right, "ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)", "upper left", "xy")
+    right.set_ylim(None, 100 * max(right.get_ylim()))
     right.legend(fontsize=7, loc="upper left", framealpha=0.85, edgecolor="none")
     return left
 

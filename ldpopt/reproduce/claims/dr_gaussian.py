@@ -53,6 +53,7 @@ def draw(table: Table) -> Any:
         line(ax, rows.column("sigma"), rows.column("tau"), at, f"s = {size:g}, exact: s/σ", ls="-", marker="o", ms=3)
         line(ax, rows.column("sigma"), rows.column("tau_printed"), at, f"s = {size:g}, printed: s", ls=":", lw=1.4)
     finish(ax, "Corollary 3.3: τ of Gaussian noise, Δ = 1", "σ", "τ", scale="xy")
+    ax.set_xscale("log", base=2)
     return ax
 
 

@@ -104,7 +104,8 @@ def draw(table: Table) -> Any:
         line(right, gammas, [staircase_variation(e, g) for g in gammas], at, f"ε = {e:g}")
         right.plot(rows.column("gamma"), rows.column("exact"), "o", ms=4, mfc="none", color=COLOURS[at])
     right.plot([], [], "o", ms=4, mfc="none", color="0.3", label="from the densities")
-    finish(right, "Total variation of the staircase", "γ", "η")
+    finish(right, "Total variation of the staircase", "γ", "η", "upper right")
+    right.set_ylim(0, 1.65)
     return left
 
 

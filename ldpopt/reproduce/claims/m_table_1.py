@@ -72,18 +72,17 @@ def judge(table: Table) -> Verdict:
 
 def draw(table: Table) -> Any:
     """The probability of an event under the other input: exact, and by the table at each order."""
-    settings = [(e, n) for e, by in table.groups("epsilon") for n, _ in by.groups("n")]
-    axes = frames(2) if len(settings) > 1 else frames(1)
-    for ax, (epsilon, n) in zip(axes, (settings[0], settings[-1]), strict=False):
-        shown = table.where(epsilon=epsilon, n=n)
-        for at, (order, rows) in enumerate(shown.groups("order")):
+    counts = sorted(set(table.column("n")))
+    n = float(counts[len(counts) // 2])
+    shown = list(table.where(n=n).groups("epsilon"))
+    axes = frames(len(shown))
+    for ax, (epsilon, by_epsilon) in zip(axes, shown, strict=True):
+        for at, (order, rows) in enumerate(by_epsilon.groups("order")):
             if at == 0:
-                line(ax, rows.column("probability"), rows.column("exact"), 6, "exact", ls="-")
-            line(ax, rows.column("probability"), rows.column("claimed"), at, f"α = {order:g}", ls="--", lw=1.4)
-        finish(ax, f"{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
-               "probability under its neighbour", scale="xy")  # fmt: skip
-        ax.set_xlim(1e-12, 1)
-        ax.set_ylim(1e-12, 2)
+                line(ax, rows.column("probability"), rows.column("exact"), 6, "exact", marker="o", ms=3)
+            line(ax, rows.column("probability"), rows.column("claimed"), at, f"bound at order {order:g}", lw=1.4)
+        title = f"{n:g} randomized responses, ε = {epsilon:g}"
+        finish(ax, title, "probability under one input", "probability under its neighbour", "lower right", "xy")
     return axes[0]
 
 
