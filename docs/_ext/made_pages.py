@@ -76,7 +76,8 @@ def gallery() -> str:
     for readme in sorted((ROOT / "experiments").glob("*/README.md")):
         name, text = readme.parent.name, readme.read_text("utf-8")
         claim, source, verdict = (_math_free(_field(text, field)) for field in ("Claim", "Source", "Verdict"))
-        if not (claim and verdict):
+        claim = claim or _math_free(_lead(text))
+        if not verdict:
             continue
         rows.append(f"| [{name}](#{name}) | {_short(verdict)} | {source} |")
         parts += [f"### {name}", "", f"**Claim.** {claim} {source}", "", f"**Verdict{verdict}", ""]
@@ -98,6 +99,11 @@ def gallery() -> str:
         "",
     ]
     return "\n".join([*head, "| experiment | verdict | source |", "|---|---|---|", *rows, "", *parts])
+
+
+def _lead(readme: str) -> str:
+    """The first paragraph of a README: what it is about when it has no paragraph named Claim."""
+    return next(part for part in readme.split("\n\n") if not part.startswith("#")).replace("\n", " ").strip()
 
 
 def _short(verdict: str) -> str:

@@ -100,7 +100,7 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     """Privatize a data frame in memory: (pyarrow table of reports, tally).
 
     answers : a pandas, Polars or pyarrow table, or anything else with the Arrow stream interface.
-    randomness : as in `privatize`.
+    randomness : as in `privatize`. Raises `InvalidInput` for answers that the plan refuses.
 
     >>> import numpy as np, pyarrow as pa
     >>> from ldpopt.survey.planfile import make_plan

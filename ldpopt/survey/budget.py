@@ -68,7 +68,7 @@ class Split:
 
 
 def split_budget(questions: Mapping[str, tuple[Array, HalfWidth]], budget: Budget) -> Split:
-    """Split `budget` over questions, each given by its pilot and its target, for the fewest respondents.
+    """Split `budget` over questions, each given by its pilot, shape (k,), and its target, for the fewest respondents.
 
     The respondents that a question needs fall as its epsilon rises, so in the best split every question needs the
     same number N: for each N the smallest epsilons follow, and the least N whose epsilons the budget allows is found

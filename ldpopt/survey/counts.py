@@ -207,7 +207,12 @@ class CountTable:
 
 
 def merge(tables: Iterable[CountTable]) -> CountTable:
-    """The table of all the respondents of `tables`, which must have the same outputs."""
+    """The table of all the respondents of `tables`, which must have the same outputs (else `InvalidInput`).
+
+    >>> one, two = (CountTable.from_counts(counts, ["yes", "no"]) for counts in ([4, 6], [1, 9]))
+    >>> merge([one, two]).totals
+    array([ 5, 15])
+    """
     tables = list(tables)
     if not tables:
         raise invalid("count tables", "at least one", "none")

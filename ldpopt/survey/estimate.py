@@ -191,7 +191,7 @@ class Estimate:
 
 
 def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None) -> Estimate:
-    """Estimate the distribution of the true answers from privatized reports.
+    """Estimate the distribution of the true answers from privatized reports [Rao, chapter 4; DLR].
 
     Parameters
     ----------
@@ -230,9 +230,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 def estimate_contrasts(
     data: Any, channel: ChannelLike, contrasts: Any, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
-    """Unbiased estimates of contrasts a . p, also of a channel that does not identify every proportion.
+    """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
 
-    contrasts : (s, k) or (k,) weights. Raises `NotIdentifiable` for one outside the column space of Q.
+    contrasts : (s, k) or (k,) weights. Raises `InvalidInput` for another shape and `NotIdentifiable` for one outside
+    the column space of Q.
 
     >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
     array([0.5])

@@ -42,7 +42,11 @@ class Estimator(Protocol):
 def fisher_information(channel: ChannelLike, p: Any) -> Array:
     """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
 
-    Outputs that never occur under p are left out.
+    p : distribution, shape (k,). Outputs that never occur under p are left out.
+
+    >>> fisher_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    array([[1.36, 0.64],
+           [0.64, 1.36]])
     """
     channel = as_channel(channel)
     q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0]))
@@ -51,7 +55,7 @@ def fisher_information(channel: ChannelLike, p: Any) -> Array:
 
 
 def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
-    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k).
+    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
 
     The exact covariance of the unbiased estimate when the channel is square, for every p.
 
@@ -73,7 +77,7 @@ def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
 def estimable_contrasts(channel: ChannelLike) -> Array:
     """A basis, shape (rank, k), of the contrasts a . p that the reports determine, as sparse as elimination gives.
 
-    a . p is a linear function of the marginal of the report exactly when a lies in the column space of Q.
+    a . p is a linear function of the marginal of the report exactly if Q v = a for some v [Rao, chapter 4].
 
     >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
     array([[1., 1., 0.],
