@@ -26,7 +26,7 @@ _ZERO = 1e-14
 
 
 RARE = 4 * ROW_SUM
-"""More than dividing by the sum of a row, within `ROW_SUM` of 1, changes the loss of an outcome whose mass is subnormal."""
+"""More than dividing by the sum of a row, within `ROW_SUM` of 1, changes a loss where a mass is subnormal."""
 
 
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:

@@ -10,7 +10,6 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.rounding import ULP
 
-
 _OUTWARD = 1 + 32 * ULP
 
 
