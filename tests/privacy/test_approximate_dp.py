@@ -58,7 +58,7 @@ def test_the_screen_of_a_large_channel_finds_the_worst_pair(monkeypatch):
 
 
 def test_impossible_outputs_come_before_nearly_impossible_ones():
-    """Ratios beyond the range of floats keep their order: 0.3 of the reports are impossible, so 0.1 meets no epsilon."""
+    """Ratios beyond the range of floats keep their order: 0.3 of the reports are impossible, so 0.1 is in vain."""
     rows = [[0.5, 0.3, 0.2], [1e-320, 0.0, 1.0]]
     assert approximate_dp(rows, 0.1).value == math.inf
     assert approximate_zcdp(rows, 0.1).value == math.inf
