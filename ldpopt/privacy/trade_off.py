@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,8 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
 
 def _pair_knots(p: Array, q: Array) -> Array:
     """All knots of the curves of stacked pairs, (n, m) -> (n (m + 1), 2): reject where q/p is largest first."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(p > 0, q / p, np.where(q > 0, np.inf, -1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # scaled: infinite for impossible outputs alone
+        ratio = np.where(p > 0, q / (p * 2.0**60), np.where(q > 0, np.inf, -1.0))
     order = np.argsort(-ratio, axis=1, kind="stable")
     p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
     zero = np.zeros((len(p), 1))
@@ -165,7 +166,11 @@ def _hull(points: Array) -> Array:
     for x, y in points[points[:, 1] < lowest].tolist():
         while len(hull) > 1:
             (ax, ay), (bx, by) = hull[-2], hull[-1]
-            if (bx - ax) * (y - ay) > (by - ay) * (x - ax):
+            turn, straight = (bx - ax) * (y - ay), (by - ay) * (x - ax)
+            if min(turn, straight) > -1e-290:  # few digits, if any, are left of them
+                turn = Fraction(bx - ax) * Fraction(y - ay)
+                straight = Fraction(by - ay) * Fraction(x - ax)
+            if turn > straight:
                 break
             hull.pop()
         hull.append((x, y))
