@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.design.against_set import AgainstSet
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
@@ -25,6 +26,7 @@ from ldpopt.design.patterns import LIMIT
 from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
 from ldpopt.design.repair import repair
+from ldpopt.design.saddle import best_against
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
@@ -36,7 +38,7 @@ _GAIN = 1e-9
 
 @overload
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
@@ -57,7 +59,7 @@ def optimal_channel(
 
 
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility | FisherInformation,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | FisherInformation,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
@@ -72,11 +74,11 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
-        a `MutualInformation`, `Tests` or `WeightedSum`.
+        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`.
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
     method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
-        `Divergence`; chosen by the
-        problem when None. certify : False skips the certificate, and with it the upper bound.
+        `Divergence` or an `AgainstSet`; chosen by the problem when None.
+    certify : False skips the certificate, and with it the upper bound.
     near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose multipliers are tried as a
         proof before new ones are computed. Along eta they often suffice: the optimum is piecewise linear in it.
 
@@ -95,6 +97,8 @@ def optimal_channel(
         if method is not None:
             raise invalid("method", "None (an expected loss is one linear program)", method)
         return least_loss(utility, listed(constraints), certify)
+    if isinstance(utility, AgainstSet):
+        return best_against(utility, listed(constraints), method, certify)
     if isinstance(utility, ColumnUtility):
         if method is not None:
             raise invalid("method", f"None for {utility.name}", method)
