@@ -26,6 +26,7 @@ from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, P
 from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.saddle import SaddlePoint
+from ldpopt.design.structures import Structure, Structures, structures
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
@@ -66,6 +67,8 @@ __all__ = [
     "PatternLP",
     "RenyiLDP",
     "SaddlePoint",
+    "Structure",
+    "Structures",
     "Tests",
     "TotalVariation",
     "TotalVariationBall",
@@ -74,4 +77,5 @@ __all__ = [
     "WeightedSum",
     "estimation_design",
     "optimal_channel",
+    "structures",
 ]
