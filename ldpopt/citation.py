@@ -41,6 +41,7 @@ _FOUND_BY = {
     "convex-concave ascent": "[CCP]",
     "linear program on the decisions": "[BCP]",
     "column generation": "[KOV14, Thm 2; KW]",
+    "public coin between": "[HS; Huber]",
 }
 """How the method of a design begins, and the papers of that method."""
 

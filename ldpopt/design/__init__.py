@@ -1,5 +1,6 @@
 """Optimal channels with certificates."""
 
+from ldpopt.design.against_set import AgainstSet
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
 from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
@@ -18,16 +19,21 @@ from ldpopt.design.estimation_certificate import EquivalenceDual
 from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.expected_loss import ExpectedLoss
 from ldpopt.design.fisher import FisherInformation
+from ldpopt.design.hypothesis_set import Around, Hull, HypothesisSet
 from ldpopt.design.interval_dual import IntervalDual, LossDual
 from ldpopt.design.labels import Exchange
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
-from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood
+from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
 from ldpopt.design.optimal import optimal_channel
+from ldpopt.design.saddle import SaddlePoint
+from ldpopt.design.structures import Structure, Structures, structures
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
     "AOptimal",
+    "AgainstSet",
     "ApproximateLDP",
+    "Around",
     "Box",
     "COptimal",
     "Certificate",
@@ -46,6 +52,8 @@ __all__ = [
     "Exchange",
     "ExpectedLoss",
     "FisherInformation",
+    "Hull",
+    "HypothesisSet",
     "IntervalDual",
     "LabelDual",
     "LocalDP",
@@ -58,11 +66,16 @@ __all__ = [
     "PatternDual",
     "PatternLP",
     "RenyiLDP",
+    "SaddlePoint",
+    "Structure",
+    "Structures",
     "Tests",
     "TotalVariation",
+    "TotalVariationBall",
     "TradeOff",
     "Verification",
     "WeightedSum",
     "estimation_design",
     "optimal_channel",
+    "structures",
 ]

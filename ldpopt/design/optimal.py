@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.design.against_set import AgainstSet
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
@@ -25,6 +26,7 @@ from ldpopt.design.patterns import LIMIT
 from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
 from ldpopt.design.repair import repair
+from ldpopt.design.saddle import best_against
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
@@ -36,11 +38,12 @@ _GAIN = 1e-9
 
 @overload
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
+    near: Design | None = None,
 ) -> Design: ...
 
 
@@ -51,15 +54,17 @@ def optimal_channel(
     *,
     method: None = None,
     certify: bool = True,
+    near: None = None,
 ) -> EstimationDesign: ...
 
 
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility | FisherInformation,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | FisherInformation,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
+    near: Design | None = None,
 ) -> Design | EstimationDesign:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
@@ -69,11 +74,13 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
-        a `MutualInformation`, `Tests` or `WeightedSum`.
+        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`.
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
     method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
-        `Divergence`; chosen by the
-        problem when None. certify : False skips the certificate, and with it the upper bound.
+        `Divergence` or an `AgainstSet`; chosen by the problem when None.
+    certify : False skips the certificate, and with it the upper bound.
+    near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose multipliers are tried as a
+        proof before new ones are computed. Along eta they often suffice: the optimum is piecewise linear in it.
 
     Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
     `InvalidInput` for problems that cannot be posed or a method that does not apply, `SolverError` when no
@@ -90,6 +97,8 @@ def optimal_channel(
         if method is not None:
             raise invalid("method", "None (an expected loss is one linear program)", method)
         return least_loss(utility, listed(constraints), certify)
+    if isinstance(utility, AgainstSet):
+        return best_against(utility, listed(constraints), method, certify)
     if isinstance(utility, ColumnUtility):
         if method is not None:
             raise invalid("method", f"None for {utility.name}", method)
@@ -100,15 +109,18 @@ def optimal_channel(
         return estimation_design(utility, constraints, certify=certify)
     problem = pose(utility, constraints)
     found = (method or choose(problem)).find(problem)
-    design = _finish(problem, utility, found, certify)
+    known = None if near is None else near.certificate
+    design = _finish(problem, utility, found, certify, known)
     if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
-        better = _finish(problem, utility, PatternLP().find(problem), certify)
+        better = _finish(problem, utility, PatternLP().find(problem), certify, known)
         if better.value > design.value * (1 + _GAIN):
             return better
     return design
 
 
-def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) -> Design:
+def _finish(
+    problem: Problem, utility: Divergence, found: Found, certify: bool, near: Certificate | None = None
+) -> Design:
     rows, classes = _rows(problem, found.matrix)
     edges = None
     if problem.cells is not None:
@@ -121,7 +133,7 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
     guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
     value = finite.value(channel)
-    certificate = _certificate(problem, found, channel, value) if certify else None
+    certificate = _certificate(problem, found, channel, value, near) if certify else None
     bound = max(value, certificate.upper_bound) if certificate else math.inf
     # A gap below the rounding of the utility itself is no gap.
     gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
@@ -135,10 +147,12 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     )  # fmt: skip
 
 
-def _certificate(problem: Problem, found: Found, channel: Channel, value: float) -> Certificate | None:
+def _certificate(
+    problem: Problem, found: Found, channel: Channel, value: float, near: Certificate | None
+) -> Certificate | None:
     if found.prove is not None:
         return found.prove(problem, channel)
-    return prove(problem, channel, value, _cuts(problem, found.matrix))
+    return prove(problem, channel, value, _cuts(problem, found.matrix), near)
 
 
 def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,14 +28,18 @@ EXACT = 200
 """The most inputs whose own multipliers are computed; above, points that dominate them serve."""
 
 
-def prove(problem: Problem, channel: Channel, value: float, cuts: Array) -> Certificate:
+def prove(
+    problem: Problem, channel: Channel, value: float, cuts: Array, known: Certificate | None = None
+) -> Certificate:
     """The certificate with the smallest bound among those the problem admits, stopping at the first that is tight.
 
     `cuts` (c, 2): pairs of posteriors P0/(P0+P1) of neighbouring inputs that `channel` treats differently.
+    `known`: a certificate for neighbouring caps. Its multipliers bound this problem too, because a certificate's bound
+    is right whatever its numbers are.
     """
     best: Certificate | None = None
     least = math.inf
-    for certificate in _candidates(problem, channel, value, cuts):
+    for certificate in _candidates(problem, channel, value, cuts, known):
         bound = certificate.upper_bound
         if best is None or bound < least:
             best, least = certificate, bound
@@ -55,7 +60,9 @@ def coarse(problem: Problem, certificate: Certificate) -> bool:
     return points is not None and (problem.cells is not None or len(points) < len(problem.reduction.pair))
 
 
-def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -> Iterator[Certificate]:
+def _candidates(
+    problem: Problem, channel: Channel, value: float, cuts: Array, known: Certificate | None
+) -> Iterator[Certificate]:
     fields = (problem.utility, channel, problem.epsilon, problem.eta)
     pair, f, exact = problem.reduction.pair, problem.utility.f, problem.cells is None
     if exact:
@@ -65,6 +72,8 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
     if value <= 0:
         # No column keeps anything: no multipliers are needed.
         yield LabelDual(*fields, np.column_stack([pair.p0, pair.p1]), np.zeros(len(pair)), None)
+    if isinstance(known, (PatternDual, LabelDual)) and known.utility is problem.utility:
+        yield replace(known, channel=channel, epsilon=problem.epsilon, eta=problem.eta)
     source = (pair.p0, pair.p1) if problem.cells is None else problem.cells.endpoints()
     if exact and len(pair) <= LIMIT:
         yield _pattern(problem, fields, pair)

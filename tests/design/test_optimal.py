@@ -260,3 +260,22 @@ def test_array_views():
     assert np.asarray(channel).shape == channel.shape
     assert float(local_dp(np.asarray(channel))) == float(local_dp(channel))
     assert Channel.from_json(channel.to_json()) == channel
+
+
+def test_a_neighbour_proves_the_next():
+    """Multipliers of a neighbouring cap are right for every cap, and tight on the same piece of the envelope."""
+    problem = utility(5, 2)
+    near = optimal_channel(problem, constraints(1.0, 0.05))
+    for eta in (0.01, 0.1, 0.3, 0.45):
+        plain = optimal_channel(problem, constraints(1.0, eta))
+        made = optimal_channel(problem, constraints(1.0, eta), near=near)
+        assert made.certified
+        assert made.certificate.verify()
+        assert made.value == plain.value
+        assert made.upper_bound == pytest.approx(plain.upper_bound, rel=1e-6)
+    reused = optimal_channel(problem, constraints(1.0, 0.06), near=near)
+    assert np.array_equal(reused.certificate.rows, near.certificate.rows)
+    assert reused.certificate.eta == 0.06
+    other = optimal_channel(utility(5, 3), constraints(1.0, 0.06), near=near)
+    assert other.value == optimal_channel(utility(5, 3), constraints(1.0, 0.06)).value
+    assert other.certified
