@@ -6,11 +6,26 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt.design import AgainstSet, Design, Erasure, MergedPartition, Partition, PatternLP, optimal_channel
+from ldpopt.design import (
+    AgainstSet,
+    Design,
+    Erasure,
+    MergedPartition,
+    Partition,
+    PatternLP,
+    PrivateSampling,
+    optimal_channel,
+)
 from ldpopt.errors import invalid
 from ldpopt.references import REFERENCES, Reference, cited, reference
 
-_FOUND_BY = {"partition": Partition, "pattern LP": PatternLP, "erasure": Erasure, "public coin between": AgainstSet}
+_FOUND_BY = {
+    "partition": Partition,
+    "pattern LP": PatternLP,
+    "erasure": Erasure,
+    "public coin between": AgainstSet,
+    "linear program on tangents": PrivateSampling,
+}
 """How a design says it was found, and the method whose paper that is."""
 
 
