@@ -4,7 +4,7 @@ Names below load when first used, so that importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
-['ApproximateLDP', 'CertificateError', 'Channel']
+['AgainstSet', 'ApproximateLDP', 'CertificateError']
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ldpopt.composition.k_fold import k_fold
     from ldpopt.composition.ledger import Ledger
     from ldpopt.design import (
+        AgainstSet,
         ApproximateLDP,
         Design,
         Divergence,
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
         ExpectedLoss,
         LocalDP,
         MutualInformation,
+        PrivateSampling,
         RenyiLDP,
         Tests,
         TotalVariation,
         TradeOff,
         WeightedSum,
         optimal_channel,
+        structures,
     )
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.frontiers import frontier
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from ldpopt.privacy.guarantee import Guarantee
 
 _HOMES = {
+    "AgainstSet": "ldpopt.design",
+    "PrivateSampling": "ldpopt.design",
+    "structures": "ldpopt.design",
     "WeightedSum": "ldpopt.design",
     "TradeOff": "ldpopt.design",
     "Tests": "ldpopt.design",
@@ -76,6 +82,7 @@ _MODULES = {
     "design",
     "divergences",
     "errors",
+    "frontiers",
     "io",
     "mechanisms",
     "plots",
@@ -84,6 +91,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AgainstSet",
     "ApproximateLDP",
     "CertificateError",
     "Channel",
@@ -97,6 +105,7 @@ __all__ = [
     "Ledger",
     "LocalDP",
     "MutualInformation",
+    "PrivateSampling",
     "RenyiLDP",
     "SolverError",
     "Tests",
@@ -109,6 +118,7 @@ __all__ = [
     "frontier",
     "k_fold",
     "optimal_channel",
+    "structures",
 ]
 
 

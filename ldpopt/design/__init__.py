@@ -27,7 +27,7 @@ from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood, Total
 from ldpopt.design.optimal import optimal_channel
 from ldpopt.design.private_sampling import PrivateSampling, SamplingDual
 from ldpopt.design.saddle import SaddlePoint
-from ldpopt.design.structures import Structure, Structures, structures
+from ldpopt.design.structure import Structure, Structures, structures
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
