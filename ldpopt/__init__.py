@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         TradeOff,
         WeightedSum,
         optimal_channel,
-        structures,
     )
+    from ldpopt.design.structure import structures
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.frontiers import frontier
     from ldpopt.privacy.audit import audit
