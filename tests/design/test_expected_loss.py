@@ -154,7 +154,7 @@ def test_the_worst_prior_is_the_one_that_costs_most():
     assert -design.value == pytest.approx(least_loss_by_definition(np.eye(3), loss, levels), rel=1e-7)
     assert design.certified
     grid = [np.array([i, j, 20 - i - j]) / 20 for i in range(21) for j in range(21 - i)]
-    costs = [-optimal_channel(ExpectedLoss(p, loss), LocalDP(0.9), certify=False).value for p in grid[::3]]
+    costs = [-optimal_channel(ExpectedLoss(p, loss), LocalDP(0.9), certify=False).value for p in grid[::8]]
     assert max(costs) <= -design.value * (1 + 1e-8)
     worst = design.certificate.weights / design.certificate.weights.sum()
     assert -optimal_channel(ExpectedLoss(worst, loss), LocalDP(0.9)).value == pytest.approx(-design.value, rel=1e-6)
