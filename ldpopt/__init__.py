@@ -4,7 +4,7 @@ Names below load when first used, so that importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
-['AOptimal', 'ApproximateLDP', 'COptimal']
+['AOptimal', 'AgainstSet', 'ApproximateLDP']
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ldpopt.composition.k_fold import k_fold
     from ldpopt.composition.ledger import Ledger
     from ldpopt.design import (
+        AgainstSet,
         AOptimal,
         ApproximateLDP,
         COptimal,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         FisherInformation,
         LocalDP,
         MutualInformation,
+        PrivateSampling,
         RenyiLDP,
         Tests,
         TotalVariation,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         WeightedSum,
         optimal_channel,
     )
+    from ldpopt.design.structure import structures
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.frontiers import frontier
     from ldpopt.privacy.audit import audit
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from ldpopt.survey.planfile import Plan
 
 _HOMES = {
+    "AgainstSet": "ldpopt.design",
     "AOptimal": "ldpopt.design",
     "ApproximateLDP": "ldpopt.design",
     "audit": "ldpopt.privacy",
@@ -71,8 +75,10 @@ _HOMES = {
     "MutualInformation": "ldpopt.design",
     "optimal_channel": "ldpopt.design",
     "Plan": "ldpopt.survey.planfile",
+    "PrivateSampling": "ldpopt.design",
     "RenyiLDP": "ldpopt.design",
     "SolverError": "ldpopt.errors",
+    "structures": "ldpopt.design",
     "Survey": "ldpopt.survey.plan",
     "Tests": "ldpopt.design",
     "TotalVariation": "ldpopt.design",
@@ -88,6 +94,7 @@ _MODULES = {
     "design",
     "divergences",
     "errors",
+    "frontiers",
     "io",
     "mechanisms",
     "plots",
@@ -97,6 +104,7 @@ _MODULES = {
 
 __all__ = [
     "AOptimal",
+    "AgainstSet",
     "ApproximateLDP",
     "COptimal",
     "CertificateError",
@@ -114,6 +122,7 @@ __all__ = [
     "LocalDP",
     "MutualInformation",
     "Plan",
+    "PrivateSampling",
     "RenyiLDP",
     "SolverError",
     "Survey",
@@ -127,6 +136,7 @@ __all__ = [
     "frontier",
     "k_fold",
     "optimal_channel",
+    "structures",
 ]
 
 

@@ -51,6 +51,8 @@ _ALL = [
               "arXiv 2210.13386", 2022),
     Reference("DRS", "Jinshuo Dong, Aaron Roth, Weijie Su", "Gaussian Differential Privacy",
               "Journal of the Royal Statistical Society B", 2022),
+    Reference("PAL", "Hyun-Young Park, Shahab Asoodeh, Si-Hyeon Lee",
+              "Exactly Minimax-Optimal Locally Differentially Private Sampling", "NeurIPS", 2024),
     Reference("YB", "Min Ye, Alexander Barg", "Optimal Schemes for Discrete Distribution Estimation under LDP",
               "IEEE Transactions on Information Theory", 2018),
     Reference("CKS", "Clément Canonne, Gautam Kamath, Thomas Steinke",

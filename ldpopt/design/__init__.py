@@ -25,8 +25,9 @@ from ldpopt.design.labels import Exchange
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
 from ldpopt.design.optimal import optimal_channel
+from ldpopt.design.private_sampling import PrivateSampling, SamplingDual
 from ldpopt.design.saddle import SaddlePoint
-from ldpopt.design.structures import Structure, Structures, structures
+from ldpopt.design.structure import Structure, Structures, structures
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
@@ -65,8 +66,10 @@ __all__ = [
     "Partition",
     "PatternDual",
     "PatternLP",
+    "PrivateSampling",
     "RenyiLDP",
     "SaddlePoint",
+    "SamplingDual",
     "Structure",
     "Structures",
     "Tests",

@@ -176,7 +176,7 @@ def least_pair(
         coin = np.maximum(np.asarray(most.dual_value), 0.0)
         stale = 0 if reached - value < 0.5 * gap else stale + 1
         gap = min(gap, reached - value)
-        if gap <= ACCURACY * max(reached, 1e-3 * scale) or stale == 2:
+        if gap <= ACCURACY * max(reached, 1e-3 * scale) or stale == 4:
             break
         ratio = np.clip(m0, 1e-12, None) / np.clip(m1, 1e-12, None)
         at = [np.append(old, r) if np.abs(old / r - 1).min() > NEAR else old for old, r in zip(at, ratio, strict=True)]

@@ -23,6 +23,7 @@ from ldpopt.design.expected_loss import ExpectedLoss, least_loss
 from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
+from ldpopt.design.private_sampling import PrivateSampling, least_risk
 from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
 from ldpopt.design.repair import repair
@@ -38,7 +39,7 @@ _GAIN = 1e-9
 
 @overload
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | PrivateSampling,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
@@ -59,7 +60,7 @@ def optimal_channel(
 
 
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | FisherInformation,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | PrivateSampling | FisherInformation,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
@@ -74,7 +75,8 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
-        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`.
+        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`;
+        a `PrivateSampling`.
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
     method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
         `Divergence` or an `AgainstSet`; chosen by the problem when None.
@@ -97,6 +99,10 @@ def optimal_channel(
         if method is not None:
             raise invalid("method", "None (an expected loss is one linear program)", method)
         return least_loss(utility, listed(constraints), certify)
+    if isinstance(utility, PrivateSampling):
+        if method is not None:
+            raise invalid("method", "None (private sampling is one convex program)", method)
+        return least_risk(utility, listed(constraints), certify)
     if isinstance(utility, AgainstSet):
         return best_against(utility, listed(constraints), method, certify)
     if isinstance(utility, ColumnUtility):

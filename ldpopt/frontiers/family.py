@@ -14,7 +14,7 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel
-from ldpopt.design import AgainstSet, Constraint, Design, Divergence, ExpectedLoss, optimal_channel
+from ldpopt.design import AgainstSet, Constraint, Design, Divergence, ExpectedLoss, PrivateSampling, optimal_channel
 from ldpopt.design.column_utility import ColumnUtility
 from ldpopt.design.methods import Method
 from ldpopt.design.problem import listed
@@ -157,7 +157,7 @@ def family_frontier(
     for given in parameters:
         parameter = tuple(map(_number, given)) if isinstance(given, tuple) else _number(given)
         posed = utility(parameter) if callable(utility) else utility
-        if not isinstance(posed, (Divergence, ExpectedLoss, ColumnUtility, AgainstSet)):
+        if not isinstance(posed, (Divergence, ExpectedLoss, ColumnUtility, AgainstSet, PrivateSampling)):
             raise invalid("utility", "a Divergence, an ExpectedLoss or a column utility", type(posed).__name__)
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:

@@ -32,7 +32,8 @@ def results(
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
         made = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
         try:
-            yield from made
+            # By calls of `next`: `yield from made` would close the pool before the warning about it can be caught.
+            yield from iter(made.__next__, None)
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that tasks were cancelled is what was wanted

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from ldpopt import Divergence, InvalidInput, MutualInformation, optimal_channel
 from ldpopt.design import LocalDP, PatternLP, TotalVariation
-from ldpopt.design.structures import structures
+from ldpopt.design.structure import structures
 from ldpopt.divergences import KL, TOTAL_VARIATION, hockey_stick
 from ldpopt.errors import SolverError
 from ldpopt.mechanisms import randomized_response
@@ -147,7 +147,7 @@ def test_bad_input(monkeypatch):
         structures(problem, 1.0, 2.0, grid=1)
     with pytest.raises(InvalidInput, match="utility"):
         structures(MutualInformation(np.full(15, 1 / 15)), 1.0, 2.0)
-    module = importlib.import_module("ldpopt.design.structures")
+    module = importlib.import_module("ldpopt.design.structure")
     monkeypatch.setattr(module, "_of_partitions", lambda u, epsilon, eta: ((epsilon,),))
     with pytest.raises(SolverError, match="tied"):
         structures(problem, 1.0, 2.0, tolerance=1e-4)
