@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DRAWN = 40
 """Reports of the largest channel that is drawn; beyond, a picture shows nothing."""
 
-OURS = "this survey's channel"
+OURS = "channel of this survey"
 
 
 def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:

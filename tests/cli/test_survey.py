@@ -65,7 +65,7 @@ def test_all_commands_in_turn(run, written):
         "smokes",
         "Design effect",
         "Whatever you answer",
-        "this survey's channel",
+        "channel of this survey",
         "randomized response",
         "data:image/png;base64",
     ):
