@@ -6,7 +6,16 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt.design import Design, Erasure, MergedPartition, Partition, PatternLP, optimal_channel
+from ldpopt.design import (
+    Design,
+    Erasure,
+    EstimationDesign,
+    MergedPartition,
+    Partition,
+    PatternLP,
+    estimation_design,
+    optimal_channel,
+)
 from ldpopt.errors import invalid
 from ldpopt.references import REFERENCES, Reference, cited, reference
 
@@ -57,6 +66,13 @@ def _keys(result: Any) -> Iterator[str]:
                 yield from _of_documentation(method)
         if "merged" in result.method:
             yield from _of_documentation(MergedPartition)
+        if result.certificate is not None:
+            yield from _of_documentation(type(result.certificate))
+        for guarantee in result.guarantees:
+            yield from cited(guarantee.reference)
+    elif isinstance(result, EstimationDesign):
+        for part in (estimation_design, type(result.utility.criterion), type(result.utility.neighbourhood)):
+            yield from _of_documentation(part)
         if result.certificate is not None:
             yield from _of_documentation(type(result.certificate))
         for guarantee in result.guarantees:
