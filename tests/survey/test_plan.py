@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from ldpopt.composition import compose
@@ -78,7 +79,11 @@ def test_a_plan_file_makes_a_survey(tmp_path):
     reports = again.privatize(frame, Simulated(np.random.default_rng(0)))
     from_arrow = survey.estimate("a", reports)
     from_pandas = survey.estimate("a", reports.to_pandas())
+    from_polars = survey.estimate("a", pl.from_arrow(reports))
     np.testing.assert_array_equal(from_arrow.values, from_pandas.values)
+    np.testing.assert_array_equal(from_arrow.values, from_polars.values)
+    same = again.privatize(pl.from_pandas(frame), Simulated(np.random.default_rng(0)))
+    assert same.equals(reports)
 
 
 def test_a_delta_in_the_budget_is_composed_and_kept():
