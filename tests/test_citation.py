@@ -170,3 +170,9 @@ def test_what_cites_nothing_is_an_error(nothing):
     """An unknown key, and a thing without a citation, is an error."""
     with pytest.raises(InvalidInput):
         cite(nothing)
+
+
+def test_a_design_for_estimation_rests_on_patterns_and_equivalence():
+    """A design for estimation cites the staircase patterns and the equivalence theorem, with its guarantees' papers."""
+    design = optimal_channel(FisherInformation([0.5, 0.3, 0.2]), LocalDP(1.0))
+    assert {"KOV14", "KW", "GI"} <= set(keys(design))

@@ -83,9 +83,10 @@ def run(folder: Path) -> None:
     middle = time.perf_counter()
     counts = aggregate(folder / "reports", plan, runner=Threads(2))
     end = time.perf_counter()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    spent = f"privatized in {middle - begin:.1f} s, counted in {end - middle:.1f} s, peak {peak:.2f} GiB"
-    print(f"{tally.rows:,} rows: {spent}")
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    spent = f"privatized in {middle - begin:.1f} s, counted in {end - middle:.1f} s"
+    used = f"{usage.ru_utime + usage.ru_stime:.1f} s of processor, peak {usage.ru_maxrss / 2**20:.2f} GiB"
+    print(f"{tally.rows:,} rows: {spent}; {used}")
     data, (_, second) = load_anes96(), halves()
     rows = []
     for question in plan.questions:

@@ -12,7 +12,7 @@ from ldpopt.design.constraints import (
     TotalVariation,
     TradeOff,
 )
-from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal
+from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal, MVOptimal
 from ldpopt.design.design import Design
 from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_certificate import EquivalenceDual
@@ -59,6 +59,7 @@ __all__ = [
     "LabelDual",
     "LocalDP",
     "LossDual",
+    "MVOptimal",
     "MergedPartition",
     "Method",
     "MutualInformation",

@@ -210,6 +210,59 @@ class COptimal(_Linear):
 
 
 @dataclass(frozen=True)
+class MVOptimal:
+    """The largest variance of the estimated proportions: what the widest of equal-level intervals is made of.
+
+    >>> MVOptimal().value(np.diag([0.5, 0.25]))
+    0.5
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "largest variance"
+
+    def check(self, k: int) -> None:
+        """Every k will do."""
+
+    def value(self, covariance: Array) -> float:
+        """The largest diagonal entry of C."""
+        return float(np.diag(covariance).max())
+
+    def influence(self, scores: Array) -> Influence:
+        """That of the proportion with the largest variance."""
+        k = len(scores) + 1
+        whole = AOptimal().influence(scores)
+        variances = (whole.loadings**2).sum(axis=1)
+        worst = int(np.argmax(variances))
+        value = whole.value if math.isinf(whole.value) else float(variances[worst])
+        return Influence(value, np.eye(k)[:, [worst]], whole.loadings[[worst]])
+
+    def bound(self, kernel: Array, most: float, prior: Array) -> float:
+        """sum_x (a_x)_+^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
+        own = np.diag(kernel) - prior * kernel.sum(axis=1)
+        return float((np.maximum(own, 0.0) ** 2).sum()) / most
+
+    def pose(self, columns: Array, mass: Any) -> Posed:
+        """min of max diag Y with [[Y, T], [T^T, X]] positive semidefinite, so that Y is above T X^-1 T^T."""
+        import cvxpy as cp
+
+        information, tie, t = _information(columns, mass)
+        k = columns.shape[1]
+        y = cp.Variable((k, k), symmetric=True)
+        cone = cp.bmat([[y, t], [t.T, information]]) >> 0
+
+        def kernel() -> Array:
+            dual = np.asarray(cone.dual_value)
+            weights = np.maximum(np.diag(dual)[:k], 0.0)
+            root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
+            made = dual[:k, k:] / root[:, None] @ t.T
+            return np.asarray(made * np.sign(np.trace(made)))
+
+        return Posed(cp.max(cp.diag(y)), [tie, cone], 1.0, kernel)
+
+
+@dataclass(frozen=True)
 class DOptimal:
     """log det of the covariance of any k - 1 of the proportions, which is -log det J [KW].
 

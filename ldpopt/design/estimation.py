@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.columns import Columns, StaircaseColumns, columns_for
@@ -77,8 +78,7 @@ def estimation_design(
     else:
         found, prior = _minimax(utility, columns, eta, gap)
     labels = None if utility.inputs is None else tuple(utility.inputs)
-    made_of = found.fewer(utility, columns, eta)
-    matrix = repair(made_of.matrix(columns, toward_privacy(1.0)), listed, labels)
+    matrix = repair(found.fewer(utility, columns, eta).matrix(columns, toward_privacy(1.0)), listed, labels)
     channel = _labelled(matrix, utility)
     value = utility.value(channel)
     made = EstimationDesign(
@@ -119,6 +119,13 @@ class _Found:
     heights: Array
     solution: FisherSolution
 
+    def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
+        """(n,) whether a column is of account: by what it tells, beside others; by itself, if it tells nothing."""
+        values = columns.values(self.heights)
+        told = self.solution.theta * np.ptp(values, axis=1)
+        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > NEGLIGIBLE)
+        return np.asarray((told > NEGLIGIBLE * told.max()) | silent)
+
     def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> _Found:
         """The same information from at most k(k+1)/2 + 1 columns: a vertex of the weights that give it;
         under a cap on total variation a few more, which keep within it.
@@ -126,7 +133,7 @@ class _Found:
         Under a neighbourhood the information at other distributions counts too, and all columns stay.
         """
         k = self.heights.shape[1]
-        used = self.solution.theta > NEGLIGIBLE * self.solution.theta.max()
+        used = self.used(columns)
         if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
             return self
         import cvxpy as cp
@@ -158,8 +165,7 @@ class _Found:
         What a solver leaves on them would make a report that says something of a proportion that the others do not,
         at an error too large to compute.
         """
-        theta = self.solution.theta
-        used = theta > NEGLIGIBLE * theta.max()
+        theta, used = self.solution.theta, self.used(columns)
         values, theta = columns.values(self.heights[used] * scale), theta[used]
         # The least relative change of weights that makes the rows sum to one.
         missing = 1 - theta @ values
@@ -178,7 +184,7 @@ def _generate(
             return found
         prices = _prices(prior, solution, columns)
         size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
-        used = heights[solution.theta > NEGLIGIBLE * solution.theta.max()]
+        used = heights[found.used(columns)]
         new = _unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
         if len(new) == 0:
             return found

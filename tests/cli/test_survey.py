@@ -60,7 +60,15 @@ def test_all_commands_in_turn(run, written):
     assert run("survey", "report", "plan.json", "counts.json").exit_code == 0
     page = (written / "report.html").read_text()
     assert page.startswith("<!doctype html>")
-    for text in ("Smoking", "smokes", "Design effect", "Whatever you answer", "data:image/png;base64"):
+    for text in (
+        "Smoking",
+        "smokes",
+        "Design effect",
+        "Whatever you answer",
+        "channel of this survey",
+        "randomized response",
+        "data:image/png;base64",
+    ):
         assert text in page
     assert "http" not in page
 
