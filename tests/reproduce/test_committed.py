@@ -36,8 +36,9 @@ def test_the_folder_of_a_claim(name):
 
 @pytest.mark.parametrize("name", EXPERIMENTS if HERE else [])
 def test_the_verdict_follows_from_the_numbers_kept(name):
-    """Judging the rows in the folder gives the verdict in it."""
+    """Judging the rows in the folder gives the verdict in it, and a further run would have nothing to compute."""
     table = Table.from_csv((FOLDER / name / "rows.csv").read_text("utf-8"))
+    assert all(table.where(**point).rows for point in EXPERIMENTS[name].points(EXPERIMENTS[name].full))
     assert strictjson.loads(strictjson.dumps(EXPERIMENTS[name].judge(table).to_dict())) == recorded()[name]
 
 
