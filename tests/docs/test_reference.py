@@ -25,6 +25,7 @@ NO_FORMULA = {
     "ldpopt.composition.compose_same_input": "applies `compose` to each pair of inputs",
     "ldpopt.composition.largest_count": "a search on `compose`",
     "ldpopt.composition.largest_epsilon": "a search on `k_fold`",
+    "ldpopt.frontiers.frontier": "gathers designs, mechanisms and bounds that cite their own sources",
     "ldpopt.privacy.audit": "gathers measures that cite their own sources",
     "ldpopt.references.reference": "finds a paper",
     "ldpopt.survey.aggregate": "counts",
@@ -36,7 +37,7 @@ NO_FORMULA = {
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }
-"""Functions outside `io` and `plots` that rest on no paper of their own, and what they do instead."""
+"""Functions outside `io`, `plots` and `reproduce` that rest on no paper of their own, and what they do instead."""
 
 ARRAYS = {"p", "q", "p0", "p1", "p2", "prior", "pilot", "joint", "contrasts", "counts", "design", "type_one", "values"}
 """Parameters that are arrays wherever they occur."""
@@ -46,7 +47,7 @@ SHAPE = re.compile(r"\((?:[a-z]\w*|\d+)(?:, ?[a-z0-9.]\w*)*,?\)|shape|k x k")
 PAGES = pages()
 NAMES = registry()
 FUNCTIONS = [full for full, entry in NAMES.items() if inspect.isfunction(entry.value)]
-COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] not in ("io", "plots")]
+COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] not in ("io", "plots", "reproduce")]
 OWN = [full for full, entry in NAMES.items() if full in FUNCTIONS or is_class(entry.value)]
 
 
@@ -66,7 +67,7 @@ def test_every_public_name_is_in_the_reference(module):
 def test_every_shortcut_is_in_the_reference():
     """Every name of the package itself is listed with where it is documented."""
     for name in ldpopt.__all__:
-        assert f"`ldpopt.{name}`" in PAGES["index.md"]
+        assert f"`ldpopt.{name}` | {{py:obj}}`ldpopt." in PAGES["index.md"]
 
 
 @pytest.mark.parametrize("full", [f for f, e in NAMES.items() if inspect.isclass(e.value) or f in FUNCTIONS])
