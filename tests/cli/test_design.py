@@ -205,7 +205,7 @@ def test_a_large_alphabet(run, tmp_path):
 
 
 def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
-    """Counts are told of --counts, other names of --columns, a file with a line per respondent of --answer and --group."""
+    """Counts are told of --counts, other names of --columns, a file of respondents of --answer and --group."""
     (tmp_path / "towns.csv").write_text("answer,east,west\nwalk,10,5\ncar,90,95\n")
     assert "(--counts divides counts by their sum), got 100" in refused(
         "design", "towns.csv", "--columns", "east,west", "-e", "1"
