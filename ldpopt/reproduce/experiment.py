@@ -20,7 +20,11 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 class Outcome(Enum):
-    """How a claim fares against exact values."""
+    """How a claim fares against exact values.
+
+    >>> Outcome("holds loosely")
+    <Outcome.LOOSELY: 'holds loosely'>
+    """
 
     HOLDS = "holds"
     LOOSELY = "holds loosely"

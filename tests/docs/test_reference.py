@@ -51,6 +51,23 @@ COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] not in ("io", "plo
 OWN = [full for full, entry in NAMES.items() if full in FUNCTIONS or is_class(entry.value)]
 
 
+RETURNED = {
+    word
+    for full in FUNCTIONS
+    for word in re.findall(r"\w+", str(inspect.signature(NAMES[full].value).return_annotation))
+}
+CLASSES = [
+    full
+    for full, entry in NAMES.items()
+    if is_class(entry.value)
+    and not inspect.isabstract(entry.value)
+    and not getattr(entry.value, "_is_protocol", False)
+    and not issubclass(entry.value, BaseException)
+    and entry.module != "ldpopt.design"  # passed to `optimal_channel` or carried by what it returns, which show them
+    and entry.name != "FrontierRow"  # the rows of a `Frontier`
+]
+
+
 @pytest.mark.parametrize("module", public_modules())
 def test_every_public_name_is_in_the_reference(module):
     """Every name in a public module's `__all__` has an entry, or a link to the one entry it has elsewhere."""
@@ -94,6 +111,12 @@ def entry_of(full):
 def test_every_function_shows_an_example(full):
     """A public function shows a value, or what it leaves behind."""
     assert ">>> " in inspect.getdoc(NAMES[full].value)
+
+
+@pytest.mark.parametrize("full", CLASSES)
+def test_every_class_is_shown_in_use(full):
+    """A class shows an example itself, or is what a function that shows one returns."""
+    assert ">>> " in inspect.getdoc(NAMES[full].value) or NAMES[full].name in RETURNED
 
 
 @pytest.mark.parametrize("full", COMPUTING)
