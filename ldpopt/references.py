@@ -10,7 +10,11 @@ from ldpopt.errors import invalid
 
 @dataclass(frozen=True)
 class Reference:
-    """A paper: the `key` cited in docstrings as ``[key, Thm 5]``, and enough to find it."""
+    """A paper: the `key` cited in docstrings as ``[key, Thm 5]``, and enough to find it.
+
+    >>> print(reference("SPR"))
+    [SPR] Elena Ghazi. Sort, Partition, Randomize: Optimal Binary Hypothesis Testing under LDP. arXiv 2606.07443, 2026.
+    """
 
     key: str
     authors: str

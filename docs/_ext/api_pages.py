@@ -159,7 +159,7 @@ def _described(doc: str, value: Any) -> str:
     if not found:
         return body
     listed = "\n".join(f"- {escaped(line)}" for line in found)
-    raises = f"**Raises** {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>` unless these hold:\n\n{listed}\n\n"
+    raises = f"*Checked*, else {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>`:\n\n{listed}\n\n"
     at = body.find("```pycon")
     return f"{body}\n\n{raises}" if at < 0 else body[:at] + raises + body[at:]
 

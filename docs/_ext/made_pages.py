@@ -79,7 +79,8 @@ def gallery() -> str:
         claim = claim or _math_free(_lead(text))
         if not verdict:
             continue
-        rows.append(f"| [{name}](#{name}) | {_short(verdict)} | {source} |")
+        unbroken = name.replace("-", "\u2011")
+        rows.append(f"| [{unbroken}](#{name}) | {_short(verdict)} | {source} |")
         parts += [f"### {name}", "", f"**Claim.** {claim} {source}", "", f"**Verdict{verdict}", ""]
         for picture in sorted(path for path in readme.parent.iterdir() if path.suffix in PICTURES):
             copied = f"{name}-{picture.name}"

@@ -25,6 +25,9 @@ class Populations:
 
     labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
     names : what the groups are called. counts : respondents behind p0 and p1, shape (2, k), if they were counted.
+
+    >>> Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
+    Populations('p0' and 'p1', 2 answers)
     """
 
     labels: tuple[Label, ...]

@@ -18,7 +18,11 @@ COLOUR = {Outcome.HOLDS: "#00664b", Outcome.LOOSELY: "#7a5200", Outcome.FAILS: "
 
 
 def index_page(folder: Path) -> str:
-    """A page to stand in `folder`, over all experiments that have run there; it shows the pictures in their folders."""
+    """A page to stand in `folder`, over all experiments that have run there; it shows the pictures in their folders.
+
+    >>> "Of 0 claims" in index_page(Path("nowhere"))
+    True
+    """
     found = {name: verdict for name in EXPERIMENTS if (verdict := verdict_in(folder / name)) is not None}
     counts = Counter(Outcome(verdict["outcome"]) for verdict in found.values())
     said = ", ".join(f"{counts[outcome]} {PLURAL[outcome]}" for outcome in Outcome if counts[outcome])

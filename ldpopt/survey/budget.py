@@ -30,6 +30,9 @@ class Budget:
 
     With delta = 0 epsilons add up. With delta > 0 the questions, of total variation eta_i each, are composed exactly,
     which for equal questions is Theorem 2 [GI, Thm 2]. eta caps the total variation of all reports together.
+
+    >>> Budget(2.0).allows([(0.5, 0.25), (1.5, 0.5)])
+    True
     """
 
     epsilon: float

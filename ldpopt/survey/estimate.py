@@ -39,6 +39,11 @@ class Estimate:
     table, channel : the reports and what they went through.
     estimator : the estimator's name.
     boundary : categories whose proportion the simplex holds at zero.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.standard_errors.round(4), made.contrast([1, -1]).values.round(4)
+    (array([0.0816, 0.0816]), array([-0.3333]))
     """
 
     values: Array

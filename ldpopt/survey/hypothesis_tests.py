@@ -26,6 +26,11 @@ class TestResult:
 
     denominator : degrees of freedom of the estimated variance, when a complex sample turns the reference
         distribution into Fisher's F; inf for a simple sample.
+
+    >>> from ldpopt.survey import goodness_of_fit
+    >>> test = goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    >>> round(test.p_value, 4), test.degrees
+    (0.0455, 1)
     """
 
     __test__ = False

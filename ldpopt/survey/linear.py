@@ -14,7 +14,13 @@ from ldpopt.survey.project import simplex_projection
 
 
 class NotIdentifiable(InvalidInput):
-    """The reports do not determine what was asked; `contrasts` are what they do determine."""
+    """The reports do not determine what was asked; `contrasts` are what they do determine.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
+    Traceback (most recent call last):
+    ldpopt.survey.linear.NotIdentifiable: ...
+    """
 
     contrasts: Array
 
@@ -199,6 +205,10 @@ class GeneralizedLeastSquares:
         inverse, and the pilot is of no account.
 
     Estimates may be negative: projection is a separate step (`simplex_projection`, `norm_sub`).
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], GeneralizedLeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
     """
 
     at: tuple[float, ...] | None = None
@@ -223,7 +233,12 @@ class GeneralizedLeastSquares:
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """The unbiased linear estimate of ordinary least squares: the pseudo-inverse of Q^T."""
+    """The unbiased linear estimate of ordinary least squares: the pseudo-inverse of Q^T.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], LeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
+    """
 
     name = "least squares"
 
@@ -236,7 +251,13 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class LeftInverse:
-    """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9."""
+    """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9.
+
+    >>> from ldpopt.survey import estimate
+    >>> q = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> estimate({0: 40, 1: 60}, q, LeftInverse(np.linalg.inv(q.T))).values.round(4)
+    array([0.3333, 0.6667])
+    """
 
     matrix: Array
     name = "left inverse"

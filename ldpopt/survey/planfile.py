@@ -42,6 +42,11 @@ class PlannedQuestion:
     unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
     pilot : the shares that the channel was designed for, if any.
     expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> plan_survey(spec).plan.question("vote").reports
+    ('0', '1')
     """
 
     name: str

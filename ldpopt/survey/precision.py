@@ -41,6 +41,10 @@ class HalfWidth:
     """A half-width z sqrt(V/n) of the interval for a share, at most `width`, in (0, 1).
 
     level : confidence. category : position of the one category that counts; the widest interval counts if None.
+
+    >>> from ldpopt.survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(HalfWidth(0.05), epsilon=1.0)
+    1738
     """
 
     width: float
@@ -91,7 +95,12 @@ class HalfWidth:
 
 @dataclass(frozen=True, eq=False)
 class TestPower:
-    """A goodness-of-fit test of the pilot at significance `level` that finds `alternative` with probability `power`."""
+    """A goodness-of-fit test of the pilot at significance `level` that finds `alternative` with probability `power`.
+
+    >>> from ldpopt.survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(TestPower([0.5, 0.5]), epsilon=1.0)
+    222
+    """
 
     __test__ = False
 

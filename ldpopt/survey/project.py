@@ -53,7 +53,12 @@ def norm_sub(p: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals."""
+    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals.
+
+    >>> from ldpopt.survey import estimate, simplex_projection
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values
+    array([0., 1.])
+    """
 
     values: Array
     labels: tuple[Label, ...]

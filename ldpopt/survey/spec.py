@@ -21,6 +21,9 @@ class QuestionSpec:
     pilot : the expected shares of the categories, if known.
     epsilon, eta : the guarantee asked for this question alone, if fixed.
     half_width : the target half-width of a 95 % interval, if any.
+
+    >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
+    ('no', 'yes')
     """
 
     name: str

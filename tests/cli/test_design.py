@@ -202,3 +202,15 @@ def test_a_large_alphabet(run, tmp_path):
     )
     assert run("design", "big.csv", "-e", "1", "--counts").exit_code == 0
     assert Channel.from_json((tmp_path / "channel.json").read_text()).shape[0] == 1000
+
+
+def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
+    """Counts are told of --counts, other names of --columns, a file of respondents of --answer and --group."""
+    (tmp_path / "towns.csv").write_text("answer,east,west\nwalk,10,5\ncar,90,95\n")
+    assert "(--counts divides counts by their sum), got 100" in refused(
+        "design", "towns.csv", "--columns", "east,west", "-e", "1"
+    )
+    assert "got 'p0' (--columns NAME,NAME says which two)" in refused("design", "towns.csv", "-e", "1")
+    (tmp_path / "people.csv").write_text("income,vote\nlow,red\nhigh,blue\n")
+    said = refused("design", "people.csv", "-e", "1")
+    assert "got 'low' at line 2, column 1 (for a line per respondent give --answer and --group)" in said

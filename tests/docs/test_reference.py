@@ -25,6 +25,7 @@ NO_FORMULA = {
     "ldpopt.composition.compose_same_input": "applies `compose` to each pair of inputs",
     "ldpopt.composition.largest_count": "a search on `compose`",
     "ldpopt.composition.largest_epsilon": "a search on `k_fold`",
+    "ldpopt.frontiers.frontier": "gathers designs, mechanisms and bounds that cite their own sources",
     "ldpopt.privacy.audit": "gathers measures that cite their own sources",
     "ldpopt.references.reference": "finds a paper",
     "ldpopt.survey.aggregate": "counts",
@@ -36,7 +37,7 @@ NO_FORMULA = {
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }
-"""Functions outside `io` and `plots` that rest on no paper of their own, and what they do instead."""
+"""Functions outside `io`, `plots` and `reproduce` that rest on no paper of their own, and what they do instead."""
 
 ARRAYS = {"p", "q", "p0", "p1", "p2", "prior", "pilot", "joint", "contrasts", "counts", "design", "type_one", "values"}
 """Parameters that are arrays wherever they occur."""
@@ -46,8 +47,25 @@ SHAPE = re.compile(r"\((?:[a-z]\w*|\d+)(?:, ?[a-z0-9.]\w*)*,?\)|shape|k x k")
 PAGES = pages()
 NAMES = registry()
 FUNCTIONS = [full for full, entry in NAMES.items() if inspect.isfunction(entry.value)]
-COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] not in ("io", "plots")]
+COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] not in ("io", "plots", "reproduce")]
 OWN = [full for full, entry in NAMES.items() if full in FUNCTIONS or is_class(entry.value)]
+
+
+RETURNED = {
+    word
+    for full in FUNCTIONS
+    for word in re.findall(r"\w+", str(inspect.signature(NAMES[full].value).return_annotation))
+}
+CLASSES = [
+    full
+    for full, entry in NAMES.items()
+    if is_class(entry.value)
+    and not inspect.isabstract(entry.value)
+    and not getattr(entry.value, "_is_protocol", False)
+    and not issubclass(entry.value, BaseException)
+    and entry.module != "ldpopt.design"  # passed to `optimal_channel` or carried by what it returns, which show them
+    and entry.name != "FrontierRow"  # the rows of a `Frontier`
+]
 
 
 @pytest.mark.parametrize("module", public_modules())
@@ -66,7 +84,7 @@ def test_every_public_name_is_in_the_reference(module):
 def test_every_shortcut_is_in_the_reference():
     """Every name of the package itself is listed with where it is documented."""
     for name in ldpopt.__all__:
-        assert f"`ldpopt.{name}`" in PAGES["index.md"]
+        assert f"`ldpopt.{name}` | {{py:obj}}`ldpopt." in PAGES["index.md"]
 
 
 @pytest.mark.parametrize("full", [f for f, e in NAMES.items() if inspect.isclass(e.value) or f in FUNCTIONS])
@@ -93,6 +111,12 @@ def entry_of(full):
 def test_every_function_shows_an_example(full):
     """A public function shows a value, or what it leaves behind."""
     assert ">>> " in inspect.getdoc(NAMES[full].value)
+
+
+@pytest.mark.parametrize("full", CLASSES)
+def test_every_class_is_shown_in_use(full):
+    """A class shows an example itself, or is what a function that shows one returns."""
+    assert ">>> " in inspect.getdoc(NAMES[full].value) or NAMES[full].name in RETURNED
 
 
 @pytest.mark.parametrize("full", COMPUTING)

@@ -158,7 +158,7 @@ def test_group_standard_of_gaussian_noise():
 
 def test_exact_rho_of_approximate_privacy():
     """[BS, Cor 8.7] Once delta is removed, the pair that dominates (eps, delta) has rho = eps tanh(eps/2)."""
-    row = EXPERIMENTS["bs-section-8"].measure(part="8.7", delta=0.01, epsilon=1.0)
+    row = EXPERIMENTS["bs-section-8"].measure(part="Cor 8.7", delta=0.01, epsilon=1.0)
     assert row["exact"] == pytest.approx(math.tanh(0.5), rel=1e-6)
     assert row["claimed"] == pytest.approx(0.5)
 

@@ -16,7 +16,7 @@ from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approxim
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 
-NAMES = {"8.7": "Corollary 8.7 (ρ)", "8.8": "Lemma 8.8 (δ)", "8.9": "Corollary 8.9 (ε)", "8.11": "Corollary 8.11 (ε)"}
+PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε", "Cor 8.11": "ε"}
 CORNER = 1 + 1e-9
 """Delta is widened by this much: below it the exact rho is infinite."""
 
@@ -25,9 +25,9 @@ def points(parameters: Parameters) -> list[Row]:
     """Corollary 8.7, Lemma 8.8, and Corollaries 8.9 to 8.11."""
     epsilons, deltas = parameters["epsilons"], parameters["deltas"]
     return [
-        *grid(part=["8.7"], epsilon=epsilons, delta=deltas),
-        *grid(part=["8.8"], rho=parameters["rhos"], delta=deltas, deviations=[0.5, 1.0, 2.0, 4.0]),
-        *grid(part=["8.9"], epsilon=epsilons, delta=[1e-8], count=parameters["counts"]),
+        *grid(part=["Cor 8.7"], epsilon=epsilons, delta=deltas),
+        *grid(part=["Lemma 8.8"], rho=parameters["rhos"], delta=deltas, deviations=[0.5, 1.0, 2.0, 4.0]),
+        *grid(part=["Cor 8.9"], epsilon=epsilons, delta=[1e-8], count=parameters["counts"]),
     ]
 
 
@@ -35,10 +35,10 @@ def measure(
     part: str, delta: float, epsilon: float = 0.0, rho: float = 0.0, deviations: float = 0.0, count: float = 1
 ) -> Row:
     """Claimed and exact: rho, delta, or epsilon, as the statement has it."""
-    if part == "8.7":
+    if part == "Cor 8.7":
         rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * CORNER).lower
         return {"claimed": approximate_to_approximate_zcdp(ApproximateDP(epsilon, delta)).rho, "exact": rho_exact}
-    if part == "8.8":  # a mechanism that reveals its input with probability delta and adds Gaussian noise otherwise
+    if part == "Lemma 8.8":  # reveals its input with probability delta, else adds Gaussian noise
         at = rho + deviations * math.sqrt(2 * rho)
         claimed = approximate_zcdp_to_approximate(ApproximateZCDP(delta, 0.0, rho), at).delta
         kept = gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(at).lower
@@ -53,14 +53,14 @@ def measure(
 
 def judge(table: Table) -> Verdict:
     """How many times each statement is too large."""
-    parts = {name: table.where(part=name) for name in ("8.7", "8.8", "8.9")}
-    ratios = {name: one.column("claimed") / one.column("exact") for name, one in parts.items()}
-    ratios["8.11"] = parts["8.9"].column("simple") / parts["8.9"].column("exact")
-    said = ", ".join(f"{NAMES[name]} {one.min():.4g} to {one.max():.4g}" for name, one in ratios.items())
+    ratios = {str(part): one.column("claimed") / one.column("exact") for part, one in table.groups("part")}
+    composed = table.where(part="Cor 8.9")
+    ratios["Cor 8.11"] = composed.column("simple") / composed.column("exact")
+    said = ", ".join(f"{name} ({PARTS[name]}) {one.min():.4g} to {one.max():.4g}" for name, one in ratios.items())
     return Verdict(
         outcome_of(np.concatenate(list(ratios.values())), 1e-5),
         f"Times too large: {said}. The exact ρ of (ε, δ)-DP mechanisms after removing δ is ε tanh(ε/2).",
-        {f"{NAMES[name]}, {word}": float(pick(one)) for name, one in ratios.items()
+        {f"{name} ({PARTS[name]}), {word}": float(pick(one)) for name, one in ratios.items()
          for word, pick in (("smallest", np.min), ("largest", np.max))},
     )  # fmt: skip
 
@@ -68,13 +68,13 @@ def judge(table: Table) -> Verdict:
 def draw(table: Table) -> Any:
     """Lemma 8.8 against the exact delta, and the composition corollaries against the exact epsilon."""
     left, right = frames(2)
-    lemma = table.where(part="8.8")
+    lemma = table.where(part="Lemma 8.8")
     delta = float(min(lemma.column("delta")))
     for at, (rho, rows) in enumerate(lemma.where(delta=delta).groups("rho")):
         line(left, rows.column("at"), rows.column("claimed"), at, f"ρ = {rho:g}, Lemma 8.8", ls=":")
         line(left, rows.column("at"), rows.column("exact"), at, f"ρ = {rho:g}, exact", ls="-")
     finish(left, f"δ at ε of a {delta:g}-approximate ρ-zCDP mechanism", "ε (nats)", "δ", scale="xy")
-    for at, (epsilon, rows) in enumerate(table.where(part="8.9").groups("epsilon")):
+    for at, (epsilon, rows) in enumerate(table.where(part="Cor 8.9").groups("epsilon")):
         for column, label, style in (("simple", "8.11", "-."), ("claimed", "8.9", ":"), ("exact", "exact", "-")):
             line(right, rows.column("count"), rows.column(column), at, f"ε = {epsilon:g}, {label}", ls=style, lw=1.4)
     finish(right, "ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)", "upper left", "xy")

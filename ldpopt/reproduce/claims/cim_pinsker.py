@@ -16,10 +16,11 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 def points(parameters: Parameters) -> list[Row]:
     """Random pairs with random features of values in [0, 1]; then pairs of two outcomes on a grid."""
     made = grid(part=["random"], outcomes=parameters["outcomes"], seed=list(range(parameters["pairs"])))
-    return made + grid(part=["two outcomes"], p=parameters["grid"], q=parameters["grid"])
+    pairs = grid(part=["two outcomes"], p=parameters["grid"], q=parameters["grid"])
+    return made + [row for row in pairs if row["p"] != row["q"]]
 
 
-def measure(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: float = 0.0) -> Row | list[Row]:
+def measure(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: float = 0.0) -> Row:
     """The integral metric of the functions d phi + b of range [-1, 1], and its bound by their restricted KL."""
     if part == "random":
         rng = np.random.default_rng([int(outcomes), int(seed)])
@@ -29,8 +30,6 @@ def measure(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: 
     else:
         first, second, feature = np.array([p, 1 - p]), np.array([q, 1 - q]), np.array([1.0, 0.0])
     metric = 2 * abs(float((first - second) @ feature))
-    if metric < 1e-6:
-        return []
     divergence = restricted_kl(first, second, feature)
     return {"metric": metric, "divergence": divergence, "bound": restricted_pinsker(divergence)}
 
