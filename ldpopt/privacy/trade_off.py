@@ -20,6 +20,9 @@ from ldpopt.rounding import ULP
 
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
 
+SAMPLED = 1 << 14
+"""More points than this are thinned out before their hull is taken."""
+
 
 @dataclass(frozen=True, eq=False)
 class TradeOffCurve:
@@ -159,6 +162,15 @@ def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> Trade
 
 def _hull(points: Array) -> Array:
     """The knots of the lower convex hull of points in [0, 1]^2 with at least one on each axis."""
+    if len(points) > SAMPLED:  # what lies above the hull of some of them is no knot of the hull of all
+        ends = [
+            np.where(points[:, 0] == 0, points[:, 1], 2.0).argmin(),
+            np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),
+        ]
+        some = _hull(np.concatenate([points[ends], points[::32]]))
+        at = np.searchsorted(some[:, 0], points[:, 0], side="right") - 1
+        chord = np.interp(points[:, 0], some[:, 0], some[:, 1], right=0.0)
+        points = np.concatenate([some, points[points[:, 1] <= chord + 16 * ULP * some[at, 1]]])
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     # Only a point lower than all before it can be a knot of a non-increasing curve.
     lowest = np.minimum.accumulate(np.concatenate([[np.inf], points[:-1, 1]]))
