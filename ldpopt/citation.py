@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt.design import Design, Erasure, MergedPartition, Partition, PatternLP, optimal_channel
+from ldpopt.design import ColumnGeneration, Design, Erasure, MergedPartition, Partition, PatternLP, optimal_channel
 from ldpopt.errors import invalid
 from ldpopt.references import REFERENCES, Reference, cited, reference
 
-_FOUND_BY = {"partition": Partition, "pattern LP": PatternLP, "erasure": Erasure}
+_FOUND_BY = {"partition": Partition, "pattern LP": PatternLP, "column generation": ColumnGeneration, "erasure": Erasure}
 """How a design says it was found, and the method whose paper that is."""
 
 

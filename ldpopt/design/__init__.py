@@ -1,6 +1,7 @@
 """Optimal channels with certificates."""
 
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
+from ldpopt.design.column_generation import ColumnGeneration
 from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
     ApproximateLDP,
@@ -12,6 +13,7 @@ from ldpopt.design.constraints import (
     TradeOff,
 )
 from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal
+from ldpopt.design.cut_dual import CutDual
 from ldpopt.design.design import Design
 from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_certificate import EquivalenceDual
@@ -32,11 +34,13 @@ __all__ = [
     "COptimal",
     "Certificate",
     "ColumnConstraint",
+    "ColumnGeneration",
     "ColumnUtility",
     "Constraint",
     "Contamination",
     "Contraction",
     "Criterion",
+    "CutDual",
     "DOptimal",
     "Design",
     "Divergence",

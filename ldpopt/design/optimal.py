@@ -71,7 +71,8 @@ def optimal_channel(
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
         a `MutualInformation`, `Tests` or `WeightedSum`.
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
-    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `ColumnGeneration()`, `Exchange()`,
+        `Erasure()`) for a
         `Divergence`; chosen by the
         problem when None. certify : False skips the certificate, and with it the upper bound.
 
@@ -178,12 +179,11 @@ def _note(problem: Problem, found: Found, channel: Channel, certificate: Certifi
             parts.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
     if certificate is None:
         parts.append("no certificate was asked for, so nothing bounds the optimum")
-    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT and not found.prove:
-        parts.append(
-            f"not certified: with a TV cap and more than {LIMIT} distinct likelihood ratios the optimality of the "
-            "coin between partitions is conjectured, not proved; the bound is rigorous but coarse "
-            "(method=Exchange() proves a sharper one, slowly, for up to about 60)"
-        )
     elif not certified:
-        parts.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+        conjecture = "; that a coin between partitions is optimal under a TV cap is conjectured, not proved"
+        partition = problem.cap is not None and found.method.startswith("partition")
+        parts.append(
+            "not certified: the bound is rigorous but not within the tolerance; try another method"
+            + conjecture * partition
+        )
     return "; ".join(parts)

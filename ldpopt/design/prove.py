@@ -11,6 +11,8 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.bracket import few_knots, knots, spread
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual
+from ldpopt.design.column_generation import blocks_between, cut_multipliers
+from ldpopt.design.cut_dual import CutDual
 from ldpopt.design.exchange import dual_multipliers
 from ldpopt.design.patterns import LIMIT, pattern_lp
 from ldpopt.design.problem import Problem
@@ -25,6 +27,9 @@ COARSE = 14
 
 EXACT = 200
 """The most inputs whose own multipliers are computed; above, points that dominate them serve."""
+
+SPREAD = 120
+"""About as many points dominate more inputs than that under a TV cap."""
 
 
 def prove(problem: Problem, channel: Channel, value: float, cuts: Array) -> Certificate:
@@ -66,6 +71,15 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
         # No column keeps anything: no multipliers are needed.
         yield LabelDual(*fields, np.column_stack([pair.p0, pair.p1]), np.zeros(len(pair)), None)
     source = (pair.p0, pair.p1) if problem.cells is None else problem.cells.endpoints()
+    if problem.cap is not None and (not exact or len(pair) > LIMIT):
+        steps = max(4, min(16, SPREAD // (2 * len(cuts) + 1)))
+        # A solver that gives up costs a candidate, not the design.
+        if not exact or len(pair) > SPREAD:
+            with suppress(SolverError):
+                yield _cut(problem, fields, spread(*source, knots(*source, cuts, SPREAD // 2, steps)), value, cuts)
+        if exact and len(pair) <= EXACT:
+            with suppress(SolverError):
+                yield _cut(problem, fields, pair, value, cuts)
     if exact and len(pair) <= LIMIT:
         yield _pattern(problem, fields, pair)
         return
@@ -80,6 +94,14 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
     with suppress(SolverError):
         rows = dual_multipliers(f, points, problem.ratio, value if value > 0 else 1.0, labels, CERTIFIED_GAP / 100)
         yield LabelDual(*fields, np.column_stack([points.p0, points.p1]), rows, problem.cells)
+
+
+def _cut(
+    problem: Problem, fields: tuple[Divergence, Channel, float, float], pair: Pair, value: float, cuts: Array
+) -> Certificate:
+    start = blocks_between(pair.posterior, cuts.mean(axis=1))
+    rows, pairs = cut_multipliers(problem.utility.f, pair, problem.ratio, problem.eta, value, start)
+    return CutDual(*fields, np.column_stack([pair.p0, pair.p1]), rows, problem.cells, pairs)
 
 
 def _pattern(problem: Problem, fields: tuple[Divergence, Channel, float, float], pair: Pair) -> Certificate:
