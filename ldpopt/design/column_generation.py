@@ -145,11 +145,14 @@ def vertex(columns: Columns) -> Array:
 
 
 def cut_multipliers(
-    f: FDivergence, pair: Pair, ratio: float, eta: float, value: float, start: Members
+    f: FDivergence, pair: Pair, ratio: float, eta: float, value: float, start: Members, accuracy: float
 ) -> tuple[Array, Array]:
-    """Multipliers of rows (k,) and pairs (k, k) that prove `value`, if they can; `start` (k, n) are good patterns."""
+    """Multipliers of rows (k,) and pairs (k, k) that prove `value` to a relative `accuracy`, if they can.
+
+    `start` (k, n) are good patterns to begin with.
+    """
     columns = Columns(f, pair, ratio, eta, value, start)
-    best, _ = generate(columns, 1.0, ACCURACY)
+    best, _ = generate(columns, 1.0, accuracy)
     return best.rows * value, best.pairs * value
 
 

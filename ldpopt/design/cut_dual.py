@@ -76,14 +76,16 @@ def largest_violation(
     while True:
         chords, sizes = _chords(f, left, right, p0, p1)
         profits = chords - rows
-        sizes += np.abs(rows).sum()
-        bound = _gain(profits, moved, sizes, ratio)
-        for i in np.flatnonzero(bound > attained + accuracy):
+        # What rounding may hide in these sums, of which no entry is larger than E times its parts.
+        hidden = (np.log2(len(rows)) + 24) * ULP * ratio * (sizes + 2 * np.abs(rows).sum() + 2 * pairs.sum())
+        level = attained + np.maximum(accuracy, hidden)
+        bound = _gain(profits - moved, ratio)
+        for i in np.flatnonzero(bound > level):
             if flows == most:
                 break
             out, side = network.route(profits[i])
             flows += 1
-            better = float(_gain(profits[i], out, sizes[i], ratio))
+            better = float(_gain(profits[i] - out, ratio))
             if better < bound[i]:
                 bound[i], moved[i] = better, out
             gain = column_gain(f, p0, p1, rows, pairs, np.where(side, ratio, 1.0))
@@ -91,10 +93,10 @@ def largest_violation(
             if gain > accuracy:
                 found.append(side)
         # Shorter intervals than 2^-34 would measure the rounding of their own ends.
-        wide = (bound > attained + accuracy) & (right - left > 2.0**-34 * right)
-        closed = max(closed, float(bound[~wide].max(initial=0.0)))
+        wide = (bound > np.maximum(level, attained + accuracy)) & (right - left > 2.0**-34 * right)
+        closed = max(closed, float((bound + hidden)[~wide].max(initial=0.0)))
         if not wide.any() or flows == most:
-            return max(closed, float(bound.max())), np.array(found).T
+            return max(closed, float((bound + hidden).max())), np.array(found).T
         left, right, moved = left[wide], right[wide], moved[wide]
         middle = np.sqrt(left * right)
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
@@ -113,12 +115,10 @@ def _chords(f: FDivergence, left: Array, right: Array, p0: Array, p1: Array) -> 
     f_left, f_right = f.excess(left, one), f.excess(right, one)
     slope = (f_right - f_left) / (right - left)
     level = f_left - slope * left
-    size = np.abs(slope) * (p0.sum() + left * p1.sum()) + np.abs(f_left) * p1.sum()
+    size = np.abs(slope) * p0.sum() + (np.abs(f_left) + np.abs(slope) * left) * p1.sum()
     return np.asarray(slope[:, None] * p0 + level[:, None] * p1), np.asarray(size)
 
 
-def _gain(profits: Array, moved: Array, sizes: Array, ratio: float) -> Array:
-    """sum h' + (E-1) sum h'_+, and all that the rounding of these sums may hide."""
-    left = profits - moved
-    hidden = (profits.shape[-1] + 16) * ULP * ratio * (sizes + np.abs(moved).sum(axis=-1))
-    return np.asarray(left.sum(axis=-1) + (ratio - 1) * np.maximum(left, 0.0).sum(axis=-1) + hidden)
+def _gain(left: Array, ratio: float) -> Array:
+    """The most that a column with entries in [1, E] gains from the profits left."""
+    return np.asarray(left.sum(axis=-1) + (ratio - 1) * np.maximum(left, 0.0).sum(axis=-1))

@@ -28,7 +28,7 @@ COARSE = 14
 EXACT = 200
 """The most inputs whose own multipliers are computed; above, points that dominate them serve."""
 
-SPREAD = 120
+SPREAD = 80
 """About as many points dominate more inputs than that under a TV cap."""
 
 
@@ -72,11 +72,11 @@ def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -
         yield LabelDual(*fields, np.column_stack([pair.p0, pair.p1]), np.zeros(len(pair)), None)
     source = (pair.p0, pair.p1) if problem.cells is None else problem.cells.endpoints()
     if problem.cap is not None and (not exact or len(pair) > LIMIT):
-        steps = max(4, min(16, SPREAD // (2 * len(cuts) + 1)))
+        steps = max(4, min(10, SPREAD // (2 * len(cuts) + 1)))
         # A solver that gives up costs a candidate, not the design.
         if not exact or len(pair) > SPREAD:
             with suppress(SolverError):
-                yield _cut(problem, fields, spread(*source, knots(*source, cuts, SPREAD // 2, steps)), value, cuts)
+                yield _cut(problem, fields, spread(*source, knots(*source, cuts, SPREAD // 2, steps, 4.0)), value, cuts)
         if exact and len(pair) <= EXACT:
             with suppress(SolverError):
                 yield _cut(problem, fields, pair, value, cuts)
@@ -100,7 +100,8 @@ def _cut(
     problem: Problem, fields: tuple[Divergence, Channel, float, float], pair: Pair, value: float, cuts: Array
 ) -> Certificate:
     start = blocks_between(pair.posterior, cuts.mean(axis=1))
-    rows, pairs = cut_multipliers(problem.utility.f, pair, problem.ratio, problem.eta, value, start)
+    accuracy = CERTIFIED_GAP / 100 if problem.cells is None else BRACKET_GAP / 10
+    rows, pairs = cut_multipliers(problem.utility.f, pair, problem.ratio, problem.eta, value, start, accuracy)
     return CutDual(*fields, np.column_stack([pair.p0, pair.p1]), rows, problem.cells, pairs)
 
 

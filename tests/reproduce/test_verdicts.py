@@ -27,6 +27,7 @@ EXPECTED = {
     "m-budget-curves": Outcome.LOOSELY,
     "m-lemma-1-step": Outcome.FAILS,
     "m-proposition-4": Outcome.LOOSELY,
+    "spr-envelope": Outcome.HOLDS,
 }
 
 _DONE = {}
