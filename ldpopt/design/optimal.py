@@ -41,6 +41,7 @@ def optimal_channel(
     *,
     method: Method | None = None,
     certify: bool = True,
+    near: Design | None = None,
 ) -> Design: ...
 
 
@@ -51,6 +52,7 @@ def optimal_channel(
     *,
     method: None = None,
     certify: bool = True,
+    near: None = None,
 ) -> EstimationDesign: ...
 
 
@@ -60,6 +62,7 @@ def optimal_channel(
     *,
     method: Method | None = None,
     certify: bool = True,
+    near: Design | None = None,
 ) -> Design | EstimationDesign:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
@@ -75,6 +78,8 @@ def optimal_channel(
         `Erasure()`) for a
         `Divergence`; chosen by the
         problem when None. certify : False skips the certificate, and with it the upper bound.
+    near : a design for the same hypotheses and nearly the same constraints, whose multipliers are tried first; along a
+        frontier in eta they prove most neighbours. It changes how long a proof takes, never what is proved.
 
     Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
     `InvalidInput` for problems that cannot be posed or a method that does not apply, `SolverError` when no
@@ -99,9 +104,12 @@ def optimal_channel(
         if method is not None:
             raise invalid("method", "None for a FisherInformation, which has one method", method)
         return estimation_design(utility, constraints, certify=certify)
+    if near is not None and not isinstance(near, Design):
+        raise invalid("near", "a Design", type(near).__name__)
     problem = pose(utility, constraints)
+    known = near.certificate if near is not None else None
     found = (method or choose(problem)).find(problem)
-    design = _finish(problem, utility, found, certify)
+    design = _finish(problem, utility, found, certify, known)
     if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
         better = _finish(problem, utility, PatternLP().find(problem), certify)
         if better.value > design.value * (1 + _GAIN):
@@ -109,7 +117,9 @@ def optimal_channel(
     return design
 
 
-def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) -> Design:
+def _finish(
+    problem: Problem, utility: Divergence, found: Found, certify: bool, near: Certificate | None = None
+) -> Design:
     rows, classes = _rows(problem, found.matrix)
     edges = None
     if problem.cells is not None:
@@ -122,7 +132,7 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
     guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
     value = finite.value(channel)
-    certificate = _certificate(problem, found, channel, value) if certify else None
+    certificate = _certificate(problem, found, channel, value, near) if certify else None
     bound = max(value, certificate.upper_bound) if certificate else math.inf
     # A gap below the rounding of the utility itself is no gap.
     gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
@@ -136,10 +146,12 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     )  # fmt: skip
 
 
-def _certificate(problem: Problem, found: Found, channel: Channel, value: float) -> Certificate | None:
+def _certificate(
+    problem: Problem, found: Found, channel: Channel, value: float, near: Certificate | None
+) -> Certificate | None:
     if found.prove is not None:
         return found.prove(problem, channel)
-    return prove(problem, channel, value, _cuts(problem, found.matrix))
+    return prove(problem, channel, value, _cuts(problem, found.matrix), near)
 
 
 def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -32,14 +34,18 @@ SPREAD = 80
 """About as many points dominate more inputs than that under a TV cap."""
 
 
-def prove(problem: Problem, channel: Channel, value: float, cuts: Array) -> Certificate:
+def prove(
+    problem: Problem, channel: Channel, value: float, cuts: Array, near: Certificate | None = None
+) -> Certificate:
     """The certificate with the smallest bound among those the problem admits, stopping at the first that is tight.
 
-    `cuts` (c, 2): pairs of posteriors P0/(P0+P1) of neighbouring inputs that `channel` treats differently.
+    `cuts` (c, 2): pairs of posteriors P0/(P0+P1) of neighbouring inputs that `channel` treats differently. `near` :
+    that of a neighbouring problem, whose multipliers are tried first: between two break points in eta one set of
+    multipliers proves every optimum.
     """
     best: Certificate | None = None
     least = math.inf
-    for certificate in _candidates(problem, channel, value, cuts):
+    for certificate in chain(_moved(problem, channel, near), _candidates(problem, channel, value, cuts)):
         bound = certificate.upper_bound
         if best is None or bound < least:
             best, least = certificate, bound
@@ -58,6 +64,14 @@ def coarse(problem: Problem, certificate: Certificate) -> bool:
     """Whether the bound is for points that strictly dominate the hypotheses."""
     points = getattr(certificate, "points", None)
     return points is not None and (problem.cells is not None or len(points) < len(problem.reduction.pair))
+
+
+def _moved(problem: Problem, channel: Channel, near: Certificate | None) -> Iterator[Certificate]:
+    """The multipliers of `near` for this problem, where they are of its kind."""
+    if isinstance(near, (CutDual, PatternDual, LabelDual)) and near.cells is None and problem.cells is None:
+        if isinstance(near, LabelDual) and problem.cap is not None:
+            return
+        yield replace(near, utility=problem.utility, channel=channel, epsilon=problem.epsilon, eta=problem.eta)
 
 
 def _candidates(problem: Problem, channel: Channel, value: float, cuts: Array) -> Iterator[Certificate]:

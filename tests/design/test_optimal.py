@@ -196,6 +196,41 @@ def test_the_default_route_is_certified_with_eta(k, epsilon, eta):
     assert design.verify()
 
 
+@pytest.mark.parametrize("k", [8, 40])
+def test_multipliers_of_a_neighbour(monkeypatch, k):
+    """Between two break points in eta one set of multipliers proves every optimum; beyond them new ones are found."""
+    problem = utility(k, 0)
+    first = optimal_channel(problem, constraints(1.0, 0.10))
+    calls = []
+    for name in ("cut_multipliers", "pattern_lp"):
+        monkeypatch.setattr(f"ldpopt.design.prove.{name}", _counted(name, calls))
+    second = optimal_channel(problem, constraints(1.0, 0.12), near=first)
+    assert not calls
+    assert second.certified
+    assert second.verify()
+    assert second.upper_bound > first.upper_bound
+    other = optimal_channel(problem, constraints(2.0, 0.5), near=first)
+    assert calls
+    assert other.certified
+    alone = optimal_channel(problem, constraints(2.0, 0.5))
+    assert other.value == alone.value
+    assert other.verify()
+    with pytest.raises(InvalidInput, match="near: expected a Design"):
+        optimal_channel(problem, constraints(1.0, 0.1), near="first")
+
+
+def _counted(name, calls):
+    from ldpopt.design import prove
+
+    function = getattr(prove, name)
+
+    def counted(*arguments):
+        calls.append(name)
+        return function(*arguments)
+
+    return counted
+
+
 def test_uncertified_with_eta_says_why(monkeypatch):
     """Where no multipliers are found the bound is rigorous but coarse, and the design says what is conjectured."""
 
