@@ -2,6 +2,7 @@
 
 from ldpopt.design.against_set import AgainstSet
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
+from ldpopt.design.column_generation import ColumnGeneration
 from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
     ApproximateLDP,
@@ -13,6 +14,7 @@ from ldpopt.design.constraints import (
     TradeOff,
 )
 from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal, MVOptimal
+from ldpopt.design.cut_dual import CutDual
 from ldpopt.design.design import Design
 from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_certificate import EquivalenceDual
@@ -39,11 +41,13 @@ __all__ = [
     "COptimal",
     "Certificate",
     "ColumnConstraint",
+    "ColumnGeneration",
     "ColumnUtility",
     "Constraint",
     "Contamination",
     "Contraction",
     "Criterion",
+    "CutDual",
     "DOptimal",
     "Design",
     "Divergence",

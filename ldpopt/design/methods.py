@@ -48,7 +48,7 @@ class Partition:
 
     def find(self, problem: Problem) -> Found:
         """The best partition, or the best coin between two, in O(k^2) a pass."""
-        _needs_epsilon(problem, "Partition")
+        needs_epsilon(problem, "Partition")
         return _coin(problem, np.arange(len(problem.reduction.pair)), "partition")
 
 
@@ -64,7 +64,7 @@ class MergedPartition:
 
     def find(self, problem: Problem) -> Found:
         """The best partition of the merged inputs."""
-        _needs_epsilon(problem, "MergedPartition")
+        needs_epsilon(problem, "MergedPartition")
         starts = merge_starts(problem.reduction.pair, self.bins)
         return _coin(problem, starts, f"partition of {len(starts)} merged inputs")
 
@@ -75,7 +75,7 @@ class PatternLP:
 
     def find(self, problem: Problem) -> Found:
         """The channel of the optimal pattern weights."""
-        _needs_epsilon(problem, "PatternLP")
+        needs_epsilon(problem, "PatternLP")
         pair = problem.reduction.pair
         solution = pattern_lp(problem.utility.f, pair, problem.ratio, problem.cap)
         used = np.maximum(solution.theta, 0.0) > 1e-12
@@ -110,7 +110,8 @@ def choose(problem: Problem) -> Method:
     return Partition() if len(problem.reduction.pair) <= PARTITION_LIMIT else MergedPartition()
 
 
-def _needs_epsilon(problem: Problem, method: str) -> None:
+def needs_epsilon(problem: Problem, method: str) -> None:
+    """`InvalidInput` unless the problem is epsilon-LDP, with a TV cap or without."""
     if not problem.plain:
         raise invalid(method, "LocalDP and TotalVariation between all inputs (Exchange takes any constraint)", "others")
     if math.isinf(problem.epsilon):

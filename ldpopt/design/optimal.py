@@ -78,8 +78,8 @@ def optimal_channel(
         a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`;
         a `PrivateSampling`.
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
-    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
-        `Divergence` or an `AgainstSet`; chosen by the problem when None.
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `ColumnGeneration()`, `Exchange()`,
+        `Erasure()`) for a `Divergence` or an `AgainstSet`; chosen by the problem when None.
     certify : False skips the certificate, and with it the upper bound.
     near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose multipliers are tried as a
         proof before new ones are computed. Along eta they often suffice: the optimum is piecewise linear in it.
@@ -113,9 +113,11 @@ def optimal_channel(
         if method is not None:
             raise invalid("method", "None for a FisherInformation, which has one method", method)
         return estimation_design(utility, constraints, certify=certify)
+    if near is not None and not isinstance(near, Design):
+        raise invalid("near", "a Design", type(near).__name__)
     problem = pose(utility, constraints)
+    known = near.certificate if near is not None else None
     found = (method or choose(problem)).find(problem)
-    known = None if near is None else near.certificate
     design = _finish(problem, utility, found, certify, known)
     if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
         better = _finish(problem, utility, PatternLP().find(problem), certify, known)
@@ -198,12 +200,11 @@ def _note(problem: Problem, found: Found, channel: Channel, certificate: Certifi
             parts.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
     if certificate is None:
         parts.append("no certificate was asked for, so nothing bounds the optimum")
-    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT and not found.prove:
-        parts.append(
-            f"not certified: with a TV cap and more than {LIMIT} distinct likelihood ratios the optimality of the "
-            "coin between partitions is conjectured, not proved; the bound is rigorous but coarse "
-            "(method=Exchange() proves a sharper one, slowly, for up to about 60)"
-        )
     elif not certified:
-        parts.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+        conjecture = "; that a coin between partitions is optimal under a TV cap is conjectured, not proved"
+        partition = problem.cap is not None and found.method.startswith("partition")
+        parts.append(
+            "not certified: the bound is rigorous but not within the tolerance; try another method"
+            + conjecture * partition
+        )
     return "; ".join(parts)

@@ -148,9 +148,7 @@ def _chain(part: Part) -> list[FrontierRow]:
     for utility, epsilon, eta in part:
         if utility not in pure:
             pure[utility] = optimal_channel(utility, LocalDP(epsilon), certify=False).value
-        near = optimal_channel(
-            utility, [LocalDP(epsilon), TotalVariation(eta)], near=near if near and near.utility is utility else None
-        )
+        near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=near)
         rows.append(_row(near, epsilon, eta, pure[utility]))
     return rows
 
