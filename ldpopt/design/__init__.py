@@ -1,13 +1,21 @@
 """Optimal channels with certificates."""
 
+from ldpopt.design.alphabet_design import AlphabetLossDual
+from ldpopt.design.branch import BranchAndBound
+from ldpopt.design.branch_dual import BranchDual, Relaxed
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
 from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
+    AlphabetConstraint,
     ApproximateLDP,
+    CapacityBounded,
     ColumnConstraint,
     Constraint,
+    Invariant,
     LocalDP,
+    Outputs,
     RenyiLDP,
+    Support,
     TotalVariation,
     TradeOff,
 )
@@ -20,6 +28,7 @@ from ldpopt.design.expected_loss import ExpectedLoss
 from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.interval_dual import IntervalDual, LossDual
 from ldpopt.design.labels import Exchange
+from ldpopt.design.local_search import LocalSearch
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood
 from ldpopt.design.optimal import optimal_channel
@@ -27,9 +36,14 @@ from ldpopt.design.utilities import Divergence
 
 __all__ = [
     "AOptimal",
+    "AlphabetConstraint",
+    "AlphabetLossDual",
     "ApproximateLDP",
     "Box",
+    "BranchAndBound",
+    "BranchDual",
     "COptimal",
+    "CapacityBounded",
     "Certificate",
     "ColumnConstraint",
     "ColumnUtility",
@@ -47,17 +61,22 @@ __all__ = [
     "ExpectedLoss",
     "FisherInformation",
     "IntervalDual",
+    "Invariant",
     "LabelDual",
     "LocalDP",
+    "LocalSearch",
     "LossDual",
     "MergedPartition",
     "Method",
     "MutualInformation",
     "Neighbourhood",
+    "Outputs",
     "Partition",
     "PatternDual",
     "PatternLP",
+    "Relaxed",
     "RenyiLDP",
+    "Support",
     "Tests",
     "TotalVariation",
     "TradeOff",

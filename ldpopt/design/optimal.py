@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.design.alphabet_design import alphabet_design, on_alphabet
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
@@ -70,9 +71,10 @@ def optimal_channel(
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
         a `MutualInformation`, `Tests` or `WeightedSum`.
-    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
-    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
-        `Divergence`; chosen by the
+    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ZCDP`, `TradeOff`; of
+        `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`,
+        `LocalSearch(starts)`; `BranchAndBound(nodes)` where the outputs are fixed) for a `Divergence`; chosen by the
         problem when None. certify : False skips the certificate, and with it the upper bound.
 
     Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
@@ -86,19 +88,24 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
+    given = listed(constraints)
+    if on_alphabet(given):
+        if isinstance(utility, FisherInformation):
+            raise invalid("constraints", "LocalDP and TotalVariation for a FisherInformation", "one on the outputs")
+        return alphabet_design(utility, given, method, certify)
     if isinstance(utility, ExpectedLoss):
         if method is not None:
             raise invalid("method", "None (an expected loss is one linear program)", method)
-        return least_loss(utility, listed(constraints), certify)
+        return least_loss(utility, given, certify)
     if isinstance(utility, ColumnUtility):
         if method is not None:
             raise invalid("method", f"None for {utility.name}", method)
-        return best_columns(utility, listed(constraints), certify)
+        return best_columns(utility, given, certify)
     if isinstance(utility, FisherInformation):
         if method is not None:
             raise invalid("method", "None for a FisherInformation, which has one method", method)
-        return estimation_design(utility, constraints, certify=certify)
-    problem = pose(utility, constraints)
+        return estimation_design(utility, given, certify=certify)
+    problem = pose(utility, given)
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify)
     if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
