@@ -6,6 +6,7 @@ from ldpopt.design.branch_dual import BranchDual, Relaxed
 from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
 from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
 from ldpopt.design.constraints import (
+    ZCDP,
     AlphabetConstraint,
     ApproximateLDP,
     CapacityBounded,
@@ -32,9 +33,11 @@ from ldpopt.design.local_search import LocalSearch
 from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
 from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood
 from ldpopt.design.optimal import optimal_channel
+from ldpopt.design.tangent_exchange import TangentExchange
 from ldpopt.design.utilities import Divergence
 
 __all__ = [
+    "ZCDP",
     "AOptimal",
     "AlphabetConstraint",
     "AlphabetLossDual",
@@ -77,6 +80,7 @@ __all__ = [
     "Relaxed",
     "RenyiLDP",
     "Support",
+    "TangentExchange",
     "Tests",
     "TotalVariation",
     "TradeOff",

@@ -30,6 +30,7 @@ from ldpopt.design.interval_dual import verify_measured
 from ldpopt.design.local_search import Climb, LocalSearch
 from ldpopt.design.methods import Method
 from ldpopt.design.problem import pose
+from ldpopt.design.repair import Unrepairable
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError, invalid
@@ -141,7 +142,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
         if _within([constraint.measure(channel) for constraint in constraints], constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)
-    raise SolverError("repair: the solver's matrix is too far from the constraints to mend; pass another method")
+    raise Unrepairable(start)
 
 
 def _centre(

@@ -15,7 +15,7 @@ from ldpopt.design.alphabet_design import alphabet_design, on_alphabet
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
-from ldpopt.design.constraints import Constraint, TotalVariation
+from ldpopt.design.constraints import ZCDP, Constraint, TotalVariation
 from ldpopt.design.design import Design
 from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_result import EstimationDesign
@@ -25,7 +25,7 @@ from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
 from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
-from ldpopt.design.repair import repair
+from ldpopt.design.repair import Unrepairable, repair
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
@@ -89,6 +89,23 @@ def optimal_channel(
     (0.029225, True)
     """
     given = listed(constraints)
+    while True:
+        try:
+            return _designed(utility, given, method, certify)
+        except Unrepairable as failure:
+            # Constraints of infinitely many orders are posed for a few; those that the channel exceeds join.
+            tighter = tuple((c.tightened(failure.matrix) or c) if isinstance(c, ZCDP) else c for c in given)
+            if tighter == given:
+                raise
+            given = tighter
+
+
+def _designed(
+    utility: Divergence | ExpectedLoss | ColumnUtility | FisherInformation,
+    given: tuple[Constraint, ...],
+    method: Method | None,
+    certify: bool,
+) -> Design | EstimationDesign:
     if on_alphabet(given):
         if isinstance(utility, FisherInformation):
             raise invalid("constraints", "LocalDP and TotalVariation for a FisherInformation", "one on the outputs")

@@ -15,6 +15,14 @@ from ldpopt.errors import SolverError
 _HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
 
 
+class Unrepairable(SolverError):
+    """The matrix (k, m) of a solver is too far from its constraints."""
+
+    def __init__(self, matrix: Array) -> None:
+        super().__init__(_HOPELESS)
+        self.matrix = matrix
+
+
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
     """A stochastic matrix near `matrix` whose measures are within the constraints.
 
@@ -26,7 +34,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
     clipped = np.maximum(matrix, np.maximum(matrix.max(axis=0), 0.0) * math.exp(-epsilon))
     if np.abs(clipped - matrix).max() > 1e-3:
-        raise SolverError(_HOPELESS)
+        raise Unrepairable(matrix)
     clipped = clipped / clipped.sum(axis=1, keepdims=True)
     mean = clipped.mean(axis=0)
     weight = 0.0
@@ -36,4 +44,4 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
         if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)
-    raise SolverError(_HOPELESS)
+    raise Unrepairable(clipped)

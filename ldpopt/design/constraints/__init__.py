@@ -11,8 +11,10 @@ from ldpopt.design.constraints.renyi import RenyiLDP
 from ldpopt.design.constraints.support import Support
 from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.constraints.trade_off import TradeOff
+from ldpopt.design.constraints.zcdp import ZCDP
 
 __all__ = [
+    "ZCDP",
     "AlphabetConstraint",
     "ApproximateLDP",
     "CapacityBounded",
