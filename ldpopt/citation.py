@@ -6,11 +6,27 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt.design import Design, Erasure, MergedPartition, Partition, PatternLP, optimal_channel
+from ldpopt.design import (
+    BranchAndBound,
+    Design,
+    Erasure,
+    LocalSearch,
+    MergedPartition,
+    Partition,
+    PatternLP,
+    TangentExchange,
+    optimal_channel,
+)
 from ldpopt.errors import invalid
 from ldpopt.references import REFERENCES, Reference, cited, reference
 
-_FOUND_BY = {"partition": Partition, "pattern LP": PatternLP, "erasure": Erasure}
+_FOUND_BY = {
+    "partition": Partition,
+    "pattern LP": PatternLP,
+    "erasure": Erasure,
+    "local search": LocalSearch,
+    "exchange over single ratios": TangentExchange,
+}
 """How a design says it was found, and the method whose paper that is."""
 
 
@@ -55,10 +71,14 @@ def _keys(result: Any) -> Iterator[str]:
         for start, method in _FOUND_BY.items():
             if result.method.startswith(start):
                 yield from _of_documentation(method)
+        if "branch and bound" in result.method:
+            yield from _of_documentation(BranchAndBound)
         if "merged" in result.method:
             yield from _of_documentation(MergedPartition)
         if result.certificate is not None:
             yield from _of_documentation(type(result.certificate))
+        for constraint in result.constraints:
+            yield from _of_documentation(type(constraint))
         for guarantee in result.guarantees:
             yield from cited(guarantee.reference)
     elif isinstance(getattr(result, "reference", None), str):

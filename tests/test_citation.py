@@ -45,3 +45,14 @@ def test_what_cites_nothing_is_an_error(nothing):
     """An unknown key, and a thing without a citation, is an error."""
     with pytest.raises(InvalidInput):
         cite(nothing)
+
+
+def test_constraints_on_the_outputs_cite_their_sources():
+    """An invariant channel cites PRAM, the search and the branching; a capacity its definition."""
+    from ldpopt.design import CapacityBounded, Invariant, Outputs
+    from ldpopt.privacy import RestrictedTotalVariation
+
+    invariant = optimal_channel(U, [LocalDP(1.0), Invariant([0.5, 0.3, 0.2])])
+    assert {"PRAM", "CCP", "FS", "GI"} <= set(keys(invariant))
+    assert "CIM" in keys(CapacityBounded([0, 1], RestrictedTotalVariation(), 0.2))
+    assert "KOV14" in keys(Outputs(2))

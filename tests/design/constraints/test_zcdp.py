@@ -82,7 +82,7 @@ def test_pure_privacy_is_concentrated():
     pure = optimal_channel(utility, LocalDP(epsilon))
     assert float(zcdp(pure.channel)) <= rho * (1 + 1e-9)
     assert optimal_channel(utility, ZCDP(rho)).upper_bound >= pure.value * (1 - 1e-9)
-    both = optimal_channel(utility, [LocalDP(epsilon), ZCDP(rho * 0.5)])
+    both = optimal_channel(utility, [LocalDP(epsilon), ZCDP(rho * 0.5)], certify=False)
     assert both.value < pure.value
     assert [g.value <= c.bound for g, c in zip(both.guarantees, both.constraints, strict=True)] == [True, True]
 
@@ -108,7 +108,7 @@ def test_other_utilities_and_budgets():
     """Concentrated privacy combines with a budget of outputs, a linear utility and mutual information."""
     prior = np.array([0.5, 0.3, 0.2])
     for utility, caps in (
-        (Divergence(KL, *pair(3, 3)), [ZCDP(0.2), Outputs(2)]),
+        (Divergence(KL, *pair(3, 3)), [ZCDP(0.2), Outputs(1)]),
         (ExpectedLoss(prior, 1 - np.eye(3)), [ZCDP(0.2)]),
         (MutualInformation(prior), [ZCDP(0.2)]),
     ):
