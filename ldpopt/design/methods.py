@@ -102,9 +102,13 @@ class Erasure:
 def choose(problem: Problem) -> Method:
     """The method for a problem when the caller names none."""
     if not problem.plain:
+        from ldpopt.design.constraints import ZCDP, RenyiLDP
         from ldpopt.design.labels import Exchange
+        from ldpopt.design.tangent_exchange import TangentExchange
 
-        return Exchange()
+        given = problem.constraints
+        smooth = all(isinstance(c, RenyiLDP) and c.order == 1 for c in given)
+        return TangentExchange() if smooth or any(isinstance(c, ZCDP) for c in given) else Exchange()
     if math.isinf(problem.epsilon):
         return Erasure()
     return Partition() if len(problem.reduction.pair) <= PARTITION_LIMIT else MergedPartition()

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.against_set import AgainstSet
+from ldpopt.design.alphabet_design import alphabet_design, on_alphabet
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
-from ldpopt.design.constraints import Constraint, TotalVariation
+from ldpopt.design.constraints import ZCDP, Constraint, TotalVariation
 from ldpopt.design.design import Design
 from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_result import EstimationDesign
@@ -26,7 +27,7 @@ from ldpopt.design.patterns import LIMIT
 from ldpopt.design.private_sampling import PrivateSampling, least_risk
 from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
-from ldpopt.design.repair import repair
+from ldpopt.design.repair import Unrepairable, repair
 from ldpopt.design.saddle import best_against
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
@@ -75,11 +76,12 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
-        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`;
-        a `PrivateSampling`.
-    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
+        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`; a `PrivateSampling`.
+    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ZCDP`, `TradeOff`; of
+        `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
     method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `ColumnGeneration()`, `Exchange()`,
-        `Erasure()`) for a `Divergence` or an `AgainstSet`; chosen by the problem when None.
+        `Erasure()`, `LocalSearch(starts)`; `BranchAndBound(nodes)` where the outputs are fixed) for a `Divergence` or
+        an `AgainstSet`; chosen by the problem when None.
     certify : False skips the certificate, and with it the upper bound.
     near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose multipliers are tried as a
         proof before new ones are computed. Along eta they often suffice: the optimum is piecewise linear in it.
@@ -95,27 +97,50 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
+    given = listed(constraints)
+    while True:
+        try:
+            return _designed(utility, given, method, certify, near)
+        except Unrepairable as failure:
+            # Constraints of infinitely many orders are posed for a few; those that the channel exceeds join.
+            tighter = tuple((c.tightened(failure.matrix) or c) if isinstance(c, ZCDP) else c for c in given)
+            if tighter == given:
+                raise
+            given = tighter
+
+
+def _designed(
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | PrivateSampling | FisherInformation,
+    given: tuple[Constraint, ...],
+    method: Method | None,
+    certify: bool,
+    near: Design | None,
+) -> Design | EstimationDesign:
+    if on_alphabet(given):
+        if isinstance(utility, FisherInformation):
+            raise invalid("constraints", "LocalDP and TotalVariation for a FisherInformation", "one on the outputs")
+        return alphabet_design(utility, given, method, certify)
     if isinstance(utility, ExpectedLoss):
         if method is not None:
             raise invalid("method", "None (an expected loss is one linear program)", method)
-        return least_loss(utility, listed(constraints), certify)
+        return least_loss(utility, given, certify)
     if isinstance(utility, PrivateSampling):
         if method is not None:
             raise invalid("method", "None (private sampling is one convex program)", method)
-        return least_risk(utility, listed(constraints), certify)
+        return least_risk(utility, given, certify)
     if isinstance(utility, AgainstSet):
-        return best_against(utility, listed(constraints), method, certify)
+        return best_against(utility, given, method, certify)
     if isinstance(utility, ColumnUtility):
         if method is not None:
             raise invalid("method", f"None for {utility.name}", method)
-        return best_columns(utility, listed(constraints), certify)
+        return best_columns(utility, given, certify)
     if isinstance(utility, FisherInformation):
         if method is not None:
             raise invalid("method", "None for a FisherInformation, which has one method", method)
-        return estimation_design(utility, constraints, certify=certify)
+        return estimation_design(utility, given, certify=certify)
     if near is not None and not isinstance(near, Design):
         raise invalid("near", "a Design", type(near).__name__)
-    problem = pose(utility, constraints)
+    problem = pose(utility, given)
     known = near.certificate if near is not None else None
     found = (method or choose(problem)).find(problem)
     design = _finish(problem, utility, found, certify, known)

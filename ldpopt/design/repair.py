@@ -16,6 +16,14 @@ from ldpopt.errors import SolverError
 _HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
 
 
+class Unrepairable(SolverError):
+    """The matrix (k, m) of a solver is too far from its constraints."""
+
+    def __init__(self, matrix: Array) -> None:
+        super().__init__(_HOPELESS)
+        self.matrix = matrix
+
+
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
     """A stochastic matrix near `matrix` whose measures are within the constraints.
 
@@ -31,7 +39,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
         if isinstance(constraint, LocalDP) and not constraint.symmetric:
             clipped = _raised(clipped, constraint.columns(inputs or range(len(clipped))))
     if np.abs(clipped - matrix).max() > 1e-3:
-        raise SolverError(_HOPELESS)
+        raise Unrepairable(matrix)
     clipped = clipped / clipped.sum(axis=1, keepdims=True)
     mean = clipped.mean(axis=0)
     weight = 0.0
@@ -41,7 +49,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
         if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
             return channel.matrix
         weight = max(1e-16, 2 * weight)
-    raise SolverError(_HOPELESS)
+    raise Unrepairable(clipped)
 
 
 def _raised(matrix: Array, terms: Sequence[Term | Box]) -> Array:
