@@ -31,7 +31,7 @@ from ldpopt.design.repair import Unrepairable, repair
 from ldpopt.design.saddle import best_against
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.privacy import total_variation
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
@@ -117,8 +117,8 @@ def _designed(
     near: Design | None,
 ) -> Design | EstimationDesign:
     if on_alphabet(given):
-        if isinstance(utility, FisherInformation):
-            raise invalid("constraints", "LocalDP and TotalVariation for a FisherInformation", "one on the outputs")
+        if isinstance(utility, FisherInformation | AgainstSet | PrivateSampling):
+            raise invalid("constraints", f"none on the outputs for a {type(utility).__name__}", Phrase("such a one"))
         return alphabet_design(utility, given, method, certify)
     if isinstance(utility, ExpectedLoss):
         if method is not None:
