@@ -93,7 +93,7 @@ def estimation_design(
         certificate = _prove(made, columns, eta, prior, found)
         bound = min(value, certificate.lower_bound)
     made = replace(made, lower_bound=bound, certificate=certificate)
-    certified = certificate is not None and made.relative_gap <= made.tolerance
+    certified = certificate is not None and bool(made.relative_gap <= made.tolerance)
     return replace(made, certified=certified, note=_note(made, certified, columns, eta))
 
 

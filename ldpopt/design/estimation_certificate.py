@@ -62,7 +62,9 @@ class EquivalenceDual:
         else:
             return -math.inf
         # Both parts are sums of k^2 terms of the size of G: their rounding is charged too.
-        rounding = 1e-13 * float(np.abs(gram).sum() + np.abs(self.rows).sum()) * min(ratio, 1 / max(p.min(), 1e-300))
+        rounding = (
+            1e-13 * float(np.abs(gram).sum() + np.abs(self.rows).sum()) * min(ratio, 1 / max(float(p.min()), 1e-300))
+        )
         most = float(self.rows.sum()) + (eta or 0.0) * float(pairs.sum()) + max(violation, 0.0) + rounding
         return criterion.bound(self.kernel, most, p) if most > 0 else -math.inf
 

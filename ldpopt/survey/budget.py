@@ -82,7 +82,7 @@ def split_budget(
     at the split its height, until both agree to 1 %. spent : (epsilon, eta) of questions that draw on the same budget.
     Raises `InvalidInput` if no split in range does.
 
-    >>> even = {"a": (np.array([0.2, 0.8]), HalfWidth(0.05)), "b": (np.array([0.2, 0.8]), HalfWidth(0.05))}
+    >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
     >>> split_budget(even, Budget(2.0))
     Split(a: 1, b: 1; 1,663 respondents)
     """

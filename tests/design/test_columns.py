@@ -48,7 +48,8 @@ def test_a_path_graph_is_designed_to_the_optimum_over_all_its_vertices(k, epsilo
     constraint = LocalDP(epsilon, nx.path_graph(k))
     design = optimal_channel(FisherInformation(p), constraint)
     assert design.value == pytest.approx(least_sum_of_variances(path_columns(k, epsilon), p), rel=1e-6)
-    assert design.certified
+    assert design.certified is True
+    assert type(design.lower_bound) is float
     assert design.certificate.verify()
     assert constraint.measure(design.channel).value <= epsilon
     if k > 2:
