@@ -41,6 +41,10 @@ _FOUND_BY = {
     "convex-concave ascent": "[CCP]",
     "linear program on the decisions": "[BCP]",
     "column generation": "[KOV14, Thm 2; KW]",
+    "public coin between": "[HS; Huber]",
+    "linear program on tangents": "[PAL]",
+    "local search": "[CCP]",
+    "exchange over single ratios": "[HK]",
 }
 """How the method of a design begins, and the papers of that method."""
 
@@ -144,6 +148,8 @@ def _of_design(result: Design | EstimationDesign) -> Iterator[str]:
     for start, papers in _FOUND_BY.items():
         if result.method.startswith(start):
             yield from cited(papers)
+    if "branch and bound" in result.method:
+        yield from cited("[FS]")
     if result.certificate is not None:
         yield from _of_documentation(type(result.certificate))
     asked = result.utility

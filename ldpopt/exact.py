@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -74,7 +75,7 @@ class RoundingLoss:
     fraction: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class ExactChannel:
     """A channel with Pr(report y | answer x) = `weights[x, y]` / 2**`bits` exactly.
 
@@ -95,22 +96,24 @@ class ExactChannel:
 
     weights: Integers
     bits: int
-    inputs: tuple[Label, ...] = None  # type: ignore[assignment]
-    outputs: tuple[Label, ...] = None  # type: ignore[assignment]
+    inputs: tuple[Label, ...]
+    outputs: tuple[Label, ...]
 
-    def __post_init__(self) -> None:
-        bits = positive_integer(self.bits, "bits")
+    def __init__(
+        self, weights: Any, bits: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
+    ) -> None:
+        bits = positive_integer(bits, "bits")
         if bits > MAXIMUM_BITS:
             raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", bits)
-        weights = _integers(self.weights, 1 << bits)
+        weights = _integers(weights, 1 << bits)
         for x, total in enumerate(row_sums(weights)):
             if total != 1 << bits:
                 raise invalid("weights", f"rows that sum to exactly 2**{bits}", total, f"row {x}")
         weights.setflags(write=False)
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "inputs", labels.distinct_labels(self.inputs, weights.shape[0], "inputs"))
-        object.__setattr__(self, "outputs", labels.distinct_labels(self.outputs, weights.shape[1], "outputs"))
+        object.__setattr__(self, "inputs", labels.distinct_labels(inputs, weights.shape[0], "inputs"))
+        object.__setattr__(self, "outputs", labels.distinct_labels(outputs, weights.shape[1], "outputs"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -226,7 +229,7 @@ class ExactChannel:
         claimed = data.get("epsilon")
         epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
         eta = unit_interval(data.get("eta"), "eta")
-        made = cls(data["weights"], data.get("bits"), inputs, outputs)  # type: ignore[arg-type]
+        made = cls(data["weights"], data.get("bits"), inputs, outputs)
         made.verify(epsilon, eta)
         return made
 

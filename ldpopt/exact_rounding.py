@@ -78,7 +78,7 @@ def round_exact(
         if math.isinf(epsilon):
             low, high = np.zeros_like(weights), np.full_like(weights, total)
         _balance(weights, low, high, total, order)
-    made = ExactChannel(weights, bits, inputs, outputs)  # type: ignore[arg-type]
+    made = ExactChannel(weights, bits, inputs, outputs)
     made.verify(epsilon, eta)
     return made
 

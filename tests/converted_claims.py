@@ -177,7 +177,7 @@ def fold_delta(eps: float, delta: float, erasure: float | mpf, count: int, at: m
                 following[total + step] = following.get(total + step, mpf(0)) + mass * weight
         law = following
     finite = mpmath.fsum(mass * max(1 - mpmath.exp(at - n * mpf(eps)), mpf(0)) for n, mass in law.items())
-    return 1 - (1 - mpf(delta)) ** count * (1 - finite)
+    return 1 - (1 - mpf(delta)) ** count * (1 - min(finite, mpf(1)))  # masses sum to one to 400 digits
 
 
 def _folds(eps: float, rng: np.random.Generator, least: Least) -> None:

@@ -20,10 +20,12 @@ from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey import planfile
+from ldpopt.survey.aggregate import Counts
 from ldpopt.survey.answers import batches, column_names, partitions
 from ldpopt.survey.planfile import Plan, make_plan
 from ldpopt.survey.privatize import privatize
 from ldpopt.survey.randomness import Simulated
+from ldpopt.survey.secret import read_key
 from ldpopt.survey.spec import QuestionSpec, SurveySpec
 
 DOCUMENTED = (InvalidInput, CertificateError)
@@ -219,6 +221,21 @@ def _privatized(name: str) -> Callable[[bytes, Path], object]:
     return _written(name, read)
 
 
+def _key(data: bytes, folder: Path) -> object:
+    """A key is read, or refused by an error that does not quote the file."""
+    path = folder / "key"
+    path.write_bytes(data)
+    path.chmod(0o600)
+    try:
+        return read_key(path)
+    except InvalidInput as error:
+        if "0f0f" in str(error):
+            raise AssertionError("the message quotes the key") from None
+        raise
+    finally:
+        path.unlink()
+
+
 def pq_whole(path: Path) -> bool:
     """Whether `path` is a Parquet file that can be read to its end."""
     try:
@@ -257,6 +274,15 @@ LOADERS = (
     Loader("privatized CSV", (ANSWERS,), _privatized("a.csv"), 0),
     Loader("privatized Parquet", (_parquet(),), _privatized("a.parquet"), 0),
 )  # fmt: skip
+
+COUNTS = Counts(
+    PLAN.checksum, 3, {("smoker",): np.array([2, 1]), ("smoker", "children"): np.array([[1, 1, 0], [0, 0, 1]])}
+)
+LATER = (
+    Loader("counts", (COUNTS.to_json().encode(),), lambda data, _: Counts.from_json(data, PLAN), 1),
+    Loader("key file", (b"ldpopt-survey-key 1\n" + b"0f" * 32 + b"\n",), _key, 1),
+)
+"""Loaders that came later: apart, so that the cases of the others stay what they were."""
 
 
 def case(seed: int, folder: Path, loaders: tuple[Loader, ...] = LOADERS) -> tuple[str, str]:

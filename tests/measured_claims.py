@@ -99,7 +99,14 @@ def _composed(channel: Channel, rng: np.random.Generator, wrong: Wrong) -> None:
     same = next(iter(compose_same_input([two], count=2).values()))
     alone = compose([FinitePair(*two.matrix)], count=2)
     every = compose([channel], count=2)
-    top = min(float(max(truth.local_dp(p, q), truth.local_dp(q, p))), 300.0)
+    worst = max(truth.local_dp(p, q), truth.local_dp(q, p))
+    top = min(float(worst), 300.0)
+    _inside("compose local_dp", same.local_dp(), 2 * worst, wrong)
+    _at_least("compose channel local_dp", every.local_dp().value, 2 * worst, wrong)
+    for order in (1 + 10.0 ** rng.uniform(-3, 0), float(rng.uniform(1, 64))):
+        exact = 2 * max(truth.renyi(p, q, order), truth.renyi(q, p, order))
+        _inside(f"compose renyi({order!r})", same.renyi(order), exact, wrong)
+        _at_least(f"compose channel renyi({order!r})", every.renyi(order).value, exact, wrong)
     for epsilon in (0.0, top * float(rng.random()), 2 * top * float(rng.random())):
         forward = truth.hockey_stick(left, right, epsilon)
         exact = max(forward, truth.hockey_stick(right, left, epsilon))

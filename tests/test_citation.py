@@ -170,3 +170,20 @@ def test_what_cites_nothing_is_an_error(nothing):
     """An unknown key, and a thing without a citation, is an error."""
     with pytest.raises(InvalidInput):
         cite(nothing)
+
+
+def test_a_design_for_estimation_rests_on_patterns_and_equivalence():
+    """A design for estimation cites the staircase patterns and the equivalence theorem, with its guarantees' papers."""
+    design = optimal_channel(FisherInformation([0.5, 0.3, 0.2]), LocalDP(1.0))
+    assert {"KOV14", "KW", "GI"} <= set(keys(design))
+
+
+def test_constraints_on_the_outputs_cite_their_sources():
+    """An invariant channel cites PRAM, the search and the branching; a capacity its definition."""
+    from ldpopt.design import CapacityBounded, Invariant, Outputs
+    from ldpopt.privacy import RestrictedTotalVariation
+
+    invariant = optimal_channel(U, [LocalDP(1.0), Invariant([0.5, 0.3, 0.2])])
+    assert {"PRAM", "CCP", "FS", "GI"} <= set(keys(invariant))
+    assert "CIM" in keys(CapacityBounded([0, 1], RestrictedTotalVariation(), 0.2))
+    assert "KOV14" in keys(Outputs(2))

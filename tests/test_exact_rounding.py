@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -174,3 +175,25 @@ def test_the_channel_method_keeps_labels() -> None:
     exact = q.exact()
     assert (exact.inputs, exact.outputs) == (q.inputs, q.outputs)
     assert strictjson.loads(exact.to_json())["outputs"] == [["a", 1], "b"]
+
+
+@pytest.mark.parametrize("bits", [3, 8, 20, 62])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_loss_covers_the_rational_truth(bits: int, seed: int) -> None:
+    """The reported distance and fraction are at least the exact ones, and no more than rounding above them."""
+    rng = np.random.default_rng(seed)
+    matrix = 0.7 * rng.dirichlet(np.ones(4), 3) + 0.075
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    exact = round_exact(matrix, bits)
+    given = [[Fraction(float(value)) for value in row] for row in matrix]
+    made = [[Fraction(int(weight), 1 << bits) for weight in row] for row in exact.weights]
+    pairs = [list(zip(p, q, strict=True)) for p, q in zip(given, made, strict=True)]
+    distance = max(sum(abs(a - b) for a, b in row) / 2 for row in pairs)
+    fraction = max(0, 1 - min(a / b for row in pairs for a, b in row if b > 0))
+    loss = exact.loss(matrix)
+    assert (
+        distance - Fraction(2, 10**16)
+        <= Fraction(loss.distance)
+        <= distance * (1 + Fraction(1, 10**13)) + Fraction(2, 10**16)
+    )
+    assert fraction <= Fraction(loss.fraction) <= fraction + Fraction(1, 10**15)

@@ -6,7 +6,7 @@ import pytest
 from ldpopt.io import read_channel
 
 
-@pytest.mark.parametrize("loader", fuzzing.LOADERS, ids=lambda loader: loader.name)
+@pytest.mark.parametrize("loader", fuzzing.LOADERS + fuzzing.LATER, ids=lambda loader: loader.name)
 def test_the_unmutated_files_are_read(loader, tmp_path):
     """Every loader accepts the files that are mutated, so that mutations start from something valid."""
     for data in loader.seeds:
@@ -18,6 +18,7 @@ def test_the_unmutated_files_are_read(loader, tmp_path):
 def test_mutated_files_are_read_or_refused(block, tmp_path):
     """Nothing but `InvalidInput` and `CertificateError` comes out of a loader, and nothing is left on the disk."""
     outcomes = [fuzzing.case(seed, tmp_path) for seed in range(block * 700, (block + 1) * 700)]
+    outcomes += [fuzzing.case(seed, tmp_path, fuzzing.LATER) for seed in range(block * 100, (block + 1) * 100)]
     assert [found for found in outcomes if found[1] not in ("read", "refused")] == []
     assert {"read", "refused"} == {outcome for _, outcome in outcomes}
 

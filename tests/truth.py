@@ -48,7 +48,10 @@ def _supports_differ(rng: np.random.Generator, k: int, m: int) -> np.ndarray:
 def _subnormal(rng: np.random.Generator, k: int, m: int) -> np.ndarray:
     made = rng.dirichlet(np.ones(m), k)
     made[:, -1] = 5e-324 * rng.integers(1, 2**40, k)
-    return made
+    # Elsewhere too, beside impossible reports: ratios beyond the range of floats, which have an order all the same.
+    rare = rng.random((k, m)) < rng.choice([0.0, 0.3])
+    rare[:, 0] = False
+    return np.where(rare, 5e-324 * (rng.integers(0, 2, (k, m)) * 2.0 ** rng.integers(0, 60, (k, m))), made)
 
 
 def _one_telling_report(rng: np.random.Generator, k: int, m: int) -> np.ndarray:

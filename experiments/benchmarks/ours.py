@@ -17,7 +17,8 @@ from ldpopt.divergences import KL
 from ldpopt.exact_rounding import round_exact
 from ldpopt.mechanisms import optimized_local_hashing, optimized_unary_encoding, randomized_response, subset_selection
 from ldpopt.privacy import hockey_stick, local_dp, renyi, total_variation
-from ldpopt.survey import estimate
+from ldpopt.survey import MaximumLikelihood, estimate
+from ldpopt.survey.counts import as_table
 from ldpopt.survey.keystream import CHUNK, Keystream
 from ldpopt.survey.sampler import Sampler
 from ldpopt.survey.secret import SecretKey
@@ -95,8 +96,31 @@ def sample_subset(k: int) -> Work:
     return lambda: channel.sample_indices(x, source)
 
 
+def count_rr(k: int) -> Work:
+    channel, reports = randomized_response(k, 1.0), rng().integers(k, size=N)
+    return lambda: as_table(reports, channel)
+
+
+def read_answers(k: int) -> Work:
+    """The floor of counting positions: they are read once."""
+    reports = rng().integers(k, size=N)
+    return lambda: reports.sum()
+
+
+def count_oue(k: int) -> Work:
+    oracle = optimized_unary_encoding(k, 1.0)
+    reports = oracle.sample(rng().integers(k, size=oracle_size(k)), rng())
+    return lambda: oracle.support_counts(reports)
+
+
+def read_reports(k: int) -> Work:
+    """The floor of counting bits: the reports are read once."""
+    reports = optimized_unary_encoding(k, 1.0).sample(rng().integers(k, size=oracle_size(k)), rng())
+    return lambda: reports.sum(dtype=np.int64)
+
+
 def compose_k_fold(count: int) -> Work:
-    return lambda: k_fold(0.1, eta=ETA, count=count).epsilon_at(1e-6)
+    return lambda: float(k_fold(0.1, eta=ETA, count=count).epsilon_at(1e-6))
 
 
 def compose_rr(count: int) -> Work:
@@ -124,6 +148,19 @@ def plain_lp(k: int) -> Work:
     return work
 
 
+def plain_expected_loss(k: int) -> Work:
+    """The program for the least expected loss over all matrices, in cvxpy."""
+    import cvxpy as cp
+
+    def work() -> float:
+        q = cp.Variable((k, k), nonneg=True)
+        limits = [cp.sum(q, axis=1) == 1]
+        limits += [q[x] <= math.e * q[y] for x in range(k) for y in range(k) if x != y]
+        return float(cp.Problem(cp.Minimize(1 - cp.trace(q) / k), limits).solve(solver=cp.HIGHS))
+
+    return work
+
+
 def design(method: Any, certify: bool) -> Callable[[int], Work]:
     def task(k: int) -> Work:
         utility = problem(k)
@@ -144,10 +181,60 @@ def bracket(k: int) -> Work:
 
 def measured(measure: Callable[[Channel], Any]) -> Callable[[int], Work]:
     def task(k: int) -> Work:
-        channel = Channel(rng().dirichlet(np.ones(k), k))
+        channel = Channel(random_matrix(k))
         return lambda: measure(channel)
 
     return task
+
+
+def plain_ratio(k: int) -> Work:
+    q = random_matrix(k)
+    return lambda: float(np.log(q.max(axis=0) / q.min(axis=0)).max())
+
+
+def plain_distance(k: int) -> Work:
+    q = random_matrix(k)
+    return lambda: max(float(np.abs(q - row).sum(axis=1).max()) for row in q) / 2
+
+
+def plain_hockey_stick(k: int) -> Work:
+    q, e = random_matrix(k), math.exp(0.5)
+    return lambda: max(float(np.maximum(row - e * q, 0).sum(axis=1).max()) for row in q)
+
+
+def plain_renyi(k: int) -> Work:
+    q = random_matrix(k)
+    return lambda: float(np.log((q**2) @ (1 / q).T).max())
+
+
+def random_matrix(k: int) -> Any:
+    return rng().dirichlet(np.ones(k), k)
+
+
+def read_matrix(k: int) -> Work:
+    """The floor of a measure: the matrix is read once."""
+    q = random_matrix(k)
+    return lambda: float(q.sum())
+
+
+def estimate_likelihood(k: int) -> Work:
+    channel = randomized_response(k, 1.0)
+    counts = rng().multinomial(10_000, np.full(k, 1 / k))
+    return lambda: estimate(counts, channel, MaximumLikelihood())
+
+
+def plain_em(k: int) -> Work:
+    matrix, counts = randomized_response(k, 1.0).matrix, rng().multinomial(10_000, np.full(k, 1 / k))
+
+    def work() -> None:
+        p = np.full(k, 1 / k)
+        for _ in range(10_000):
+            new = p * (matrix @ (counts / (p @ matrix))) / counts.sum()
+            if np.abs(new - p).sum() < 1e-10:
+                break
+            p = new
+
+    return work
 
 
 def exact(k: int) -> Work:
@@ -171,7 +258,9 @@ TASKS: dict[str, Callable[[int], Work]] = {
     for name in (
         "simulate_rr", "simulate_n", "uniform_numbers", "random_bytes", "privatize_rr", "keystream", "sample_oue",
         "sample_olh", "count_olh", "sample_subset", "compose_k_fold", "compose_rr", "least_loss", "plain_lp", "bracket",
-        "exact", "plain_estimate",
+        "exact", "plain_estimate", "count_rr", "read_answers", "count_oue", "read_reports", "plain_ratio",
+        "plain_distance", "plain_hockey_stick", "plain_renyi", "read_matrix", "estimate_likelihood", "plain_em",
+        "plain_expected_loss",
     )
 } | {
     "partition": design(Partition(), False),
@@ -185,14 +274,22 @@ TASKS: dict[str, Callable[[int], Work]] = {
     "measure_renyi": measured(lambda q: renyi(q, 2)),
 }  # fmt: skip
 
-PER_ANSWER = {"simulate_rr", "uniform_numbers", "privatize_rr", "keystream", "sample_subset"}
+PER_ANSWER = {
+    "simulate_rr",
+    "uniform_numbers",
+    "privatize_rr",
+    "keystream",
+    "sample_subset",
+    "count_rr",
+    "read_answers",
+}
 
 
 def units(task: str, argument: int) -> int:
     """How many units (answers, reports) one run of a task handles."""
     if task in PER_ANSWER:
         return N
-    if task in ("sample_oue", "sample_olh", "count_olh", "random_bytes"):
+    if task in ("sample_oue", "sample_olh", "count_olh", "random_bytes", "count_oue", "read_reports"):
         return oracle_size(argument)
     return argument if task == "simulate_n" else 1
 
@@ -205,7 +302,7 @@ def measure(task: str, argument: int, repeat: int = 3) -> tuple[float, str]:
         start = time.process_time()
         answer = work()
         times.append(time.process_time() - start)
-        said = answer if isinstance(answer, str) else f"answers {answer:.9g}" if isinstance(answer, float) else ""
+        said = answer if isinstance(answer, str) else f"answers {answer:.11g}" if isinstance(answer, float) else ""
         if times[-1] > 5:
             break
     return min(times[1:] or times) / units(task, argument), said

@@ -25,6 +25,13 @@ def answers(k, n=N):
     return np.random.default_rng(0).integers(k, size=n).tolist()
 
 
+def pure_ldp_direct_encoding(k):
+    from pure_ldp.frequency_oracles.direct_encoding import DEClient
+
+    client, given = DEClient(1.0, k, index_mapper=lambda x: x), answers(k)
+    return seconds(lambda: [client.privatise(x) for x in given]) / N
+
+
 def pure_ldp_oue(k):
     from pure_ldp.frequency_oracles.unary_encoding import UEClient
 
@@ -51,6 +58,64 @@ def pure_ldp_olh_server(k):
             server.aggregate(report)
 
     return seconds(work) / 2000
+
+
+def pure_ldp_rr(k):
+    from pure_ldp.frequency_oracles.direct_encoding import DEClient
+
+    client, given = DEClient(1.0, k, index_mapper=lambda x: x), answers(k)
+    return seconds(lambda: [client.privatise(x) for x in given]) / N
+
+
+def pure_ldp_rr_server(k):
+    from pure_ldp.frequency_oracles.direct_encoding import DEServer
+
+    given = answers(k)
+
+    def work():
+        server = DEServer(1.0, k, index_mapper=lambda x: x)
+        for report in given:
+            server.aggregate(report)
+
+    return seconds(work) / N
+
+
+def pure_ldp_oue_server(k):
+    from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
+
+    client = UEClient(1.0, k, use_oue=True, index_mapper=lambda x: x)
+    reports = [client.privatise(x) for x in answers(k)]
+
+    def work():
+        server = UEServer(1.0, k, use_oue=True, index_mapper=lambda x: x)
+        for report in reports:
+            server.aggregate(report)
+
+    return seconds(work) / N
+
+
+def multi_freq_rr_server(k):
+    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI
+
+    given = answers(k, 10**5)
+    return seconds(lambda: GRR_Aggregator_MI(given, k, 1.0)) / 10**5
+
+
+def multi_freq_oue_server(k):
+    from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
+
+    reports = [UE_Client(x, k, 1.0, True) for x in answers(k)]
+    return seconds(lambda: UE_Aggregator_MI(reports, 1.0, True)) / N
+
+
+def opendp_counts(k):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+    count = dp.t.make_count_by_categories(*space, categories=list(range(k)), TOA=int)
+    given = answers(k, 10**5)
+    return seconds(lambda: count(given)) / 10**5
 
 
 def multi_freq_grr(k):

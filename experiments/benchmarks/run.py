@@ -4,7 +4,7 @@
 
 Peers are installed with pip into one environment each, kept in FOLDER for the next run; one that cannot be installed or
 does not run is a row that says so. Times are processor time of one thread, the least of a few runs. Writes results.csv,
-results.md and growth.csv. Takes about five minutes once the peers are installed.
+results.md, growth.csv and growth.png. Takes about ten minutes once the peers are installed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import csv
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -53,6 +52,18 @@ COMPARISONS = [
         None,
     ),
     (
+        "randomized response, server, k = 32",
+        "count_rr",
+        32,
+        [
+            ("multi-freq-ldpy", "multi_freq_rr_server"),
+            ("pure-ldp", "pure_ldp_rr_server"),
+            ("opendp", "opendp_counts"),
+        ],
+        "read_answers",
+        None,
+    ),
+    (
         "optimised unary encoding, client, k = 4",
         "sample_oue",
         4,
@@ -75,6 +86,14 @@ COMPARISONS = [
         [("multi-freq-ldpy", "multi_freq_oue"), ("pure-ldp", "pure_ldp_oue")],
         "random_bytes",
         20,
+    ),
+    (
+        "optimised unary encoding, server, k = 32",
+        "count_oue",
+        32,
+        [("multi-freq-ldpy", "multi_freq_oue_server"), ("pure-ldp", "pure_ldp_oue_server")],
+        "read_reports",
+        None,
     ),
     (
         "subset selection, client, k = 4",
@@ -117,23 +136,30 @@ COMPARISONS = [
         None,
     ),
     ("least 0/1 loss under LDP, k = 16", "least_loss", 16, [("qif", "qif_loss")], None, None),
+    ("least 0/1 loss under LDP, k = 16", "least_loss", 16, [("this run", "plain_expected_loss")], None, None),
+    ("least 0/1 loss under LDP, k = 32", "least_loss", 32, [("qif", "qif_loss")], None, None),
     ("KL, k = 12: partition", "partition", 12, [("this run", "plain_lp")], None, None),
     ("KL, k = 12: partition, certified", "partition_certified", 12, [("this run", "plain_lp")], None, None),
     ("KL, k = 12: pattern program, certified", "pattern_certified", 12, [("this run", "plain_lp")], None, None),
     ("KL, k = 12: exchange", "exchange", 12, [("this run", "plain_lp")], None, None),
-]
+    ("KL, k = 15: partition, certified", "partition_certified", 15, [("this run", "plain_lp")], None, None),
+    ("KL, k = 15: pattern program, certified", "pattern_certified", 15, [("this run", "plain_lp")], None, None),
+    ("local_dp, 1000 x 1000", "measure_local_dp", 1000, [("this run", "plain_ratio")], "read_matrix", None),
+    ("total variation, 1000 x 1000", "measure_total_variation", 1000, [("this run", "plain_distance")],
+     "read_matrix", None),
+    ("hockey stick, 1000 x 1000", "measure_hockey_stick", 1000, [("this run", "plain_hockey_stick")],
+     "read_matrix", None),
+    ("Rényi of order 2, 1000 x 1000", "measure_renyi", 1000, [("this run", "plain_renyi")], "read_matrix", None),
+    ("linear estimate with errors, 32 counts", "estimate", 32, [("this run", "plain_estimate")], None, None),
+    ("maximum likelihood, 32 counts", "estimate_likelihood", 32, [("this run", "plain_em")], None, None),
+]  # fmt: skip
 
-# (what, task, argument, promised seconds)
+# (what, task, argument, promised seconds, what the answer must be: a number within 1e-9, or a gap in text)
 ABSOLUTE = [
-    ("partition, KL, k = 10^4", "partition", 10_000, 2.0),
-    ("bracket, KL, k = 10^6", "bracket", 1_000_000, 20.0),
-    ("local_dp, 1000 x 1000", "measure_local_dp", 1000, None),
-    ("total variation, 1000 x 1000", "measure_total_variation", 1000, None),
-    ("hockey stick, 1000 x 1000", "measure_hockey_stick", 1000, None),
-    ("Rényi of order 2, 1000 x 1000", "measure_renyi", 1000, None),
-    ("exact rounding with proof, 200 x 200", "exact", 200, None),
-    ("estimate from 32 counts", "estimate", 32, None),
-    ("linear estimate in plain numpy, 32 counts", "plain_estimate", 32, None),
+    ("partition, KL, k = 10^4", "partition", 10_000, 2.0, None),
+    ("bracket, KL, k = 10^6", "bracket", 1_000_000, 20.0, 1e-5),
+    ("10^4 three-point pairs, epsilon at 1e-6", "compose_k_fold", 10_000, None, 73.890500428),
+    ("exact rounding with proof, 200 x 200", "exact", 200, None, None),
 ]
 
 GROWTH = [  # (what, task, sizes, promised exponent)
@@ -142,8 +168,15 @@ GROWTH = [  # (what, task, sizes, promised exponent)
     ("local_dp, in k = m", "measure_local_dp", (500, 1000, 2000), 2.0),
     ("total variation, in k = m", "measure_total_variation", (125, 250, 500, 1000), 3.0),
     ("simulated reports, in n", "simulate_n", (10**5, 10**6, 10**7), 1.0),
-    ("local hashing, server, in k", "count_olh", (64, 256, 1024), 1.0),
+    ("local hashing, server, a report, in k", "count_olh", (64, 256, 1024), 1.0),
+    ("unary encoding, client, a report, in k", "sample_oue", (64, 256, 1024), 1.0),
+    ("exact privatized reports, in k", "privatize_rr", (8, 32, 128), 0.0),
+    ("exact rounding with proof, in k = m", "exact", (50, 100, 200), 3.0),
+    ("bracket, in k", "bracket", (10**4, 10**5, 10**6), 1.0),
 ]
+
+EACH = {"count_olh", "sample_oue"}
+"""Tasks of which larger sizes get fewer reports: the time of one is what grows."""
 
 
 def environment(folder: Path, peer: str) -> Path | str:
@@ -212,13 +245,13 @@ def start_up() -> list[list[object]]:
 
 
 def memory(task: str, argument: int) -> float:
-    """Peak resident memory of a task in a process of its own, in MB."""
+    """Peak resident memory of a task in a process of its own, in MB (Linux)."""
     code = (
-        f"import sys, resource; sys.path.insert(0, {str(HERE)!r}); import ours; ours.TASKS[{task!r}]({argument})();"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); import ours; ours.TASKS[{task!r}]({argument})();"
+        "print(*(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return int(done.stdout.split()[-1]) / 1024
+    return int(done.stdout.split()[-2]) / 1024
 
 
 def growth() -> list[list[object]]:
@@ -227,7 +260,7 @@ def growth() -> list[list[object]]:
 
     rows = []
     for what, task, sizes, promised in GROWTH:
-        spent = [ours.measure(task, size)[0] * ours.units(task, size) for size in sizes]
+        spent = [ours.measure(task, size)[0] * (1 if task in EACH else ours.units(task, size)) for size in sizes]
         peak = [memory(task, size) for size in sizes]
         exponent = float(np.polyfit(np.log(sizes), np.log(spent), 1)[0])
         for size, seconds, megabytes in zip(sizes, spent, peak, strict=True):
@@ -282,25 +315,17 @@ def main() -> None:
         return found[peer]
 
     rows = compare(python)
-    for what, task, argument, promised in ABSOLUTE:
+    for what, task, argument, promised, right in ABSOLUTE:
         spent, said = ours.measure(task, argument)
-        rows.append(
-            [
-                what,
-                argument,
-                f"{spent:.3g}",
-                "",
-                said,
-                "",
-                "",
-                promised and f"under {promised} s",
-                spent < promised if promised else "",
-            ]
-        )
+        answer = float(said.split()[-1]) if right else 0.0
+        kept = (answer <= right if right < 1 else abs(answer - right) <= 1e-9) if right else True
+        limits = [f"under {promised} s" if promised else "", f"a gap of at most {right:g}" if right and right < 1 else
+                  f"{right!r} within 1e-9" if right else ""]  # fmt: skip
+        kept = kept and (promised is None or spent < promised)
+        words = ", ".join(filter(None, limits))
+        rows.append([what, argument, f"{spent:.3g}", "", said, "", "", words, kept if words else ""])
         print(*rows[-1], sep=" | ", flush=True)
     rows += start_up()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    rows.append(["peak memory of this run", "", "", "", f"{peak:.0f} MB", "", "", "", ""])
     header = [
         "what",
         "size",
@@ -316,10 +341,42 @@ def main() -> None:
     curve = growth()
     columns = ["what", "size", "seconds", "peak MB", "fitted exponent", "promised exponent"]
     write(given.out / "growth.csv", columns, curve)
+    draw(given.out / "growth.png", curve)
     where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     first = f"Measured in one run on {where}; processor time of one thread (start-up: wall clock)."
-    pages = [first, table(header, rows), "## Growth", table(columns, curve)]
+    pages = [first, table(header, rows), "## Growth", "![growth](growth.png)", table(columns, curve)]
     (given.out / "results.md").write_text("# Speed\n\n" + "\n\n".join(pages) + "\n", encoding="utf-8")
+
+
+def draw(path: Path, curve: list[list[object]]) -> None:
+    """Time and memory against size, each routine beside the slope it promises."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    figure, axes = plt.subplots(4, 3, figsize=(11, 11), layout="constrained")
+    for axis, what in zip(axes.flat, dict.fromkeys(row[0] for row in curve), strict=False):
+        rows = [row for row in curve if row[0] == what]
+        size, seconds, memory = (np.array([float(str(row[at])) for row in rows]) for at in (1, 2, 3))
+        fitted, promised = rows[0][4], float(str(rows[0][5]))
+        axis.loglog(size, seconds, "o-", color="tab:blue", label=f"time, exponent {fitted}")
+        line = seconds[-1] * (size / size[-1]) ** promised
+        axis.loglog(size, line, "--", color="tab:gray", label=f"promised {promised:g}")
+        axis.set_title(str(what), fontsize=9)
+        axis.set_ylabel("seconds", fontsize=8)
+        other = axis.twinx()
+        other.plot(size, memory, "s:", color="tab:orange", markersize=3)
+        other.set_ylim(0, 1.2 * max(memory))
+        other.set_ylabel("peak MB", fontsize=8, color="tab:orange")
+        axis.tick_params(labelsize=7)
+        other.tick_params(labelsize=7)
+        axis.legend(fontsize=7, loc="upper left")
+    for axis in axes.flat[len({row[0] for row in curve}) :]:
+        axis.set_visible(False)
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
 
 
 def write(path: Path, header: list[str], rows: list[list[object]]) -> None:

@@ -38,7 +38,8 @@ def block(first: int, cases: int, folder: Path) -> tuple[Counter[tuple[str, str]
     violations = []
     for seed in range(first, first + cases):
         signal.alarm(PATIENCE)
-        loader, outcome = fuzzing.case(seed, folder)
+        loaders = fuzzing.LATER if seed % 20 == 19 else fuzzing.LOADERS
+        loader, outcome = fuzzing.case(seed, folder, loaders)
         signal.alarm(0)
         if outcome not in ("read", "refused"):
             violations.append(f"case {seed}, {loader}: {outcome}")

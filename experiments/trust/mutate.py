@@ -23,10 +23,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
     "ldpopt/rounding.py": "tests/test_rounding.py",
+    "ldpopt/exact.py": "tests/test_exact.py tests/test_exact_rounding.py",
     "ldpopt/privacy/local_dp.py": "tests/privacy/test_local_dp.py tests/privacy/test_contract.py",
     "ldpopt/privacy/total_variation.py": "tests/privacy/test_total_variation.py tests/privacy/test_contract.py",
     "ldpopt/privacy/hockey_stick.py": "tests/privacy/test_hockey_stick.py tests/test_measured_claims.py",
-    "ldpopt/exact.py": "tests/test_exact.py tests/test_exact_rounding.py",
+    "ldpopt/privacy/approximate_dp.py": "tests/privacy/test_approximate_dp.py tests/test_measured_claims.py",
+    "ldpopt/privacy/least_pair.py": "tests/privacy/test_least_pair.py tests/privacy/test_finite_pair.py",
+    "ldpopt/privacy/loss.py": "tests/privacy/test_loss.py tests/privacy/test_renyi.py tests/test_measured_claims.py",
+    "ldpopt/privacy/conversions.py": "tests/privacy/test_conversions.py tests/test_converted_claims.py",
+    "ldpopt/privacy/group.py": "tests/privacy/test_group.py tests/test_converted_claims.py",
     "ldpopt/design/repair.py": "tests/design/test_repair.py tests/design/test_faults.py tests/design/test_optimal.py",
     "ldpopt/design/certificate.py": "tests/design/test_certificate.py tests/design/test_faults.py",
 }

@@ -45,8 +45,9 @@ def _summary(one: Answered) -> Table:
     shown = Table(
         title=f"{one.title}: {one.names[0]} against {one.names[1]}, {len(one.utility.p0)} answers", title_justify="left"
     )
-    for name, justify in (("ε", "right"), ("cap η", "right"), ("kept (nats)", "right"), ("verdict", "left")):
-        shown.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name in ("ε", "cap η", "kept (nats)"):
+        shown.add_column(name, justify="right")
+    shown.add_column("verdict")
     for (epsilon, eta), design in one.designs.items():
         shown.add_row(f"{epsilon:g}", "none" if eta is None else f"{eta:g}", f"{design.value:.4g}", verdict(design))
     return shown

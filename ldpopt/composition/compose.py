@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid
+from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid, rare_error
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import Array, positive_integer, unit_interval
@@ -30,12 +30,16 @@ Parts = tuple[tuple[FinitePair, int], ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Direction:
-    """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid."""
+    """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid.
+
+    raised : more than what the losses of rare outcomes were raised by.
+    """
 
     law: AtomLaw | LatticeLaw
     infinite: float
     drift: float = 0.0
     spread: float = 0.0
+    raised: float = 0.0
 
     @classmethod
     def of(cls, pairs: Parts) -> _Direction:
@@ -46,9 +50,11 @@ class _Direction:
             return cls(AtomLaw(np.zeros(1), np.zeros(1), 0.0), 1.0)
         parts = [(*finite_part(pair), count) for pair, count in pairs]
         law = atom_law(parts) or exact_lattice(parts)
+        raised = 2 * math.fsum(count * rare_error(pair) for pair, count in pairs)
         if law is not None:
-            return cls(law, infinite)
-        return cls(*_swap(infinite, grid(parts)))
+            return cls(law, infinite, raised=raised)
+        law, drift, spread = grid(parts)
+        return cls(law, infinite, drift, spread, raised)
 
     @property
     def slack(self) -> float:
@@ -67,7 +73,7 @@ class _Direction:
     def lower(self, epsilon: float) -> float:
         """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
         if self.spread == 0:
-            value, error = self.law.delta(epsilon + self.slack)
+            value, error = self.law.delta(epsilon + self.slack + self.raised)
             return down(max(0.0, self.infinite + (value - error) * (1 - self.slack)), 64)
         chance = 0.01 * self.law.delta(epsilon)[0]
         if chance <= 0:
@@ -77,7 +83,7 @@ class _Direction:
 
     def shift(self, chance: float) -> float:
         """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
-        return self.slack + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
+        return self.slack + self.raised + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
 
     def epsilon(self, delta: float) -> float:
         room = (delta - self.infinite * (1 + 128 * ULP)) / (1 + self.slack + 128 * ULP)
@@ -93,11 +99,6 @@ def _swapped(parts: Parts) -> Parts:
 def _summed_renyi(parts: Parts, order: float) -> Array:
     """Bounds below and above on the divergence of p from q, shape (2,)."""
     return np.asarray(np.sum([n * np.array(renyi_of_pairs(pair.p, pair.q, order))[:, 0] for pair, n in parts], axis=0))
-
-
-def _swap(infinite: float, made: tuple[LatticeLaw, float, float]) -> tuple[LatticeLaw, float, float, float]:
-    law, drift, spread = made
-    return law, infinite, drift, spread
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +194,10 @@ class ComposedPair:
             math.fsum(count * float(pair.losses[0]) for pair, count in self.parts),
             math.fsum(-count * float(pair.losses[-1]) for pair, count in self.parts),
         )
-        return Guarantee("local_dp", up(value, 16), down(value, 16), None, True, "[GI, Def 6]")
+        slack = math.fsum(n * (4 * ULP + rare_error(pair)) for pair, n in self.parts if pair.losses.any())
+        return Guarantee(
+            "local_dp", up(value, 16) + slack, max(0.0, down(value, 16) - slack), None, True, "[GI, Def 6]"
+        )
 
     def renyi(self, order: Any) -> Any:
         """The Rényi divergence at `order`, or a tuple for an array of orders: orders add [M, Prop 1]."""
@@ -201,7 +205,10 @@ class ComposedPair:
             return tuple(self.renyi(one) for one in order)
         order = renyi_order(order)
         low, high = np.max([_summed_renyi(parts, order) for parts in (self.parts, _swapped(self.parts))], axis=0)
-        return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
+        # At most log q errors once and log p order/(order - 1) times; for orders near 1, p where it is common only.
+        slack = 2 * math.fsum(n * rare_error(pair) for pair, n in self.parts)
+        value, lower = min(up(high, 64) + slack, self.local_dp().value), max(0.0, down(low, 64) - slack)
+        return Guarantee("renyi", value, lower, None, True, "[M, Prop 1]", {"order": order})
 
     def trade_off(self, points: int = 129) -> TradeOffCurve:
         """A trade-off curve nowhere above the true one: its supporting lines at `points` slopes, both directions.

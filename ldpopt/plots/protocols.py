@@ -18,7 +18,7 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
     """
     rows = list(table)[::-1]
     ax = axes_on(ax, 7.0, 1.1 + 0.3 * len(rows))
-    colours = [FIRST if row.protocol == "optimal channel" else "0.72" for row in rows]
+    colours = [FIRST if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
     bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
     for bar, row in zip(bars, rows, strict=True):
         text = f" {row.respondents:,} (×{row.design_effect:.3g})"

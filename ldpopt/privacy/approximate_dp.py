@@ -58,8 +58,8 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
 
 def _events(p: Array, q: Array) -> tuple[Array, Array]:
     """Probabilities under p and q of the likelihood-ratio events, the likeliest outputs first."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(p > 0, p / q, -1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # scaled: infinite for impossible outputs alone
+        ratio = np.where(p > 0, p / (q * 2.0**60), -1.0)
     order = np.argsort(-ratio, axis=1, kind="stable")
     return np.cumsum(np.take_along_axis(p, order, 1), axis=1), np.cumsum(np.take_along_axis(q, order, 1), axis=1)
 

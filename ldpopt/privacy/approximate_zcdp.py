@@ -8,9 +8,11 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, number, unit_interval
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.pairs import larger, stacked, worst_pair
+from ldpopt.privacy.loss import privacy_loss
+from ldpopt.privacy.pairs import ENTRIES, SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.privacy.zcdp import zcdp_of_pairs
+from ldpopt.rounding import ULP
 
 REFERENCE = "[BS, Def 8.1]"
 
@@ -33,7 +35,8 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
     level, shift = unit_interval(delta, "delta"), number(xi, "xi")
     return worst_pair(
         "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift), REFERENCE,
-        parameters={"delta": level, "xi": shift}, event=larger,
+        parameters={"delta": level, "xi": shift}, event=larger, screen=lambda matrix: _screen(matrix, level, shift),
+        limit=SCREENED,
     )  # fmt: skip
 
 
@@ -41,15 +44,54 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
     """Bounds below and above on rho of each stacked pair, the worse direction, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     level = unit_interval(delta, "delta")
-    bounds = []
+    sides = []
     for side in (0, 1):  # a cut slightly too high loses less than delta, so its pair bounds rho above; and back
-        cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
-        left, right = _cut(p, q, cut_p), _cut(q, p, cut_q)
-        none = (cut_p == 0) | (cut_q == 0)  # delta reaches the total variation: the conditional laws can agree
-        left, right = np.where(none[:, None], p, left), np.where(none[:, None], p, right)
-        low, high = np.maximum(zcdp_of_pairs(left, right, xi), zcdp_of_pairs(right, left, xi))
-        bounds.append((low, high))
-    return bounds[0][0], bounds[1][1]
+        left, right = _conditioned(p, q, level, side)
+        sides.append(np.maximum(zcdp_of_pairs(left, right, xi), zcdp_of_pairs(right, left, xi))[side])
+    return sides[0], sides[1]
+
+
+def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array]:
+    """The least favourable pairs, up to their scale, cut a little too low (side 0) or too high (side 1)."""
+    cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
+    none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta reaches the total variation: the laws can agree
+    return np.where(none, p, _cut(p, q, cut_p)), np.where(none, p, _cut(q, p, cut_q))
+
+
+def _screen(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
+    """Bounds above on every pair, in one order of its two inputs, and below on the pair that seems the worst."""
+    k, m = matrix.shape
+    low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
+    i, j = np.triu_indices(k, 1)
+    step = max(1, ENTRIES // m)
+    for at in range(0, len(i), step):
+        rows = slice(at, at + step)
+        left, right = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
+        high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi), _at_most(right, left, xi))
+    x, other = (int(at) for at in np.unravel_index(int(high.argmax()), high.shape))
+    low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
+    return low, high
+
+
+def _at_most(p: Array, q: Array, xi: float) -> Array:
+    """Bounds above on rho from a grid of orders: D rises, so D/alpha is at most its end's D over its start."""
+    loss = privacy_loss(p, q)
+    size = loss.centred + loss.mean_upper[:, None]
+    error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(size).max(axis=1))) * 4
+    bound, order = np.zeros(len(p)), 1.0
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        while True:
+            rest = (loss.top_upper - xi) / order
+            if order > 1e12 or rest.max() <= 0.9 * bound.max():
+                break
+            s = order * 1.03 - 1
+            top = s * size.max(axis=1)
+            total = (loss.p * np.exp(s * size - top[:, None])).sum(axis=1)
+            above = (top + np.log(total) + (p.shape[1] + 64) * ULP) / s + error - xi
+            bound = np.maximum(bound, np.fmin(above, loss.top_upper - xi) / np.where(above > 0, order, 1 + s))
+            order = 1 + s
+    bound = np.maximum(bound, rest) * (1 + 1e-9)
+    return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
 
 
 def _cut(p: Array, q: Array, epsilon: Array) -> Array:

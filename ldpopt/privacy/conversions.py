@@ -24,7 +24,7 @@ from ldpopt.privacy.claims import (
     positive_delta,
 )
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import SUBNORMAL, sum_up, up
+from ldpopt.rounding import SUBNORMAL, down, sum_up, up
 
 __all__ = [
     "approximate_curve_to_zcdp",
@@ -76,9 +76,9 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     reference = "[GI, Cor 1]"
     if math.isinf(epsilon) or delta == 0:
         return ApproximateDP(epsilon if delta < 1 else 0.0, delta, tight=True, reference=reference)
-    inside = delta * (1 + math.exp(-epsilon))  # e^(epsilon' - epsilon) = 1 - inside
-    smaller = epsilon + math.log1p(-inside) if inside < 1 else 0.0
-    return ApproximateDP(min(epsilon, up(max(0.0, smaller), 16)), delta, tight=True, reference=reference)
+    inside = down(delta * (1 + math.exp(-epsilon)))  # e^(epsilon' - epsilon) = 1 - inside
+    smaller = max(0.0, sum_up(epsilon, math.log1p(-inside))) if inside < 1 else 0.0
+    return ApproximateDP(min(epsilon, smaller), delta, tight=True, reference=reference)
 
 
 def approximate_to_tv(claim: Given) -> TV:

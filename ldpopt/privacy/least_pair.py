@@ -10,49 +10,66 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.rounding import ULP
 
+_OUTWARD = 1 + 32 * ULP
+
 
 def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     """(p, q) whose every test is as powerful as the best test of any of `pairs`, and no more than a mixture of them.
 
     Each pair is (p, q) with the likelihood ratios falling. Masses are summed from the end with the larger ratios
-    down to ratio one and from the other end up to it, so that rare telling outcomes keep their relative accuracy.
+    down to ratio one and from the other end up to it, so that rare telling outcomes keep their relative accuracy;
+    `_OUTWARD` raises every power by more than rounding and hulls may lose.
     """
     above, below = [], []
     for p, q in pairs:
         split = int(np.count_nonzero(p > q))  # the ratios above one come first
-        above.append(np.stack([np.cumsum(q[:split]), np.cumsum(p[:split])], axis=1))
-        below.append(np.stack([np.cumsum(p[split:][::-1]), np.cumsum(q[split:][::-1])], axis=1))
-    top, bottom = _chain(np.concatenate(above)), _chain(np.concatenate(below))
+        above.append(np.stack([_sums(q[:split]), _sums(p[:split])], axis=1))
+        below.append(np.stack([_sums(p[split:][::-1]), _sums(q[split:][::-1])], axis=1))
+    top, bottom = (_chain(np.concatenate(side)) for side in (above, below))
     # What lies between has ratio one: the two ends gain the same total variation.
     middle = max(0.0, 1 - math.fsum(top[:, 1].tolist()) - math.fsum(bottom[:, 0].tolist()))
     p = np.concatenate([top[:, 1], [middle], bottom[:, 0]])
     return p, np.concatenate([top[:, 0], [middle], bottom[:, 1]])
 
 
+def _sums(masses: Array) -> Array:
+    """Running sums, each to an ulp however many there are: what every addition rounds away is summed too."""
+    sums = np.cumsum(masses)
+    before = np.concatenate([[0.0], sums[:-1]])
+    added = sums - before
+    lost = (before - (sums - added)) + (masses - added)  # exact [Knuth]
+    return np.asarray(sums + np.cumsum(lost))
+
+
 def _chain(points: Array) -> Array:
-    """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x.
+    """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x, raised.
 
     The chain ends at the first point that nothing exceeds by more than the rounding of both: what a later point adds
     is at most 16 ulps of its own height, so its steps are that flat, or that small beside the rest. A corner within
-    16 ulps of its chord counts as on it. The slack of a composed law makes up for both.
+    16 ulps of its chord counts as on it, with all that it stands for.
     """
     if not len(points):
         return np.empty((0, 2))
     gain, error = points[:, 1] - points[:, 0], 8 * ULP * points[:, 1]
     end = float(points[gain + error >= (gain - error).max(), 0].min())
-    points = points[points[:, 0] <= end]
+    points = points[points[:, 0] <= end] * (1.0, _OUTWARD)
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
-    chain: list[tuple[float, float]] = [(0.0, 0.0)]
+    # Each corner with the steepest way to it: its own step, or one to a corner that counts as on that step.
+    chain: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
     for x, y in points.tolist():
         if y <= chain[-1][1]:
             continue
-        while len(chain) > 1:
-            (x0, y0), (x1, y1) = chain[-2], chain[-1]
-            if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0) * (1 + 16 * ULP):
-                break
-            chain.pop()
-        chain.append((x, y))
-    return np.diff(np.array(chain), axis=0)
+        steepest = 0.0
+        while len(chain) > 1 and chain[-1][2] <= _slope(chain[-2], x, y) * (1 + 16 * ULP) >= steepest:
+            steepest = max(steepest, chain.pop()[2])
+        chain.append((x, y, max(steepest, _slope(chain[-1], x, y))))
+    return np.diff(np.array(chain)[:, :2], axis=0)
+
+
+def _slope(start: tuple[float, float, float], x: float, y: float) -> float:
+    """The slope from `start` to (x, y), at least 1 in its own unit, which is so large that no slope overflows."""
+    run = (x - start[0]) * 2.0**100
+    return (y - start[1]) / run if run else math.inf
 
 
 def pair_through(epsilons: Array, deltas: Array) -> tuple[Array, Array]:

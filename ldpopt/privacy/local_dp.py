@@ -28,10 +28,8 @@ def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     channel = as_channel(channel)
     q = channel.matrix
     if graph is None:
-        high, low = q.argmax(axis=0), q.argmin(axis=0)
-        columns = np.arange(q.shape[1])
-        y = _argmax_ratio(q[high, columns], q[low, columns])
-        x, other = int(high[y]), int(low[y])
+        y = _argmax_ratio(q.max(axis=0), q.min(axis=0))
+        x, other = int(q[:, y].argmax()), int(q[:, y].argmin())
     else:
         i, j = ordered_pairs(channel, graph)
         if len(i) == 0:

@@ -10,8 +10,9 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.pairs import larger, stacked, worst_pair
+from ldpopt.privacy.pairs import SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import Rows, supremum
 from ldpopt.rounding import ULP
 
@@ -48,7 +49,47 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     """
     channel = as_channel(channel)
     mu = worst_pair("mcdp_mu", channel, graph, _mean, REFERENCE, event=larger)
-    return MeanConcentrated(mu, worst_pair("mcdp_tau", channel, graph, subgaussian_of_pairs, REFERENCE, event=larger))
+    tau = worst_pair(
+        "mcdp_tau", channel, graph, subgaussian_of_pairs, REFERENCE, event=larger, screen=_screen, limit=SCREENED
+    )
+    return MeanConcentrated(mu, tau)
+
+
+def _screen(matrix: Array) -> tuple[Array, Array]:
+    """Bounds on tau of every ordered pair from a grid of s, between which K is convex and lies below its chords."""
+    moments = Moments.of(matrix)
+    span = moments.span
+    if span == 0 or moments.outside.any():
+        bound = np.where(moments.outside, np.inf, 0.0)
+        return bound, bound
+    low, high = np.zeros(moments.outside.shape), np.zeros(moments.outside.shape)
+    for sign in (1.0, -1.0):
+        s = 2.0**-6 / span
+        below, above = _cumulant(moments, sign * s)
+        low = np.maximum(low, 2 * below / s**2)
+        # 2 K/s^2 is a mean of tilted variances, which a tilt of s changes by a factor of at most exp(s span).
+        high = np.maximum(high, 2 * above / s**2 * np.exp(2 * s * span))
+        while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
+            following, before = 1.2 * s, above
+            below, above = _cumulant(moments, sign * following)
+            low = np.maximum(low, 2 * below / following**2)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = (above - before) / (following - s)
+                start = before - slope * s
+                inside = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * following)
+                peak = np.where(inside, -(slope**2) / (2 * start), 0.0)
+            ends = np.maximum(2 * before / s**2, 2 * above / following**2)
+            high = np.maximum(high, np.nan_to_num(np.maximum(peak, ends), nan=np.inf, posinf=np.inf))
+            s = following
+        high = np.maximum(high, rest)
+    return np.sqrt(low) * (1 - 1e-9), np.sqrt(high) * (1 + 1e-9)
+
+
+def _cumulant(moments: Moments, s: float) -> tuple[Array, Array]:
+    """Bounds on K(s) = log E exp(s (Z - E Z)) >= 0."""
+    (low, high), (least, most) = moments.log_moment(s), moments.mean
+    shift = np.sort([s * least, s * most], axis=0)
+    return np.maximum(low - shift[1], 0.0), np.maximum(high - shift[0], 0.0)
 
 
 def _mean(p: Array, q: Array) -> tuple[Array, Array]:

@@ -30,6 +30,9 @@ ENTRIES = 1 << 19
 BUDGET = 1 << 21
 """How many entries of stacked pairs are measured after a screen of all pairs."""
 
+SCREENED = 1 << 14
+"""How many entries of stacked pairs a supremum over orders is taken of without a screen, which soon pays."""
+
 
 def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Index]]:
     """The ordered pairs (i, j) that `graph` compares, in blocks that fit in memory when stacked."""
@@ -64,15 +67,17 @@ def worst_pair(
     parameters: Mapping[str, float] | None = None,
     event: Event | None = None,
     screen: Screen | None = None,
+    limit: int = BUDGET,
     exact: bool = True,
 ) -> Guarantee:
     """The largest value of `measure` over the pairs that `graph` compares, as a `Guarantee` with its witness.
 
     `screen` maps the matrix to (k, k) bounds below and above on every ordered pair; where all pairs of a large
-    channel are compared, only those whose bound above reaches the best bound below are measured themselves.
+    channel are compared, only those whose bound above reaches the best bound below are measured themselves. Large is
+    more than `limit` entries of stacked pairs, and so many are measured at most, unless it is `SCREENED`: all then.
     """
     lower, upper, best = 0.0, 0.0, None
-    for i, j, rest in _rounds(channel, graph, screen):
+    for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
         at = int(np.argmax(high))
         if high[at] > 0 and (best is None or high[at] > upper):
@@ -87,11 +92,10 @@ def worst_pair(
     return Guarantee(notion, upper, lower, witness, exact, reference, parameters or {})
 
 
-def _rounds(channel: Channel, graph: Policy, screen: Screen | None) -> Iterator[tuple[Index, Index, float]]:
+def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) -> Iterator[tuple[Index, Index, float]]:
     """Blocks of pairs to measure, with a bound above on the pairs that are left out."""
     k, m = channel.shape
-    candidates = max(BUDGET // m, 64)
-    if screen is None or graph is not None or k * (k - 1) <= candidates:
+    if screen is None or graph is not None or k * (k - 1) <= max(limit // m, 64):
         for i, j in blocks(channel, graph):
             yield i, j, 0.0
         return
@@ -100,6 +104,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None) -> Iterator[
     np.fill_diagonal(high, -np.inf)
     flat, best = high.ravel(), float(low.max())
     count = int(np.count_nonzero(flat >= best))
+    candidates = count if limit == SCREENED else max(limit // m, 64)
     # What the screen could not bound is all measured, unless some pair is infinite anyway.
     unbounded = int(np.count_nonzero(np.isposinf(flat))) if best < np.inf else 0
     kept = min(max(count, 1), candidates + unbounded)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array
@@ -78,30 +81,68 @@ def renyi_of_pairs(p: Array, q: Array, order: float) -> tuple[Array, Array]:
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
     """Bounds on every ordered pair at once, from one matrix product."""
-    used = matrix.max(axis=0) > 0
-    q = matrix[:, used]
-    k, m = q.shape
-    if q.min() == 0:  # a column that only some inputs can give: infinite exactly where supports differ
+    moments = Moments.of(matrix)
+    return moments.mean if alpha == 1 else moments.divergence(alpha - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Bounds on the moments of the privacy loss Z of every ordered pair of rows, one matrix product for each.
+
+    tilt : (k, m), log entries less the mean `centre` (m,) of their column. defect : how far rows are from summing
+    to 1. outside : where a pair's loss is infinite, (k, k).
+    """
+
+    matrix: Array
+    centre: Array
+    tilt: Array
+    defect: float
+    outside: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, matrix: Array) -> Moments:
+        """The moments of the rows of a matrix (k, m)."""
+        q = matrix[:, matrix.max(axis=0) > 0]
         outside = (q > 0).astype(np.float64) @ (q == 0).astype(np.float64).T > 0
-        bound = np.where(outside, np.inf, 0.0)
-        return bound, bound
-    log = np.log(q)
-    centre = log.mean(axis=0)
-    tilt = log - centre
-    defect = float(np.abs(q.sum(axis=1) - 1).max()) + 4 * m * ULP
-    spread = float(np.abs(tilt).max())
-    if alpha == 1:
-        inner = q @ tilt.T
+        if outside.any():  # a column that only some inputs can give: infinite exactly where supports differ
+            q = np.ones((len(q), 1))
+        log = np.log(q)
+        centre = log.mean(axis=0)
+        defect = float(np.abs(q.sum(axis=1) - 1).max()) + 4 * q.shape[1] * ULP
+        return cls(q, centre, log - centre, defect, outside)
+
+    @cached_property
+    def span(self) -> float:
+        """More than the range of the loss of any pair."""
+        return 2.01 * float(np.ptp(self.tilt, axis=1).max())
+
+    @cached_property
+    def mean(self) -> tuple[Array, Array]:
+        """Bounds on E Z under the first row, (k, k) each."""
+        spread = float(np.abs(self.tilt).max())
+        inner = self.matrix @ self.tilt.T
         value = np.diag(inner)[:, None] - inner
-        error = np.full((k, k), (2 * m + 32) * ULP * (spread + np.abs(centre).max() / 8) + 2 * defect * (1 + spread))
-        return value - error, value + error
-    left, right = alpha * tilt + centre, (1 - alpha) * tilt
-    tops, others = left.max(axis=1), right.max(axis=1)
-    total = np.exp(left - tops[:, None]) @ np.exp(right - others[:, None]).T
-    relative = ULP * (m + 64 + 8 * (alpha * spread + np.abs(centre).max()))
-    with np.errstate(under="ignore"):
-        value = (np.log(np.maximum(total, 5e-324)) + tops[:, None] + others) / (alpha - 1)
-    # Sums so small that underflow may have taken part of them say nothing.
-    trusted = total > 1e-280
-    error = 2 * (relative + 2 * alpha * defect) / (alpha - 1) + 8 * ULP * np.abs(value)
-    return np.where(trusted, value - error, 0.0), np.where(trusted, value + error, np.inf)
+        rounding = (2 * self.matrix.shape[1] + 32) * ULP * (spread + float(np.abs(self.centre).max()) / 8)
+        return self._bounds(value, rounding + 2 * self.defect * (1 + spread))
+
+    def log_moment(self, s: float) -> tuple[Array, Array]:
+        """Bounds on log E exp(s Z), (k, k) each, for any s."""
+        left, right = (1 + s) * self.tilt + self.centre, -s * self.tilt
+        tops, others = left.max(axis=1), right.max(axis=1)
+        total = np.exp(left - tops[:, None]) @ np.exp(right - others[:, None]).T
+        size = abs(1 + s) + abs(s)
+        far = size * float(np.abs(self.tilt).max()) + float(np.abs(self.centre).max())
+        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + others
+        error = 2 * ULP * (self.matrix.shape[1] + 64 + 8 * far) + 4 * size * self.defect + 8 * ULP * np.abs(value)
+        # Sums so small that underflow may have taken part of them say nothing.
+        return self._bounds(np.where(total > 1e-280, value, np.nan), error)
+
+    def divergence(self, s: float) -> tuple[Array, Array]:
+        """Bounds on the Rényi divergence of order 1 + s, s > 0."""
+        low, high = self.log_moment(s)
+        return low / s, high / s
+
+    def _bounds(self, value: Array, error: Any) -> tuple[Array, Array]:
+        unknown = np.isnan(value)
+        low, high = np.where(unknown, -np.inf, value - error), np.where(unknown, np.inf, value + error)
+        return np.where(self.outside, np.inf, low), np.where(self.outside, np.inf, high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from ldpopt.privacy.policy import Policy
 from ldpopt.rounding import ULP
 
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
+
+SAMPLED = 1 << 14
+"""More points than this are thinned out before their hull is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +140,8 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
 
 def _pair_knots(p: Array, q: Array) -> Array:
     """All knots of the curves of stacked pairs, (n, m) -> (n (m + 1), 2): reject where q/p is largest first."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(p > 0, q / p, np.where(q > 0, np.inf, -1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):  # scaled: infinite for impossible outputs alone
+        ratio = np.where(p > 0, q / (p * 2.0**60), np.where(q > 0, np.inf, -1.0))
     order = np.argsort(-ratio, axis=1, kind="stable")
     p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
     zero = np.zeros((len(p), 1))
@@ -158,6 +162,15 @@ def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> Trade
 
 def _hull(points: Array) -> Array:
     """The knots of the lower convex hull of points in [0, 1]^2 with at least one on each axis."""
+    if len(points) > SAMPLED:  # what lies above the hull of some of them is no knot of the hull of all
+        ends = [
+            np.where(points[:, 0] == 0, points[:, 1], 2.0).argmin(),
+            np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),
+        ]
+        some = _hull(np.concatenate([points[ends], points[::32]]))
+        at = np.searchsorted(some[:, 0], points[:, 0], side="right") - 1
+        chord = np.interp(points[:, 0], some[:, 0], some[:, 1], right=0.0)
+        points = np.concatenate([some, points[points[:, 1] <= chord + 16 * ULP * some[at, 1]]])
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     # Only a point lower than all before it can be a knot of a non-increasing curve.
     lowest = np.minimum.accumulate(np.concatenate([[np.inf], points[:-1, 1]]))
@@ -165,7 +178,11 @@ def _hull(points: Array) -> Array:
     for x, y in points[points[:, 1] < lowest].tolist():
         while len(hull) > 1:
             (ax, ay), (bx, by) = hull[-2], hull[-1]
-            if (bx - ax) * (y - ay) > (by - ay) * (x - ax):
+            turn, straight = (bx - ax) * (y - ay), (by - ay) * (x - ax)
+            if min(turn, straight) > -1e-290:  # few digits, if any, are left of them
+                turn = Fraction(bx - ax) * Fraction(y - ay)
+                straight = Fraction(by - ay) * Fraction(x - ax)
+            if turn > straight:
                 break
             hull.pop()
         hull.append((x, y))

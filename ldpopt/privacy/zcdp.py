@@ -12,9 +12,11 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
-from ldpopt.privacy.pairs import larger, stacked, worst_pair
+from ldpopt.privacy.pairs import SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
+from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import Rows, supremum
 from ldpopt.rounding import ULP
 
@@ -35,8 +37,26 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
     parameters = {"xi": shift} if math.isinf(top) else {"xi": shift, "max_order": top}
     return worst_pair(
         "zcdp", channel, graph, lambda p, q: zcdp_of_pairs(p, q, shift, top), REFERENCE,
-        parameters=parameters, event=larger,
+        parameters=parameters, event=larger, screen=lambda matrix: _screen(matrix, shift, top), limit=SCREENED,
     )  # fmt: skip
+
+
+def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
+    """Bounds on every ordered pair from a grid of orders: D rises, so D/alpha is at most its end's D over its start."""
+    moments, pure = Moments.of(matrix), local_dp(matrix).value
+    low, high = moments.mean[0] - xi, np.full(moments.outside.shape, -np.inf)
+    order = 1.0
+    while order < top and not np.isinf(pure):
+        if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
+            high = np.maximum(high, rest)  # whatever the larger orders give
+            break
+        following = min(order * 1.03, top)
+        below, above = (bound - xi for bound in moments.divergence(following - 1))
+        low = np.maximum(low, below / following)
+        high = np.maximum(high, above / np.where(above > 0, order, following))
+        order = following
+    low, high = np.maximum(low, 0.0) * (1 - 1e-9), np.maximum(high, 0.0) * (1 + 1e-9)
+    return np.where(moments.outside, np.inf, low), np.where(moments.outside, np.inf, high)
 
 
 def bounded_order(max_order: Any) -> float:

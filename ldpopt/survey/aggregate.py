@@ -59,8 +59,6 @@ class Counts:
         same = (self.plan, self.rows, set(self.tables)) == (other.plan, other.rows, set(other.tables))
         return same and all(np.array_equal(table, other.tables[names]) for names, table in self.tables.items())
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Counts({self.rows} respondents, tables of {', '.join(' x '.join(names) for names in self.tables)})"
 

@@ -7,7 +7,7 @@ import pytest
 from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utility
 
 from ldpopt import Channel, Divergence, LocalDP, optimal_channel
-from ldpopt.design.certificate import LabelDual, PatternDual, dominates
+from ldpopt.design.certificate import LabelDual, PatternDual, _largest_violation, dominates
 from ldpopt.design.methods import Partition
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import randomized_response
@@ -96,3 +96,19 @@ def test_verification_repr_names_the_figures():
     verification = optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)).certificate.verify()
     assert "verified: value" in repr(verification)
     assert verification.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["kl", "chi_squared", "le_cam", "total_variation"])
+def test_the_largest_violation_against_every_corner(name, seed):
+    """A convex function of the column is largest at a corner of [1, E]^n: the bound is that, to its accuracy."""
+    rng = np.random.default_rng(seed)
+    n, ratio, f = 5, float(np.exp(rng.uniform(0.1, 4))), DIVERGENCES[name]
+    p0, p1 = rng.dirichlet(np.ones(n), 2)
+    corners = np.where((np.arange(2**n)[:, None] >> np.arange(n)) & 1, ratio, 1.0)
+    worth = f.excess(corners @ p0, corners @ p1)
+    rows = float(worth.max()) * rng.uniform(0, 1.5) * (p1 + rng.normal(scale=0.3, size=n) / n) / ratio
+    exact = max(0.0, float((worth - corners @ rows).max()))
+    accuracy = 1e-7 * float(worth.max())
+    found = _largest_violation(f, p0, p1, rows, ratio, accuracy)
+    assert exact * (1 - 1e-12) <= found <= exact + 2 * accuracy

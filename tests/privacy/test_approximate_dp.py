@@ -3,8 +3,9 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+import truth
 
-from ldpopt.privacy import approximate_dp, hockey_stick, pairs
+from ldpopt.privacy import approximate_dp, approximate_zcdp, hockey_stick, local_dp, pairs
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 
 
@@ -54,3 +55,18 @@ def test_the_screen_of_a_large_channel_finds_the_worst_pair(monkeypatch):
             assert found.value == pytest.approx(upper.max(), rel=1e-8)
             if math.isfinite(found.value):
                 assert hockey_stick(q, found.value).lower <= delta
+
+
+def test_impossible_outputs_come_before_nearly_impossible_ones():
+    """Ratios beyond the range of floats keep their order: 0.3 of the reports are impossible, so 0.1 is in vain."""
+    rows = [[0.5, 0.3, 0.2], [1e-320, 0.0, 1.0]]
+    assert approximate_dp(rows, 0.1).value == math.inf
+    assert approximate_zcdp(rows, 0.1).value == math.inf
+    assert approximate_dp(rows, 0.4).value == pytest.approx(math.log(0.4) - math.log(1e-320), rel=1e-12)
+    rows = [[0.3, 0.5, 0.2], [1e-318, 1e-320, 1.0]]
+    assert approximate_dp(rows, 0.0).value >= local_dp(rows).lower
+    epsilon = approximate_dp(rows, 0.35).value
+    with mp.workdps(400):
+        p, q = truth.rows(np.array(rows))
+        assert truth.hockey_stick(p, q, epsilon) <= 0.35
+        assert truth.hockey_stick(p, q, epsilon * (1 - 1e-12)) > 0.35

@@ -2,10 +2,11 @@ import math
 
 import numpy as np
 import pytest
+import truth
 
 from ldpopt.privacy import approximate_zcdp, hockey_stick, local_dp, renyi, zcdp
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
-from ldpopt.privacy.approximate_zcdp import _cut
+from ldpopt.privacy.approximate_zcdp import _cut, _screen, approximate_zcdp_of_pairs
 
 
 def test_the_trimmed_pair_minimises_every_renyi_divergence():
@@ -75,3 +76,30 @@ def test_ratios_beyond_the_range_of_doubles():
     found = approximate_zcdp([[1 - 1e-3, 1e-3, 0.0], [1e-320, 0.5, 0.5]], 1e-4)
     assert found.lower <= found.value
     assert not math.isnan(found.value)
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(("delta", "xi"), [(1e-6, 0.0), (0.05, 0.0), (0.01, 0.1)])
+def test_the_screen_brackets_every_pair(seed, delta, xi):
+    """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.
+
+    Where some pair is infinite, no other pair matters.
+    """
+    rng = np.random.default_rng(seed)
+    q = truth.FAMILIES[seed % len(truth.FAMILIES)](rng, 6, 5)
+    q = q / q.sum(axis=1, keepdims=True)
+    i, j = np.triu_indices(len(q), 1)
+    (low, high), (least, most) = _screen(q, delta, xi), approximate_zcdp_of_pairs(q[i], q[j], delta, xi)
+    assert (low[i, j] <= most).all()
+    matters = least == np.inf if (least == np.inf).any() else least >= 0
+    assert (high[i, j] >= least)[matters].all()
+
+
+def test_a_screened_channel_has_the_value_of_its_worst_pair():
+    """Twenty inputs: the screen leaves few pairs, and the answer is that of measuring all of them."""
+    q = np.random.default_rng(5).dirichlet(np.ones(20), 20) + 1e-4
+    q /= q.sum(axis=1, keepdims=True)
+    i, j = np.triu_indices(20, 1)
+    least, most = approximate_zcdp_of_pairs(q[i], q[j], 0.01)
+    found = approximate_zcdp(q, 0.01)
+    assert (found.lower, found.value) == (least.max(), most.max())

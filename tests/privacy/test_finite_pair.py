@@ -22,6 +22,7 @@ from ldpopt.privacy import (
     trade_off,
     zcdp,
 )
+from ldpopt.rounding import ULP
 
 
 def brute(p, q, epsilon):
@@ -82,14 +83,17 @@ def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
 @settings(deadline=None)
 @given(st.integers(0, 10**6))
 def test_hull_of_channels_with_zeros(seed):
-    """Several inputs with infinite losses of different mass: the dominating pair has the largest, at every epsilon."""
+    """Several inputs with infinite losses of different mass: the dominating pair has the largest, at every epsilon.
+
+    Its powers are raised by 32 ulps, for the rounding of hulls.
+    """
     rng = np.random.default_rng(seed)
     q = rng.dirichlet(np.ones(5), 4) * (rng.random((4, 5)) < 0.6) + np.eye(4, 5) * 1e-3
     q /= q.sum(axis=1, keepdims=True)
     pair = FinitePair.of_channel(q)
     for epsilon in (0.0, 0.7, 3.0, 50.0):
         worst = hockey_stick(q, epsilon)
-        assert pair.hockey_stick(epsilon).lower <= worst.value
+        assert pair.hockey_stick(epsilon).lower <= worst.value * (1 + 40 * ULP)
         assert worst.lower <= pair.hockey_stick(epsilon).value
 
 

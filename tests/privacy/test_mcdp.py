@@ -6,9 +6,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+import truth
 
 from ldpopt.channel import Channel
 from ldpopt.privacy import mcdp, zcdp
+from ldpopt.privacy.mcdp import _screen, subgaussian_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 
@@ -69,3 +71,29 @@ def test_the_loss_of_a_symmetric_law_is_measured_to_the_bracket():
     # Forward, Z is z or -z with probability one half: tau = z (Hoeffding is exact). Backward it is skewed.
     assert found.tau.value - found.tau.lower <= 1e-10
     assert found.tau.value >= z
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_screen_brackets_every_pair(seed):
+    """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.
+
+    Where some pair is infinite, no other pair matters.
+    """
+    rng = np.random.default_rng(seed)
+    q = truth.FAMILIES[seed % len(truth.FAMILIES)](rng, 6, 5)
+    q = q / q.sum(axis=1, keepdims=True) * (1 + rng.uniform(-9e-10, 9e-10, (len(q), 1)))
+    i, j = np.nonzero(~np.eye(len(q), dtype=bool))
+    (low, high), (least, most) = _screen(q), subgaussian_of_pairs(q[i], q[j])
+    assert (low[i, j] <= most).all()
+    matters = least == np.inf if (least == np.inf).any() else least >= 0
+    assert (high[i, j] >= least)[matters].all()
+
+
+def test_a_screened_channel_has_the_value_of_its_worst_pair():
+    """Twenty inputs: the screen leaves few pairs, and the answer is that of measuring all of them."""
+    q = np.random.default_rng(5).dirichlet(np.ones(20), 20) + 1e-4
+    q /= q.sum(axis=1, keepdims=True)
+    i, j = np.nonzero(~np.eye(20, dtype=bool))
+    least, most = subgaussian_of_pairs(q[i], q[j])
+    found = mcdp(q).tau
+    assert (found.lower, found.value) == (least.max(), most.max())

@@ -154,3 +154,12 @@ def test_bad_arguments_are_refused():
         curve(1.5)
     with pytest.raises(InvalidInput, match="epsilon"):
         curve.to_approximate_dp(-1)
+
+
+def test_knots_of_ratios_beyond_the_range_of_floats():
+    """Impossible outputs are rejected before nearly impossible ones, and corners whose products underflow are kept."""
+    knots = TradeOffCurve.of_pair([1e-320, 0.0, 1.0], [0.5, 0.3, 0.2]).knots
+    assert knots[0, 1] == pytest.approx(0.7, rel=1e-14)
+    rows = np.array([[1e-320, 1.9e-319, 1.0], [1e-5, 0.5e-5, 1 - 1.5e-5]])
+    curve = TradeOffCurve.of_pair(*rows)
+    assert curve.knots[:, 0] == pytest.approx([0.0, 1e-320, 2e-319, 1.0], rel=1e-3)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import truth
 
 from ldpopt.privacy import renyi, zcdp
-from ldpopt.privacy.zcdp import zcdp_of_pairs
+from ldpopt.privacy.zcdp import _screen, zcdp_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 
@@ -74,3 +75,30 @@ def test_stacked_pairs_are_measured_one_by_one():
         one = zcdp_of_pairs(p[n], q[n])
         assert one[1][0] == pytest.approx(upper[n], rel=1e-10)
         assert one[0][0] == pytest.approx(lower[n], rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(("xi", "top"), [(0.0, math.inf), (0.1, 8.0)])
+def test_the_screen_brackets_every_pair(seed, xi, top):
+    """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.
+
+    Where some pair is infinite, no other pair matters.
+    """
+    rng = np.random.default_rng(seed)
+    q = truth.FAMILIES[seed % len(truth.FAMILIES)](rng, 6, 5)
+    q = q / q.sum(axis=1, keepdims=True) * (1 + rng.uniform(-9e-10, 9e-10, (len(q), 1)))
+    i, j = np.nonzero(~np.eye(len(q), dtype=bool))
+    (low, high), (least, most) = _screen(q, xi, top), zcdp_of_pairs(q[i], q[j], xi, top)
+    assert (low[i, j] <= most).all()
+    matters = least == np.inf if (least == np.inf).any() else least >= 0
+    assert (high[i, j] >= least)[matters].all()
+
+
+def test_a_screened_channel_has_the_value_of_its_worst_pair():
+    """Twenty inputs: the screen leaves few pairs, and the answer is that of measuring all of them."""
+    q = np.random.default_rng(5).dirichlet(np.ones(20), 20) + 1e-4
+    q /= q.sum(axis=1, keepdims=True)
+    i, j = np.nonzero(~np.eye(20, dtype=bool))
+    least, most = zcdp_of_pairs(q[i], q[j])
+    found = zcdp(q)
+    assert (found.lower, found.value) == (least.max(), most.max())

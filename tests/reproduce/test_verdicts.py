@@ -47,6 +47,7 @@ EXPECTED = {
     "m-proposition-4": Outcome.LOOSELY,
     "m-table-1": Outcome.LOOSELY,
     "survey-savings": Outcome.HOLDS,
+    "spr-envelope": Outcome.HOLDS,
 }
 
 _DONE = {}

@@ -6,16 +6,17 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, ghazi_issa_total_variation
-from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid
+from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 
 BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")
@@ -108,48 +109,65 @@ class Frontier:
         return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def frontier(
-    utility_factory: Divergence | Callable[[float, float], Divergence],
-    epsilons: Iterable[float],
-    etas: Iterable[float],
-    *,
-    each: Callable[[FrontierRow], object] | None = None,
-) -> Frontier:
-    """Design the optimal channel at every (epsilon, eta) and set the textbook mechanisms and bounds beside it.
+Factory: TypeAlias = Divergence | Callable[[float, float], Divergence]
 
-    utility_factory : a `Divergence`, or a function from (epsilon, eta) to one. epsilons in nats; etas in [0, 1]; an
-    eta above tanh(epsilon/2) does not bind. each : called with every finished row, for progress.
+CHAIN = 8
+"""Caps of one epsilon in a part: along them the multipliers of one design prove the next."""
 
-    >>> from ldpopt.divergences import KL
-    >>> table = frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0, 2.0], [0.2, 0.4])
-    >>> len(table), bool((table.gap("binary_with_erasure") >= -1e-12).all())
-    (4, True)
-    """
+
+def eta_frontier(utility: Factory, epsilons: Iterable[float], etas: Iterable[float], **how: Any) -> Frontier:
+    """The frontier over (epsilon, eta); see `ldpopt.frontier`. how : what `run` takes besides."""
     listed = [positive_epsilon(epsilon) for epsilon in epsilons]
     caps = [unit_interval(eta, "eta") for eta in etas]
     if not listed or not caps:
         raise invalid("frontier", "at least one epsilon and one eta", "none")
-    rows = []
-    shown: Divergence | None = None
-    for epsilon in listed:
-        pure: dict[Divergence, float] = {}
-        for eta in caps:
-            utility = utility_factory if isinstance(utility_factory, Divergence) else utility_factory(epsilon, eta)
-            if not isinstance(utility, Divergence) or utility.continuous:
-                raise invalid("utility", "a Divergence of finite distributions", utility)
-            shown = shown or utility
-            if utility not in pure:
-                pure[utility] = optimal_channel(utility, LocalDP(epsilon), certify=False).value
-            rows.append(_row(utility, epsilon, eta, pure[utility]))
-            if each is not None:
-                each(rows[-1])
-    assert shown is not None
-    return Frontier(tuple(rows), shown)
+    parts = [
+        tuple((_posed(utility, epsilon, eta), epsilon, eta) for eta in caps[start : start + CHAIN])
+        for epsilon in listed
+        for start in range(0, len(caps), CHAIN)
+    ]
+    rows = run(Work(parts, _chain, _pack, _unpack, len(listed) * len(caps)), **how)
+    return Frontier(rows, parts[0][0][0])
 
 
-def _row(utility: Divergence, epsilon: float, eta: float, pure: float) -> FrontierRow:
+def _posed(utility: Factory, epsilon: float, eta: float) -> Divergence:
+    made = utility if isinstance(utility, Divergence) else utility(epsilon, eta)
+    if not isinstance(made, Divergence) or made.continuous:
+        raise invalid("utility", "a Divergence of finite distributions", made)
+    return made
+
+
+Part: TypeAlias = tuple[tuple[Divergence, float, float], ...]
+
+
+def _chain(part: Part) -> list[FrontierRow]:
+    """The rows of a part, each design proved by the multipliers of the one before where they suffice."""
+    rows: list[FrontierRow] = []
+    near: Design | None = None
+    pure: dict[Divergence, float] = {}
+    for utility, epsilon, eta in part:
+        if utility not in pure:
+            pure[utility] = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+        near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=near)
+        rows.append(_row(near, epsilon, eta, pure[utility]))
+    return rows
+
+
+def _pack(row: FrontierRow) -> dict[str, Any]:
+    return {name: number_to_json(value) for name, value in asdict(row).items()}
+
+
+def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
+    numbers = {name: number_from_json(value) for name, value in saved.items() if name != "certified"}
+    row = FrontierRow(**numbers, certified=saved["certified"] is True)  # type: ignore[arg-type]
+    if (row.epsilon, row.eta) != part[at][1:]:
+        raise ValueError(f"the point {(row.epsilon, row.eta)}")
+    return row
+
+
+def _row(design: Design, epsilon: float, eta: float, pure: float) -> FrontierRow:
+    utility = design.utility
     p0, p1 = utility.p0, utility.p1
-    design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
     k, cap = len(p0), min(eta, math.tanh(epsilon / 2))
     shared = (math.exp(epsilon) - 1) / (math.exp(epsilon) + k - 1)
     response = utility.value(randomized_response(k, epsilon)) * min(1.0, eta / shared)

@@ -1,0 +1,95 @@
+"""The hull of test curves loses nothing to rounding: compared with exact rational powers."""
+
+from fractions import Fraction
+from itertools import accumulate
+
+import mpmath
+import numpy as np
+import pytest
+import truth
+
+from ldpopt.composition import compose, compose_same_input
+from ldpopt.privacy import FinitePair, local_dp
+from ldpopt.privacy.least_pair import least_pair
+
+
+def powers(p, q):
+    """The corners (size, power) of the best tests, in rational arithmetic: outcomes by falling ratio."""
+    masses = [(Fraction(b), Fraction(a)) for a, b in zip(p, q, strict=True) if a or b]
+    masses.sort(key=lambda mass: mass[1] / sum(mass), reverse=True)
+    return list(zip(accumulate(b for b, _ in masses), accumulate(a for _, a in masses), strict=True))
+
+
+def power_at(corners, size):
+    """The power of the best test of a given size, from the corners of the concave curve."""
+    x0, y0 = Fraction(0), Fraction(0)
+    for x, y in corners:
+        if x >= size:
+            return y0 + (y - y0) * (size - x0) / (x - x0) if x > x0 else y
+        x0, y0 = x, y
+    return y0
+
+
+def random_pair(rng, family, m):
+    q = rng.dirichlet(np.ones(m))
+    if family == "slow":  # ratios that differ by a few ulps, one after another
+        q = np.full(m, 1 / m)
+        p = q * (1 + (np.arange(m)[::-1] - m / 2) * rng.choice([4e-16, 1e-15, 4e-15]))
+    elif family == "rare":
+        q = q * np.where(rng.random(m) < 0.5, 1.0, 10.0 ** rng.uniform(-323, -290, m))
+        p = rng.dirichlet(np.ones(m)) * 10.0 ** rng.uniform(-8, 0, m)
+    else:
+        p = rng.dirichlet(np.ones(m))
+    return FinitePair(p / p.sum(), q / q.sum()).ordered
+
+
+@pytest.mark.parametrize("family", ["slow", "rare", "plain"])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_power_is_reached(family, seed):
+    """At every size up to the largest gain, the hull's test is as powerful as those of the pairs under it."""
+    rng = np.random.default_rng(seed)
+    pairs = [random_pair(rng, family, 60) for _ in range(3)]
+    made = powers(*least_pair([(pair.p, pair.q) for pair in pairs]))
+    for pair in pairs:
+        corners = [(x, y) for (x, y), p, q in zip(powers(pair.p, pair.q), pair.p, pair.q, strict=True) if p > q]
+        assert corners
+        assert all(power_at(made, x) >= y for x, y in corners)
+
+
+def test_nearly_equal_slopes_do_not_wear_down():
+    """Two thousand ratios, each within a few ulps of the next, keep the largest one: 4e-12, not half of it."""
+    q = np.full(2000, 1 / 2000)
+    rows = np.stack([q * (1 + (np.arange(2000) - 1000) * 4e-15), q])
+    assert compose([rows]).local_dp().value >= local_dp(rows).lower > 3.9e-12
+
+
+def test_a_corner_whose_products_underflow_is_kept():
+    """A report of probability 1e-320 under one answer tells as much in the dominating pair as in the channel."""
+    rows = np.array([[1e-5, 0.5e-5, 1 - 1.5e-5], [1e-320, 1.9e-319, 1.0]])
+    assert compose([rows]).local_dp().value >= local_dp(rows).lower > 725
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_losses_of_subnormal_masses_in_high_precision(seed):
+    """The composed loss covers that of the laws which the rows stand for, though dividing by their sums is inexact."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(4), 2)
+    at = rng.integers(1, 4)
+    rows[rng.integers(2, size=at), np.arange(at)] = 5e-324 * 2.0 ** rng.integers(0, 54, at)
+    rows = rows / rows.sum(axis=1, keepdims=True) * (1 + rng.uniform(-9e-10, 9e-10, (2, 1)))
+    with mpmath.workdps(400):
+        p, q = truth.rows(rows, proportional=True)
+        exact = max(truth.local_dp(p, q), truth.local_dp(q, p))
+        (same,) = compose_same_input([rows], count=3).values()
+        for found in (same, compose([rows], count=3), compose([FinitePair(*rows)], count=3)):
+            assert found.local_dp().lower <= 3 * exact <= found.local_dp().value
+            order = float(rng.uniform(1.5, 40))
+            divergence = 3 * max(truth.renyi(p, q, order), truth.renyi(q, p, order))
+            assert found.renyi(order).value >= divergence
+            epsilon = float(exact * rng.uniform(0.1, 2.5))
+            left, right = truth.product(p, q, 3)
+            delta = max(truth.hockey_stick(left, right, epsilon), truth.hockey_stick(right, left, epsilon))
+            assert found.hockey_stick(epsilon).value >= delta
+            if found.parts == same.parts:  # a hull of both directions may be larger
+                assert found.renyi(order).lower <= divergence
+                assert found.hockey_stick(epsilon).lower <= delta
