@@ -64,7 +64,7 @@ CLASSES = [
     and not getattr(entry.value, "_is_protocol", False)
     and not issubclass(entry.value, BaseException)
     and entry.module != "ldpopt.design"  # passed to `optimal_channel` or carried by what it returns, which show them
-    and entry.name != "FrontierRow"  # the rows of a `Frontier`
+    and not entry.name.endswith("Row")  # the rows of a table, whose maker shows them
 ]
 
 
