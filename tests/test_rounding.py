@@ -5,11 +5,12 @@ from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldpopt.rounding import ULP, ceil_digits, down, toward_privacy, up
+from ldpopt.rounding import SUBNORMAL, ULP, ceil_digits, down, toward_privacy, up
 
 POSITIVE = st.floats(0, 1e300, exclude_min=True)
 
@@ -78,3 +79,9 @@ def test_a_printed_guarantee_is_never_below_the_stored_one(value, digits):
 def test_printed_forms(value, digits, text):
     """The text is short and rounded up."""
     assert ceil_digits(value, digits) == text
+
+
+def test_the_units_of_rounding_are_those_of_floats():
+    """Every bound on rounding counts in these: the spacing of floats at one, and the smallest positive float."""
+    assert np.nextafter(1.0, 2.0) - 1.0 == ULP
+    assert np.nextafter(0.0, 1.0) == SUBNORMAL > 0
