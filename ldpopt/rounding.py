@@ -53,13 +53,22 @@ def toward_privacy(epsilon: float) -> float:
 
 
 def ceil_digits(value: float, digits: int = 6) -> str:
-    """`value` in `digits` significant digits, rounded up: a printed guarantee is never below the stored one.
+    """`value` in `digits` significant digits, rounded up: read back, a printed guarantee is not below the stored one.
 
-    >>> ceil_digits(0.40346601), ceil_digits(1.0), ceil_digits(float("inf"))
-    ('0.403467', '1', 'inf')
+    A number that outward rounding has put just above a short one keeps four digits more, which says so.
+
+    >>> ceil_digits(0.40346601), ceil_digits(0.1), ceil_digits(float("inf"))
+    ('0.403467', '0.1', 'inf')
+    >>> ceil_digits(up(0.5))
+    '0.5000000001'
     """
     if not math.isfinite(value):
         return str(value)
+    nearest = f"{value:.{digits}g}"
+    if float(nearest) >= value:
+        return nearest
+    if value - float(nearest) <= 1e-9 * abs(value):
+        digits += 4
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     text = f"{float(rounded):.{digits}g}"
-    return text if Decimal(text) >= Decimal(value) else str(rounded)  # subnormal numbers have few digits
+    return text if float(text) >= value else str(rounded)  # subnormal numbers have few digits

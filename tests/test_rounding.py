@@ -5,11 +5,12 @@ from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldpopt.rounding import ULP, ceil_digits, down, toward_privacy, up
+from ldpopt.rounding import SUBNORMAL, ULP, ceil_digits, down, toward_privacy, up
 
 POSITIVE = st.floats(0, 1e300, exclude_min=True)
 
@@ -63,17 +64,24 @@ def test_a_matrix_built_from_it_stays_within_epsilon(epsilon, k):
 @example(0.9999999999, 6)
 @example(5e-324, 6)
 def test_a_printed_guarantee_is_never_below_the_stored_one(value, digits):
-    """ceil_digits(v) as a decimal is at least v, and less than one digit more."""
-    printed = Decimal(ceil_digits(value, digits))
-    assert printed >= Decimal(value)
-    assert printed <= Decimal(value) * (1 + Decimal(10) ** (1 - digits))
+    """ceil_digits(v) read back is at least v, and less than one digit more."""
+    printed = ceil_digits(value, digits)
+    assert float(printed) >= value
+    assert Decimal(printed) <= Decimal(value) * (1 + Decimal(10) ** (1 - digits))
 
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
     [(0.40346601, 6, "0.403467"), (1.0, 6, "1"), (0.0, 6, "0"), (math.inf, 6, "inf"), (1.00000001, 6, "1.00001"),
-     (123456.1, 6, "123457"), (1.0986122886681098, 3, "1.1"), (1e-7, 6, "1e-07"), (1234567.0, 3, "1.24e+06")],
+     (123456.1, 6, "123457"), (1.0986122886681098, 3, "1.1"), (1e-7, 6, "1e-07"), (1234567.0, 3, "1.24e+06"),
+     (0.1, 6, "0.1"), (0.5 + 2**-53, 6, "0.5000000001"), (0.5 - 2**-54, 6, "0.5"), (-1.9999999, 6, "-1.99999")],
 )  # fmt: skip
 def test_printed_forms(value, digits, text):
     """The text is short and rounded up."""
     assert ceil_digits(value, digits) == text
+
+
+def test_the_units_of_rounding_are_those_of_floats():
+    """Every bound on rounding counts in these: the spacing of floats at one, and the smallest positive float."""
+    assert np.nextafter(1.0, 2.0) - 1.0 == ULP
+    assert np.nextafter(0.0, 1.0) == SUBNORMAL > 0

@@ -199,9 +199,9 @@ def ask(python: Path | str, task: str, argument: int) -> tuple[float | None, str
         return None, python
     command = [str(python), str(HERE / "peer_tasks.py"), task, str(argument)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     except subprocess.TimeoutExpired:
-        return None, "more than 300 s"
+        return None, "more than 900 s"
     if done.returncode:
         return None, f"failed: {(done.stderr.strip().splitlines() or ['?'])[-1][:100]}"
     found = json.loads(done.stdout.strip().splitlines()[-1])
@@ -370,8 +370,11 @@ def draw(path: Path, curve: list[list[object]]) -> None:
         other.plot(size, memory, "s:", color="tab:orange", markersize=3)
         other.set_ylim(0, 1.2 * max(memory))
         other.set_ylabel("peak MB", fontsize=8, color="tab:orange")
+        axis.set_xticks(size, [f"{int(at)}" for at in size])
+        axis.minorticks_off()
         axis.tick_params(labelsize=7)
         other.tick_params(labelsize=7)
+        axis.margins(y=0.25)
         axis.legend(fontsize=7, loc="upper left")
     for axis in axes.flat[len({row[0] for row in curve}) :]:
         axis.set_visible(False)

@@ -68,27 +68,30 @@ class _Direction:
         return self._above(*self.law.bulk(epsilon - self.slack))
 
     def _above(self, value: float, error: float) -> float:
-        return min(1.0, up(self.infinite + (value + error) * (1 + self.slack), 64) if error or self.infinite else 0.0)
+        if not (error or self.infinite):
+            return 0.0
+        return min(1.0, up(self.infinite + UNDERFLOW + (value + error) * (1 + self.slack), 64))
 
     def lower(self, epsilon: float) -> float:
         """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
         if self.spread == 0:
             value, error = self.law.delta(epsilon + self.slack + self.raised)
-            return down(max(0.0, self.infinite + (value - error) * (1 - self.slack)), 64)
+            return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.slack)), 64)
         chance = 0.01 * self.law.delta(epsilon)[0]
         if chance <= 0:
-            return down(self.infinite, 64)
+            return down(max(0.0, self.infinite - UNDERFLOW), 64)
         value, error = self.law.delta(epsilon + self.shift(chance))
-        return down(self.infinite + max(0.0, value - error - chance) * (1 - self.slack), 64)
+        return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.slack)), 64)
 
     def shift(self, chance: float) -> float:
         """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
         return self.slack + self.raised + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
 
     def epsilon(self, delta: float) -> float:
-        room = (delta - self.infinite * (1 + 128 * ULP)) / (1 + self.slack + 128 * ULP)
-        if self.infinite > 0 and delta < self.infinite * (1 + 128 * ULP):
+        lost = self.infinite * (1 + 128 * ULP) + (UNDERFLOW if self.infinite > 0 else 0.0)
+        if delta < lost:
             return math.inf
+        room = (delta - lost) / (1 + self.slack + 128 * ULP)
         return max(0.0, self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack)
 
 

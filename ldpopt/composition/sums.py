@@ -45,7 +45,7 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
     """Epsilons and deltas add, adaptively; `compose` and `k_fold` are exact.
 
     >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
-    ApproximateDP(epsilon=1.5, delta=1e-06) (not tight, [KOV15])
+    ApproximateDP(epsilon=1.500000001, delta=1e-06) (not tight, [KOV15])
     """
     parts = _counted(ApproximateDP, items)
     delta = min(1.0, total([(claim.delta, n) for claim, n in parts]))
@@ -93,7 +93,7 @@ def compose_mcdp(items: Iterable[Item]) -> MCDP:
     """(sum mu, sqrt(sum tau^2))-mCDP, adaptively [DR, Thm 3.4].
 
     >>> compose_mcdp([(MCDP(0.5, 1.0), 4)])
-    MCDP(mu=2, tau=2) (tight, [DR, Thm 3.4])
+    MCDP(mu=2, tau=2.000000001) (tight, [DR, Thm 3.4])
     """
     parts = _counted(MCDP, items)
     if any(math.isinf(claim.tau) for claim, _ in parts):
@@ -129,7 +129,7 @@ def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> Approx
     """Sampling m of n without replacement, p = m/n: (log(1 + p (e^eps - 1)), p delta)-DP, p eta-TV [GI, Prop 1].
 
     >>> subsample(ApproximateDP(1.0, 1e-6), 10, 100)
-    ApproximateDP(epsilon=0.158565, delta=1e-07) (tight, [GI, Prop 1])
+    ApproximateDP(epsilon=0.158566, delta=1.000000001e-07) (tight, [GI, Prop 1])
     """
     sampled, population = positive_integer(sampled, "sampled"), positive_integer(population, "population")
     if sampled > population:
@@ -184,7 +184,7 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
     (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP with the epsilon at which the bound is `slack`.
 
     >>> zcdp_advanced_composition([(ApproximateDP(0.1, 1e-9), 100)], 1e-6)
-    ApproximateDP(epsilon=5.22153, delta=1.1e-06) (not tight, [BS, Cor 8.9])
+    ApproximateDP(epsilon=5.22154, delta=1.1e-06) (not tight, [BS, Cor 8.9])
     """
     parts = _counted(ApproximateDP, items)
     rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)
@@ -197,7 +197,7 @@ def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
     """The same read at an `epsilon` of at least rho: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
 
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
-    ApproximateDP(epsilon=5, delta=7.23742e-06) (not tight, [BS, Cor 8.9])
+    ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])
     """
     parts = _counted(ApproximateDP, items)
     rho = up(float(sum(Fraction(claim.epsilon) ** 2 * n for claim, n in parts)) / 2)

@@ -77,7 +77,7 @@ def largest_pure(target: ApproximateDP) -> PureDP:
     From delta = (e^epsilon - e^epsilon')/(1 + e^epsilon): e^epsilon = (e^epsilon' + delta)/(1 - delta).
 
     >>> largest_pure(ApproximateDP(1.0, 0.01))
-    PureDP(epsilon=1.01372) (tight, [GI, Cor 1])
+    PureDP(epsilon=1.01373) (tight, [GI, Cor 1])
     """
     target = need(ApproximateDP, target, "target")
     if target.delta == 1 or math.isinf(target.epsilon):

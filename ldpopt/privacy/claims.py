@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from ldpopt.distribution import number, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import ceil_digits
 
 C = TypeVar("C", bound="Claim")
 
@@ -25,9 +26,14 @@ class Claim:
     reference: str = field(default="", compare=False, kw_only=True)
 
     def __repr__(self) -> str:
-        numbers = ", ".join(f"{f.name}={getattr(self, f.name):.6g}" for f in fields(self) if f.compare)
+        numbers = ", ".join(f"{f.name}={self._shown(f.name)}" for f in fields(self) if f.compare)
         worth = "" if self.tight is None else f" ({'tight' if self.tight else 'not tight'}, {self.reference})"
         return f"{type(self).__name__}({numbers}){worth}"
+
+    def _shown(self, name: str) -> str:
+        """A number rounded up; an order, of which more would claim more, rounded down."""
+        value = getattr(self, name)
+        return ceil_digits(-value).removeprefix("-") if name == "order" else ceil_digits(value)
 
 
 def nonnegative(value: Any, what: str) -> float:

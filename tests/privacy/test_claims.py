@@ -48,3 +48,11 @@ def test_infinite_and_negative_parameters():
         ZCDP(-0.6, 0.5)
     with pytest.raises(InvalidInput):
         ApproximateZCDP(1.5, 0.0, 0.5)
+
+
+def test_numbers_are_printed_on_the_safe_side():
+    """A claim that is shown claims no more than it does: up, but an order, of which more would be more, down."""
+    assert repr(PureDP(1 / 3)) == "PureDP(epsilon=0.333334)"
+    assert repr(PureDP(0.1)) == "PureDP(epsilon=0.1)"
+    assert repr(RenyiDP(1.9999999, 0.3)) == "RenyiDP(order=1.99999, epsilon=0.3)"
+    assert repr(ZCDP(-0.123456789, 2.0)) == "ZCDP(xi=-0.123456, rho=2)"

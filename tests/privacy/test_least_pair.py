@@ -93,3 +93,25 @@ def test_losses_of_subnormal_masses_in_high_precision(seed):
             if found.parts == same.parts:  # a hull of both directions may be larger
                 assert found.renyi(order).lower <= divergence
                 assert found.hockey_stick(epsilon).lower <= delta
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_that_differ_by_an_ulp_have_a_hull(seed):
+    """Rows that agree but for their last digits compose, and no guarantee is below theirs."""
+    rng = np.random.default_rng(seed)
+    row = rng.dirichlet(np.ones(2 + seed % 3))
+    rows = row * (1 + 2.0**-52 * rng.integers(-2, 3, (2 + seed % 2, len(row))))
+    with mpmath.workdps(60):
+        laws = truth.rows(rows, proportional=True)
+        assert compose([rows], 2).local_dp().value >= 2 * truth.worst(laws, truth.local_dp)
+        assert compose([rows]).delta_at(0.0) >= truth.worst(laws, lambda p, q: truth.hockey_stick(p, q, 0))
+    assert compose([[[0.6651119210103664, 0.3348880789896337], [0.6651119210103663, 0.33488807898963363]]]).delta_at(0)
+
+
+@pytest.mark.parametrize("mass", [1e-311, 3e-323, 1.4e-312])
+def test_impossible_outcomes_of_subnormal_mass(mass):
+    """A delta that rounding alone puts at or above the mass of impossible outcomes meets no finite epsilon."""
+    rows = [[0.25, 0.75, mass], [0.5, 0.5, 0.0]]
+    composed = compose([FinitePair(*rows)], 2)
+    assert composed.delta_at(5.0) > 2 * mass
+    assert composed.epsilon_at(2 * mass) == np.inf
