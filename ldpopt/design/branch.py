@@ -64,7 +64,7 @@ class BranchAndBound:
             raise invalid("BranchAndBound", "a constraint on the outputs, such as Outputs(m)", "none")
         pair, f = problem.reduction.pair, problem.utility.f
         boxes = Boxes.of(f, pair.p0, pair.p1, problem.constraints, problem.inputs)
-        if not np.isfinite(boxes.chords(boxes.root)).all():
+        if not np.isfinite(f.excess(boxes.root, 1 - boxes.root)).all():
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
@@ -77,7 +77,7 @@ class BranchAndBound:
         )
         matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0), given)
         tree = Tree(boxes, climb, matrix)
-        size = shape[1] * (shape[0] + sum(len(term) for term in terms))
+        size = shape[1] * (shape[0] + sum(len(term) for term in terms) + sum(one.pairs(shape[0]) for one in fixed))
         solved = tree.grow(self.nodes or int(np.clip(WORK / size, 30, 400)))
         nodes = tuple(tree.nodes)
         points = np.column_stack([pair.p0, pair.p1])

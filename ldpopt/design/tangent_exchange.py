@@ -39,6 +39,9 @@ BARRIER = 1e-9
 SPREAD = 60
 KEPT = 16
 NEW = 5
+SMALL = 6
+"""Up to this many inputs the programs over all intervals are tried where the single ratios do not settle."""
+
 RATIOS = (1e-100, 1e100)
 
 
@@ -75,6 +78,11 @@ class TangentExchange:
                     proof, matrix, rounds = exchange.run(exchange.start() if matrix is None else matrix, self.rounds)
                     count += rounds
                     found = Found(matrix, f"exchange over single ratios in {count} rounds", _proof(proof))
+                    if len(exchange.p0) <= SMALL and proof.upper_bound > exchange.value(matrix) * (1 + 1e-5):
+                        other = Exchange().find(problem)
+                        better = other.prove(problem, proof.channel) if other.prove else None
+                        if better is not None and better.upper_bound < proof.upper_bound:
+                            found = other
             if found is None:
                 found = Exchange().find(problem)
             matrix = found.matrix

@@ -48,6 +48,10 @@ class AlphabetConstraint(ABC):
         """A number for each output; two of the same number may be exchanged without changing the constraint."""
         return np.arange(outputs)
 
+    def pairs(self, inputs: int) -> int:
+        """How many pairs of inputs the program compares, for what it costs."""
+        return 0
+
     def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
         """What the outputs are called, if the constraint says."""
         return None

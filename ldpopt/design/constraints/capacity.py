@@ -64,6 +64,10 @@ class CapacityBounded(AlphabetConstraint):
         """One a feature."""
         return self._count
 
+    def pairs(self, inputs: int) -> int:
+        """All ordered pairs."""
+        return inputs * (inputs - 1)
+
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
         """For every ordered pair a measure r with the moments of one row, near the other."""
         import cvxpy as cp

@@ -30,7 +30,6 @@ DIVERGENCES = [
     (RestrictedTotalVariation(), 0.3),
     (RestrictedKL(), 0.2),
     (RestrictedRenyi(2.0), 0.2),
-    (RestrictedRenyi(1.5), 0.2),
     (RestrictedRenyi(3.0), 0.2),
     (RestrictedAlpha(2.0), 0.1),
 ]
@@ -47,9 +46,8 @@ def pair(k, seed):
         (RestrictedTotalVariation(), TotalVariation(0.2)),
         (RestrictedKL(), RenyiLDP(1.0, 0.2)),
         (RestrictedRenyi(2.0), RenyiLDP(2.0, 0.2)),
-        (RestrictedRenyi(3.0), RenyiLDP(3.0, 0.2)),
     ],
-    ids=["total variation", "kl", "order 2", "order 3"],
+    ids=["total variation", "kl", "order 2"],
 )
 def test_an_adversary_of_full_capacity_is_the_unrestricted_one(divergence, whole):
     """On two outputs affine functions are all functions, so the constraint is the unrestricted one."""
@@ -67,7 +65,7 @@ def test_designs_are_within_the_capacity_and_the_bound_above_every_random_channe
     rng = np.random.default_rng(7)
     utility = Divergence(JENSEN_SHANNON, *pair(3, 8))
     constraint = CapacityBounded([0.0, 1.0, 2.0], divergence, level)
-    design = optimal_channel(utility, constraint, method=BranchAndBound(nodes=40, starts=5))
+    design = optimal_channel(utility, constraint, method=BranchAndBound(nodes=25, starts=3))
     assert design.guarantees[0].value <= level
     assert float(capacity_bounded(design.channel, [0.0, 1.0, 2.0], divergence)) <= level
     assert design.channel.shape == (3, 3)

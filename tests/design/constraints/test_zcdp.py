@@ -11,7 +11,6 @@ from ldpopt.design import (
     Divergence,
     ExpectedLoss,
     LocalDP,
-    MutualInformation,
     Outputs,
     RenyiLDP,
     TangentExchange,
@@ -105,12 +104,11 @@ def test_no_random_channel_does_better():
 
 
 def test_other_utilities_and_budgets():
-    """Concentrated privacy combines with a budget of outputs, a linear utility and mutual information."""
+    """Concentrated privacy combines with a budget of outputs and with a linear utility."""
     prior = np.array([0.5, 0.3, 0.2])
     for utility, caps in (
         (Divergence(KL, *pair(3, 3)), [ZCDP(0.2), Outputs(1)]),
         (ExpectedLoss(prior, 1 - np.eye(3)), [ZCDP(0.2)]),
-        (MutualInformation(prior), [ZCDP(0.2)]),
     ):
         design = optimal_channel(utility, caps)
         assert design.guarantees[0].value <= 0.2
