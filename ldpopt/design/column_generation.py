@@ -23,7 +23,7 @@ from ldpopt.rounding import toward_privacy
 
 ROUNDS = 100
 ACCURACY = 1e-8
-LIMIT = 400
+LIMIT = 200
 """The most inputs: programs and flows grow with the square of their number."""
 
 
@@ -42,7 +42,7 @@ class Multipliers:
 
 @dataclass(frozen=True)
 class ColumnGeneration:
-    """The staircase-pattern program [KOV14, Thm 4] by column generation: exact, for up to 400 ratios, with its proof.
+    """The staircase-pattern program [KOV14, Thm 4] by column generation: exact, for up to 200 ratios, with its proof.
 
     Patterns are priced by a sweep of signs at each likelihood ratio under epsilon-LDP alone, by a minimum cut there
     with a TV cap as well.

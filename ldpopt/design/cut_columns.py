@@ -41,8 +41,8 @@ LEAST = 2e-9
 VIOLATED = 1e-6
 """How far, relatively, a cap may be exceeded before its row joins."""
 
-ALL_BLOCKS = 40
-"""Up to this many inputs all blocks are there from the start."""
+COARSE = 40
+"""All blocks of this many runs of inputs are there from the start, where no better patterns are known."""
 
 FLOWS = 2000
 
@@ -66,8 +66,13 @@ class Columns:
     def __post_init__(self) -> None:
         k = len(self.pair)
         first = [self.inside, np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)]
+        if self.inside.shape[1] == 0 or k <= COARSE:
+            # Blocks of runs of inputs keep the first multipliers from being extreme.
+            ends = np.linspace(0, k, min(k, COARSE) + 1).round().astype(np.intp)
+            i, j = np.triu_indices(len(ends), 1)
+            first.append(blocks(ends[i], ends[j], k))
         self.inside = np.zeros((k, 0), dtype=bool)
-        self.add(np.hstack([*first, blocks(*every_block(k), k)] if k <= ALL_BLOCKS else first))
+        self.add(np.hstack(first))
         if self.eta is not None:
             low, high = self.pair.posterior[[0, -1]]
             at = (np.arange(12) + 0.5) / 12

@@ -80,7 +80,7 @@ def test_sensible_settings(bad):
     [
         (utility(4, 0), [TotalVariation(0.2)], "ColumnGeneration: expected a LocalDP"),
         (utility(4, 0), [ApproximateLDP(1.0, 0.1)], "ColumnGeneration: expected LocalDP"),
-        (utility(401, 0), [LocalDP(1.0)], "at most 400"),
+        (utility(201, 0), [LocalDP(1.0)], "at most 200"),
     ],
 )
 def test_what_it_does_not_take(problem, caps, message):
