@@ -55,7 +55,7 @@ def toward_privacy(epsilon: float) -> float:
 def ceil_digits(value: float, digits: int = 6) -> str:
     """`value` in `digits` significant digits, rounded up: read back, a printed guarantee is not below the stored one.
 
-    A number that outward rounding has put just above a short one keeps four digits more, which says so.
+    In six digits or more, a number that outward rounding has put just above a short one keeps four more, which says so.
 
     >>> ceil_digits(0.40346601), ceil_digits(0.1), ceil_digits(float("inf"))
     ('0.403467', '0.1', 'inf')
@@ -67,7 +67,7 @@ def ceil_digits(value: float, digits: int = 6) -> str:
     nearest = f"{value:.{digits}g}"
     if float(nearest) >= value:
         return nearest
-    if value - float(nearest) <= 1e-9 * abs(value):
+    if digits >= 6 and value - float(nearest) <= 1e-9 * abs(value):
         digits += 4
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     text = f"{float(rounded):.{digits}g}"

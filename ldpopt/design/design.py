@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Certificate, Verification
 from ldpopt.design.constraints import Constraint
+from ldpopt.design.shown import html, lines, record, text
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import Guarantee
@@ -83,37 +83,14 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the channel's matrix as JSON-ready values."""
-        return {
-            "utility": self.utility.name,
-            "value": self.value,
-            "upper_bound": self.upper_bound if self.certificate else None,
-            "relative_gap": self.relative_gap if self.certificate else None,
-            "certified": self.certified,
-            "method": self.method,
-            "certificate": self.certificate.argument if self.certificate else None,
-            "guarantees": [guarantee.to_dict() for guarantee in self.guarantees],
-            "note": self.note,
-            "inputs": self.channel.shape[0],
-            "outputs": self.channel.shape[1],
-        }
+        return record(self, "utility", "upper_bound")
 
     def _lines(self) -> list[tuple[str, str]]:
-        bound = (
-            f"{self.upper_bound:.9g} (relative gap {self.relative_gap:.2g})" if self.certificate else "not asked for"
-        )
-        lines = [
-            (self.utility.name, f"{self.value:.9g}"),
-            ("upper bound", bound),
-            ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g} relative"),
-            *((g.notion.replace("_", " "), str(g)) for g in self.guarantees),
-            ("channel", f"{self.channel.shape[0]} inputs -> {self.channel.shape[1]} outputs"),
-            ("method", self.method),
-        ]
-        return [*lines, ("note", self.note)] if self.note else lines
+        value = (self.utility.name, f"{self.value:.9g}")
+        return lines(self, value, "upper_bound", f"{self.tolerance:g} relative")
 
     def __repr__(self) -> str:
-        return "Design\n" + "\n".join(f"  {name:<22} {text}" for name, text in self._lines())
+        return text("Design", self._lines(), 22)
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._lines())
-        return f"<table>{rows}</table>{self.channel._repr_html_()}"
+        return html(self, self._lines())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from ldpopt.channel import Channel
@@ -11,6 +10,7 @@ from ldpopt.design.constraints import Constraint
 from ldpopt.design.criteria import DOptimal
 from ldpopt.design.estimation_certificate import EquivalenceDual
 from ldpopt.design.fisher import FisherInformation
+from ldpopt.design.shown import html, lines, record, text
 from ldpopt.privacy import Guarantee
 
 
@@ -50,37 +50,14 @@ class EstimationDesign:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the channel's matrix as JSON-ready values."""
-        return {
-            "criterion": self.utility.name,
-            "value": self.value,
-            "lower_bound": self.lower_bound if self.certificate else None,
-            "relative_gap": self.relative_gap if self.certificate else None,
-            "certified": self.certified,
-            "method": self.method,
-            "certificate": self.certificate.argument if self.certificate else None,
-            "guarantees": [guarantee.to_dict() for guarantee in self.guarantees],
-            "note": self.note,
-            "inputs": self.channel.shape[0],
-            "outputs": self.channel.shape[1],
-        }
+        return record(self, "criterion", "lower_bound")
 
     def _lines(self) -> list[tuple[str, str]]:
-        bound = (
-            f"{self.lower_bound:.9g} (relative gap {self.relative_gap:.2g})" if self.certificate else "not asked for"
-        )
-        lines = [
-            (self.utility.criterion.name, f"{self.value:.9g} for one respondent"),
-            ("lower bound", bound),
-            ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g}"),
-            *((g.notion.replace("_", " "), str(g)) for g in self.guarantees),
-            ("channel", f"{self.channel.shape[0]} inputs -> {self.channel.shape[1]} outputs"),
-            ("method", self.method),
-        ]
-        return [*lines, ("note", self.note)] if self.note else lines
+        value = (self.utility.criterion.name, f"{self.value:.9g} for one respondent")
+        return lines(self, value, "lower_bound", f"{self.tolerance:g}")
 
     def __repr__(self) -> str:
-        return "EstimationDesign\n" + "\n".join(f"  {name:<26} {text}" for name, text in self._lines())
+        return text("EstimationDesign", self._lines(), 26)
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._lines())
-        return f"<table>{rows}</table>{self.channel._repr_html_()}"
+        return html(self, self._lines())

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +18,7 @@ from ldpopt.design.problem import listed
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
+from ldpopt.frontiers.table import Table, shown
 from ldpopt.privacy import Guarantee
 
 Parameter: TypeAlias = float | tuple[float, ...]
@@ -66,7 +64,7 @@ class FamilyRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyFrontier:
+class FamilyFrontier(Table):
     """The rows of a frontier in the order of its parameters, as a small table."""
 
     rows: tuple[FamilyRow, ...]
@@ -91,21 +89,6 @@ class FamilyFrontier:
         """Whether every row is."""
         return all(row.certified for row in self.rows)
 
-    def to_csv(self) -> str:
-        """The table as CSV text."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        columns = self._columns()
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return out.getvalue()
-
-    def to_pandas(self) -> Any:
-        """The table as a `pandas.DataFrame`; needs pandas."""
-        import pandas as pd
-
-        return pd.DataFrame(self._columns())
-
     def _columns(self) -> dict[str, list[Any]]:
         table: dict[str, list[Any]] = {"parameter": list(self.parameters)}
         for name in ("value", "upper_bound", "relative_gap", "certified"):
@@ -128,15 +111,8 @@ class FamilyFrontier:
         lines = [f"FamilyFrontier of {len(self)} designs", f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"]
         for row in self.rows[:30]:
             proved = "yes" if row.certified else "no"
-            lines.append(f"{_shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {proved}")
+            lines.append(f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {proved}")
         return "\n".join(lines + ([f"... {len(self) - 30} more rows"] if len(self) > 30 else []))
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        cells = (zip(*columns.values(), strict=True)) if self.rows else ()
-        body = "".join("<tr>" + "".join(f"<td>{escape(_shown(v))}</td>" for v in row) + "</tr>" for row in cells)
-        return f"<table><tr>{head}</tr>{body}</table>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +170,3 @@ def _unpack(point: Point, _: int, saved: dict[str, Any]) -> FamilyRow:
     channel = Channel.from_json(strictjson.dumps(saved["channel"]))
     fields = (value, bound, saved["certified"] is True, str(saved["method"]), str(saved["note"]))
     return FamilyRow(point.parameter, *fields, channel, tuple(c.measure(channel) for c in point.constraints))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(f"{part:g}" for part in value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

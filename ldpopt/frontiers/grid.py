@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -17,6 +15,7 @@ from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid
 from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
+from ldpopt.frontiers.table import Table
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 
 BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")
@@ -46,7 +45,7 @@ class FrontierRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier:
+class Frontier(Table):
     """The rows of a frontier, by epsilon and then eta, as a small table."""
 
     rows: tuple[FrontierRow, ...]
@@ -63,21 +62,6 @@ class Frontier:
         optimum = self.column("optimum")
         kept = self.column(name)
         return np.asarray(1 - np.divide(kept, optimum, out=np.ones_like(kept), where=optimum > 0))
-
-    def to_csv(self) -> str:
-        """The table as CSV text, with the gap of each baseline and bound beside it."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        columns = self._columns()
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return out.getvalue()
-
-    def to_pandas(self) -> Any:
-        """The table as a `pandas.DataFrame`; needs pandas."""
-        import pandas as pd
-
-        return pd.DataFrame(self._columns())
 
     def _columns(self) -> dict[str, list[Any]]:
         table = {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(FrontierRow)}
@@ -100,13 +84,6 @@ class Frontier:
             lost = "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for gap in gaps)
             lines.append(f"{row.epsilon:>10.4g}{row.eta:>10.4g}{row.optimum:>10.4g}{lost}")
         return "\n".join(lines + ([f"... {len(self) - 30} more rows"] if len(self) > 30 else []))
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        head = "".join(f"<th>{name}</th>" for name in columns)
-        rows = zip(*columns.values(), strict=True)
-        body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows)
-        return f"<table><tr>{head}</tr>{body}</table>"
 
 
 Factory: TypeAlias = Divergence | Callable[[float, float], Divergence]
@@ -185,9 +162,3 @@ def _row(design: Design, epsilon: float, eta: float, pure: float) -> FrontierRow
         thm6=duchi_jordan_wainwright(p0, p1, epsilon) if relative else None,
         thm7=ghazi_issa(p0, p1, epsilon, eta) if relative else None,
     )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
