@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 from docutils import nodes
@@ -34,6 +35,27 @@ class Names(SphinxTransform):
             full = found and _resolve(found[0], literal.astext(), module, targets)
             if full:
                 literal.replace_self(_link("py", "obj", full, literal.deepcopy()))
+
+
+class Types(SphinxTransform):
+    """A type in a signature that several modules offer links to the one that the signature means."""
+
+    default_priority = 602
+
+    def apply(self, **kwargs: Any) -> None:
+        names = registry()
+        for signature in self.document.findall(addnodes.desc_signature):
+            documented = names.get(f"{signature.get('module')}.{signature.get('fullname')}")
+            if documented is None:
+                continue
+            meant = vars(sys.modules[getattr(documented.value, "__module__", "ldpopt")])
+            for link in signature.findall(addnodes.pending_xref):
+                target = link["reftarget"]
+                same = [
+                    full for full, entry in names.items() if entry.name == target and entry.value is meant.get(target)
+                ]
+                if same:
+                    link["reftarget"] = same[0]
 
 
 class Citations(SphinxTransform):
@@ -102,7 +124,8 @@ def _linked(text: str) -> list[nodes.Node]:
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Register the two transforms."""
+    """Register the transforms."""
     app.add_transform(Names)
     app.add_transform(Citations)
+    app.add_transform(Types)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
