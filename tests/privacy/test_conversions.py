@@ -66,7 +66,7 @@ def test_zcdp_sup_is_at_order_one():
 
 def test_claims_of_the_sources():
     """BS Prop 1.4, DR Thm 3.5 and GI Thm 2 as printed."""
-    assert c.pure_to_zcdp(PureDP(2.0)) == ZCDP(0.0, c.up(2.0))
+    assert c.pure_to_zcdp(PureDP(2.0)) == ZCDP(0.0, up(2.0))
     assert c.pure_to_mcdp(PureDP(1.0)).mu == pytest.approx((math.e - 1) / 2)
     assert c.pure_to_mcdp(PureDP(1.0)).tau == 1.0
     assert c.approximate_to_tv(ApproximateDP(1.0, 0.1)).eta == pytest.approx(0.1 + 0.9 * math.tanh(0.5))
