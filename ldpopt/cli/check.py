@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ldpopt.cli.console import output, progress
+from ldpopt.cli.console import output, progress, promise
 
 
 def check(
@@ -34,7 +34,6 @@ def check(
     from ldpopt.exact import ExactChannel
     from ldpopt.io import read_released
     from ldpopt.privacy import audit, local_dp, proved, total_variation
-    from ldpopt.reports.words import guarantee_in_words
 
     with progress("measuring"):
         made = read_released(channel)
@@ -55,7 +54,6 @@ def check(
     if isinstance(made, ExactChannel):
         console.print("Proved in integer arithmetic from the weights in the file.", markup=False)
     for guarantee in found:
-        console.print(f"\n{guarantee} {guarantee.reference}", markup=False)
-        console.print(f"  {guarantee_in_words(guarantee)}", markup=False)
+        console.print(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}", markup=False)
     if report is not None:
         console.print("", report)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ldpopt.privacy import Guarantee
+
 
 def output() -> Console:
     """Standard output; a line is as long as it is where nobody watches."""
@@ -37,3 +39,11 @@ def progress(what: str, steps: int | None = None) -> Iterator[Callable[..., None
             bar.advance(task)
 
         yield step
+
+
+def promise(guarantee: Guarantee) -> str:
+    """The sentence below a printed guarantee, indented; empty for a notion that has none."""
+    from ldpopt.reports.words import guarantee_in_words
+
+    sentence = guarantee_in_words(guarantee)
+    return "" if sentence == f"{guarantee}." else f"\n  {sentence}"

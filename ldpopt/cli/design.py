@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli.console import output, progress
+from ldpopt.cli.console import output, progress, promise
 from ldpopt.cli.hypotheses import (
     AnswerOption,
     ColumnsOption,
@@ -156,7 +156,7 @@ def _as_json(made: Design, paths: list[Path]) -> None:
 
 def _as_text(made: Design, names: tuple[str, str], paths: list[Path]) -> None:
     from ldpopt.plots.figure import with_unit
-    from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
+    from ldpopt.reports.words import reports_in_words, verdict
 
     console = output()
 
@@ -177,8 +177,7 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path]) -> None:
         say(f"Note: {made.note}.")
     say()
     for guarantee in made.guarantees:
-        say(str(guarantee))
-        say(f"  {guarantee_in_words(guarantee)}")
+        say(f"{guarantee}{promise(guarantee)}")
     say()
     for label, likely, evidence in reports_in_words(made.channel, made.utility.p0, made.utility.p1, names):
         shown = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")

@@ -148,8 +148,7 @@ def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None) -
 
 
 def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:
-    extra = ", ".join(f"{name} {value:g}" for name, value in guarantee.parameters.items())
-    name = guarantee.notion.replace("_", " ") + (f" ({extra})" if extra else "")
+    name = guarantee.title
     witness = str(guarantee.witness) if guarantee.witness else ""
     if guarantee.notion in MORE_IS_MORE_PRIVATE:
         return name, ">=", ceil_digits(-guarantee.lower).removeprefix("-"), witness, guarantee.reference

@@ -65,6 +65,12 @@ class Guarantee:
         object.__setattr__(self, "lower", float(self.lower))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
+    @property
+    def title(self) -> str:
+        """The notion as people write it, with its parameters."""
+        parameters = ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
+        return self.notion.replace("_", " ") + (f" ({parameters})" if parameters else "")
+
     def __float__(self) -> float:
         return self.value
 
@@ -76,9 +82,7 @@ class Guarantee:
         return (Guarantee, fields)
 
     def __str__(self) -> str:
-        relation = "=" if self.exact else "<="
-        extra = "".join(f", {name} = {value:g}" for name, value in self.parameters.items())
-        text = f"{self.notion.replace('_', ' ')}{extra} {relation} {ceil_digits(self.value)}"
+        text = f"{self.title} {'=' if self.exact else '<='} {ceil_digits(self.value)}"
         return f"{text} ({self.witness})" if self.witness else text
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ldpopt.tolerances import CERTIFIED_GAP
 
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
-    """What a guarantee promises the person who answers.
+    """What a guarantee promises the person who answers; for notions without a sentence, the guarantee itself.
 
     >>> from ldpopt.privacy import local_dp
     >>> guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))

@@ -27,9 +27,9 @@ def test_a_guarantee_is_its_value():
 def test_a_printed_guarantee_is_not_below_its_value():
     """The text rounds up, and says by relation whether the value is attained or a bound."""
     text = str(made())
-    assert text == "renyi, order = 2 = 0.403467 ('a' against 'b' on {'y'})"
+    assert text == "renyi (order 2) = 0.403467 ('a' against 'b' on {'y'})"
     assert Decimal("0.403467") >= Decimal(made().value)
-    assert str(made(exact=False, witness=None)) == "renyi, order = 2 <= 0.403467"
+    assert str(made(exact=False, witness=None)) == "renyi (order 2) <= 0.403467"
     assert str(made(value=math.inf, witness=None, parameters={})) == "renyi = inf"
 
 
