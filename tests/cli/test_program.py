@@ -82,7 +82,9 @@ def test_an_interrupt_ends_cleanly(spawn, tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
+    # Python itself ends by the signal, which a shell shows as 130 too, where the interrupt hit an `exec` of text, as
+    # when a dataclass is made during an import.
+    assert process.returncode in (130, -signal.SIGINT)
     assert (out, err) == ("", "")
     assert list(tmp_path.iterdir()) == []
 
