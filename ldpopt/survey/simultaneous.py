@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,16 +18,9 @@ SIMULATED_OUTPUTS = 1000
 
 
 @dataclass(frozen=True)
-class Simultaneous:
-    """All intervals cover at once with probability `base.level`, at no more width than that takes.
-
-    The critical value is the quantile of the largest standardised error over 16,384 surveys (fewer from 128
-    outputs on) simulated from the estimate, with the same random numbers each time: it allows for the skewness that
-    a normal vector has not. Complex samples, more than 1000 outputs and perfectly correlated estimates take the
-    largest |Z| of a normal vector with the correlation of the estimates instead [HBW].
-    """
-
+class _AllAtOnce:
     base: Wald | Score = field(default_factory=Score)
+    kind: ClassVar[str]
 
     @property
     def level(self) -> float:
@@ -36,7 +30,20 @@ class Simultaneous:
     @property
     def name(self) -> str:
         """What tables call it."""
-        return f"simultaneous {self.base.name}"
+        return f"{self.kind} {self.base.name}"
+
+
+@dataclass(frozen=True)
+class Simultaneous(_AllAtOnce):
+    """All intervals cover at once with probability `base.level`, at no more width than that takes.
+
+    The critical value is the quantile of the largest standardised error over 16,384 surveys (fewer from 128
+    outputs on) simulated from the estimate, with the same random numbers each time: it allows for the skewness that
+    a normal vector has not. Complex samples, more than 1000 outputs and perfectly correlated estimates take the
+    largest |Z| of a normal vector with the correlation of the estimates instead [HBW].
+    """
+
+    kind = "simultaneous"
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
@@ -55,20 +62,10 @@ class Simultaneous:
 
 
 @dataclass(frozen=True)
-class Bonferroni:
+class Bonferroni(_AllAtOnce):
     """All r intervals cover at once with probability at least `base.level`: each at 1 - (1 - level) / r."""
 
-    base: Wald | Score = field(default_factory=Score)
-
-    @property
-    def level(self) -> float:
-        """Probability that all intervals cover."""
-        return self.base.level
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"Bonferroni {self.base.name}"
+    kind = "Bonferroni"
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
