@@ -234,15 +234,14 @@ class SearchedColumns(Columns):
         return math.inf
 
     def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
-        """Those of the products of two limits; total variation does not count."""
-        rows, relaxed = relax_policy(gram, prior, self.limits)
-        return rows, np.zeros_like(gram), relaxed
+        """Those of the products of two limits."""
+        return relax_policy(gram, prior, self.limits, eta)
 
     def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
-        """No price is above it, by the products of two limits; multipliers of total variation only lower prices."""
+        """No price is above it, by the products of two limits."""
         if not isinstance(relaxed, PolicyRelaxation):
             return math.inf
-        return relaxed.violation(prices.gram, prices.prior, prices.rows, self.limits)
+        return relaxed.violation(prices.gram, prices.prior, prices.rows, prices.pairs, self.limits)
 
 
 @lru_cache(maxsize=8)

@@ -47,7 +47,7 @@ def estimation_design(
     patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
     over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
     categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
-    that of a semidefinite relaxation; under such graphs a cap on total variation is no part of it.
+    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too.
 
     utility : a `FisherInformation`. constraints : `LocalDP(epsilon)`, perhaps with a policy graph, perhaps with
     `TotalVariation(eta)`. certify : False skips the certificate, and with it the lower bound.
