@@ -1,7 +1,8 @@
 """The columns that designs for estimation are made of: which there are, which pay, and what none of them exceeds.
 
 A column is known by its logarithms (k,), in nats. Under plain LDP columns are staircase patterns, priced in halves or,
-for large alphabets, by local search and a relaxation; under a policy graph they are its extreme columns, listed.
+for large alphabets, by local search and a relaxation. Under a policy graph they are its extreme columns, listed, or,
+where they are too many, those that local search meets, with a relaxation again.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.extreme_columns import extreme_columns, shortest_limits
+from ldpopt.design.extreme_columns import TooManyColumns, extreme_columns, shortest_limits
+from ldpopt.design.policy_relaxation import PolicyRelaxation, relax_policy
+from ldpopt.design.policy_search import climb, first_columns
 from ldpopt.design.pricing import EXACT_LIMIT, Prices
+from ldpopt.design.relaxation import Relaxation, relax
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 
@@ -31,6 +36,9 @@ FEW = 400
 
 BATCH = 200
 """Columns that join in a round."""
+
+
+AnyRelaxation = Relaxation | PolicyRelaxation
 
 
 class Columns(ABC):
@@ -71,6 +79,14 @@ class Columns(ABC):
     @abstractmethod
     def most(self, prices: Prices) -> float:
         """The largest price, when exact."""
+
+    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
+        """Multipliers lambda (k,) and nu (k, k), and the relaxation by which no column pays at them."""
+        raise NotImplementedError
+
+    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
+        """No price is above it, by a relaxation; inf by one of another kind."""
+        raise NotImplementedError
 
 
 class StaircaseColumns(Columns):
@@ -122,6 +138,16 @@ class StaircaseColumns(Columns):
         """The largest price of all 2^k patterns."""
         return prices.best(0, math.inf)[0]
 
+    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
+        """Those of Shor's relaxation of the patterns."""
+        return relax(gram, prior, math.exp(self.epsilon), eta)
+
+    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
+        """No price is above it, by Shor's relaxation of the patterns."""
+        if not isinstance(relaxed, Relaxation):
+            return math.inf
+        return relaxed.violation(prices.gram, prices.prior, prices.rows, prices.pairs, prices.ratio)
+
 
 class PolicyColumns(Columns):
     """The extreme columns under limits (k, k) of the log-ratios between inputs."""
@@ -129,7 +155,7 @@ class PolicyColumns(Columns):
     kind = "extreme columns of the policy graph"
 
     def __init__(self, limits: Array, ordered: bool) -> None:
-        self.heights = extreme_columns(limits, ordered)
+        self.heights = _listed(np.ascontiguousarray(limits).tobytes(), len(limits), ordered)
         self.epsilon = float(limits.max())
 
     @property
@@ -171,6 +197,69 @@ class PolicyColumns(Columns):
         return np.asarray(np.concatenate([prices.gains(self.values(part)) for part in parts]))
 
 
+class SearchedColumns(Columns):
+    """The columns under limits (k, k) of the log-ratios between inputs, whose extreme ones are too many to list."""
+
+    kind = "columns of the policy graph"
+
+    def __init__(self, limits: Array) -> None:
+        self.limits = limits
+        self.epsilon = float(limits.max())
+
+    @property
+    def name(self) -> str:
+        """What reports call them, without a number."""
+        return self.kind
+
+    def start(self) -> Array:
+        """The flat column, and peaks and valleys."""
+        return first_columns(self.limits)
+
+    def complete(self, heights: Array) -> bool:
+        """They are too many."""
+        return False
+
+    def paying(self, prices: Prices, used: Array, least: float) -> Array:
+        """Those that local search finds, from `used` or from where it all started."""
+        found = climb(self.limits, prices, used, BATCH, least)
+        return found if len(found) else climb(self.limits, prices, self.start(), BATCH, least)
+
+    @property
+    def exact(self) -> bool:
+        """They cannot all be priced."""
+        return False
+
+    def most(self, prices: Prices) -> float:
+        """Unknown."""
+        return math.inf
+
+    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
+        """Those of the products of two limits."""
+        return relax_policy(gram, prior, self.limits, eta)
+
+    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
+        """No price is above it, by the products of two limits."""
+        if not isinstance(relaxed, PolicyRelaxation):
+            return math.inf
+        return relaxed.violation(prices.gram, prices.prior, prices.rows, prices.pairs, self.limits)
+
+
+@lru_cache(maxsize=8)
+def _listed(raw: bytes, k: int, ordered: bool) -> Array:
+    heights = extreme_columns(np.frombuffer(raw).reshape(k, k), ordered)
+    heights.flags.writeable = False
+    return heights
+
+
+@lru_cache(maxsize=64)
+def _too_many(raw: bytes, k: int, ordered: bool) -> bool:
+    try:
+        _listed(raw, k, ordered)
+    except TooManyColumns:
+        return True
+    return False
+
+
 def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
     """The largest log-ratio (k, k) that all `LocalDP` among `constraints` together leave to every two inputs."""
     k = len(inputs)
@@ -204,4 +293,6 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
         )
     if widest == apart.min():
         return StaircaseColumns(k, widest), eta if capped else None
+    if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
+        return SearchedColumns(limits), eta if capped else None
     return PolicyColumns(limits, capped), eta if capped else None

@@ -4,39 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.columns import Columns, StaircaseColumns, columns_for
 from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
-from ldpopt.design.criteria import Criterion
 from ldpopt.design.estimation_certificate import EquivalenceDual
 from ldpopt.design.estimation_result import EstimationDesign
 from ldpopt.design.fisher import FisherInformation
-from ldpopt.design.fisher_program import FisherSolution, fisher_program
+from ldpopt.design.fisher_columns import ROUNDS, Found, generate, prices_at, unknown
+from ldpopt.design.fisher_program import fisher_program
 from ldpopt.design.multipliers import kernel_at, least_multipliers
-from ldpopt.design.pricing import EXACT_LIMIT, Prices
-from ldpopt.design.relaxation import relax
+from ldpopt.design.pricing import EXACT_LIMIT
 from ldpopt.design.repair import repair
 from ldpopt.design.scores import criterion_at
-from ldpopt.design.solve import solve
 from ldpopt.design.worst_case import worst_case
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.rounding import toward_privacy
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
-
-ROUNDS = 40
-"""Rounds of pricing; what is left unpriced shows as a gap, not as an error of the bound."""
-
-NEGLIGIBLE = 1e-6
-"""Weights below this share of the largest are taken for the solver's zero."""
-
-KEEP = 0.004
-"""Columns stay while their price is within this share of the criterion."""
 
 SHARPENED = 8
 """Rounds of sharper multipliers."""
@@ -57,12 +45,13 @@ def estimation_design(
 
     Every term of J = sum_y q_y q_y^T / (q_y . p) is a convex, homogeneous function of its column, so staircase
     patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
-    over a few is solved, all are priced at its dual values (beyond 24 categories a local search does), and those that
-    pay join, until none does.
+    over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
+    categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
+    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too.
 
     utility : a `FisherInformation`. constraints : `LocalDP(epsilon)`, perhaps with a policy graph, perhaps with
     `TotalVariation(eta)`. certify : False skips the certificate, and with it the lower bound.
-    Raises `InvalidInput` for other constraints, and for a graph with more extreme columns than can be listed.
+    Raises `InvalidInput` for other constraints.
 
     >>> p = [0.9, 0.025, 0.025, 0.025, 0.025]
     >>> design = estimation_design(FisherInformation(p), LocalDP(1.0))
@@ -73,7 +62,7 @@ def estimation_design(
     columns, eta = columns_for(utility, listed)
     gap = _tolerance(columns, len(utility.prior), certify)
     if utility.neighbourhood is None:
-        found = _generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
+        found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
         prior = utility.prior
     else:
         found, prior = _minimax(utility, columns, eta, gap)
@@ -89,7 +78,7 @@ def estimation_design(
     certificate, bound = None, -math.inf
     if certify:
         if utility.neighbourhood is not None:  # the multipliers of the least favourable distribution alone
-            found = _generate(utility.criterion, prior, columns, eta, found.heights, gap)
+            found = generate(utility.criterion, prior, columns, eta, found.heights, gap)
         certificate = _prove(made, columns, eta, prior, found)
         bound = min(value, certificate.lower_bound)
     made = replace(made, lower_bound=bound, certificate=certificate)
@@ -112,106 +101,13 @@ def _listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint,
     return listed
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Columns with logarithms `heights` (n, k), their weights and the dual values."""
-
-    heights: Array
-    solution: FisherSolution
-
-    def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """(n,) whether a column is of account: by what it tells, beside others; by itself, if it tells nothing."""
-        values = columns.values(self.heights)
-        told = self.solution.theta * np.ptp(values, axis=1)
-        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > NEGLIGIBLE)
-        return np.asarray((told > NEGLIGIBLE * told.max()) | silent)
-
-    def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> _Found:
-        """The same information from at most k(k+1)/2 + 1 columns: a vertex of the weights that give it;
-        under a cap on total variation a few more, which keep within it.
-
-        Under a neighbourhood the information at other distributions counts too, and all columns stay.
-        """
-        k = self.heights.shape[1]
-        used = self.used(columns)
-        if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
-            return self
-        import cvxpy as cp
-
-        values = columns.values(self.heights[used])
-        mass = values @ utility.prior
-        u = values / mass[:, None] - 1
-        x, other = np.triu_indices(k)
-        moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
-        moments = moments / np.abs(moments).max(axis=0)
-        now = self.solution.theta[used] * mass
-        w = cp.Variable(len(u), nonneg=True)
-        cost = np.random.default_rng(k).random(len(u))
-        kept = [moments.T @ w == moments.T @ now]
-        if eta is not None:
-            above = np.maximum(u[:, x] - u[:, other], 0.0)
-            kept.append(above.T @ w <= np.maximum(above.T @ now, eta))
-        try:
-            solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
-        except SolverError:
-            return self
-        theta = np.zeros(len(used))
-        theta[used] = np.maximum(np.asarray(w.value), 0.0) / mass
-        return _Found(self.heights, replace(self.solution, theta=theta))
-
-    def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
-        """The channel's matrix, logarithms times `scale`. Columns of no account are left out, the rest balanced again.
-
-        What a solver leaves on them would make a report that says something of a proportion that the others do not,
-        at an error too large to compute.
-        """
-        theta, used = self.solution.theta, self.used(columns)
-        values, theta = columns.values(self.heights[used] * scale), theta[used]
-        # The least relative change of weights that makes the rows sum to one.
-        missing = 1 - theta @ values
-        theta = theta * (1 + np.linalg.lstsq((values * theta[:, None]).T, missing, rcond=1e-12)[0])
-        made = values.T * np.maximum(theta, 0.0)
-        return np.asarray(made / made.sum(axis=1, keepdims=True))
-
-
-def _generate(
-    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float
-) -> _Found:
-    for _ in range(ROUNDS):
-        solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
-        found = _Found(heights, solution)
-        if columns.complete(heights):
-            return found
-        prices = _prices(prior, solution, columns)
-        size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
-        used = heights[found.used(columns)]
-        new = _unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
-        if len(new) == 0:
-            return found
-        # Columns far from paying leave, so that the program stays small.
-        gains = prices.gains(columns.values(heights))
-        heights = np.vstack([heights[gains > -KEEP * size], new])
-    return found
-
-
-def _prices(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
-    centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
-    ratio = math.exp(columns.epsilon) if math.isfinite(columns.epsilon) else math.inf
-    return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
-
-
 def _tolerance(columns: Columns, k: int, certify: bool) -> float:
     if k <= FINE:
         return CERTIFIED_GAP
     return BRACKET_GAP if certify and columns.exact else COARSE_GAP
 
 
-def _unknown(new: Array, heights: Array) -> Array:
-    known = {row.tobytes() for row in heights}
-    return np.array([row for row in new if row.tobytes() not in known]).reshape(-1, heights.shape[1])
-
-
-def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, gap: float) -> tuple[_Found, Array]:
+def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, gap: float) -> tuple[Found, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
     The criterion is convex in the weights and concave in the distribution. Over the columns at hand, distributions
@@ -219,11 +115,11 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
     best channel for it alone brings further columns, or proves that none is needed.
     """
     accuracy = 1e-5
-    found = _generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
+    found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
     heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
     for _ in range(ROUNDS):
         values = columns.values(heights)
-        found = _Found(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, eta))
+        found = Found(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, eta))
         worst = worst_case(utility, found.matrix(columns), accuracy / 10)
         mixture = found.solution.shares @ np.array(priors)
         mixture = mixture / mixture.sum()
@@ -234,23 +130,23 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
             heavy = found.solution.shares > 1e-7
             priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
             continue
-        alone = _generate(utility.criterion, mixture, columns, eta, heights, gap)
+        alone = generate(utility.criterion, mixture, columns, eta, heights, gap)
         least = criterion_at(utility.criterion, alone.matrix(columns), mixture)
         if worst.upper - least <= 10 * accuracy * max(abs(least), 1e-12):
             break
-        new = _unknown(alone.heights, heights)
+        new = unknown(alone.heights, heights)
         if len(new) == 0:
             break
         heights = np.vstack([heights, new])
     return best[1], best[2]
 
 
-def _prove(made: EstimationDesign, columns: Columns, eta: float | None, prior: Array, found: _Found) -> EquivalenceDual:
+def _prove(made: EstimationDesign, columns: Columns, eta: float | None, prior: Array, found: Found) -> EquivalenceDual:
     """The certificate from the dual values of the solver; where it falls short, from sharper multipliers."""
     utility, solution, channel = made.utility, found.solution, made.channel
     fields, pairs = (utility, made.constraints, channel, prior), solution.pairs
     if not columns.exact:
-        rows, pairs, relaxed = relax(_prices(prior, solution, columns).gram, prior, math.exp(columns.epsilon), eta)
+        rows, pairs, relaxed = columns.relax(prices_at(prior, solution, columns).gram, prior, eta)
         return EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
     best = EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
     heights, kernel = found.heights, kernel_at(utility.criterion, channel.matrix, prior)
@@ -264,8 +160,8 @@ def _prove(made: EstimationDesign, columns: Columns, eta: float | None, prior: A
         except SolverError:
             break
         best = max(best, EquivalenceDual(*fields, kernel, rows, pairs), key=lambda dual: dual.lower_bound)
-        prices = replace(_prices(prior, solution, columns), gram=gram, rows=rows, pairs=pairs)
-        new = _unknown(columns.paying(prices, heights, 0.1 * made.tolerance * abs(float(rows.sum()))), heights)
+        prices = replace(prices_at(prior, solution, columns), gram=gram, rows=rows, pairs=pairs)
+        new = unknown(columns.paying(prices, heights, 0.1 * made.tolerance * abs(float(rows.sum()))), heights)
         if len(new) == 0:
             break
         heights = np.vstack([heights, new])
@@ -296,10 +192,8 @@ def _note(made: EstimationDesign, certified: bool, columns: Columns, eta: float 
     if made.certificate is None:
         parts.append("no certificate was asked for, so nothing bounds the optimum")
     elif not certified and not columns.exact:
-        parts.append(
-            f"not certified: with more than {EXACT_LIMIT} categories the bound is a semidefinite relaxation, rigorous "
-            "but coarse"
-        )
+        many = f"more than {EXACT_LIMIT} categories" if isinstance(columns, StaircaseColumns) else "so many columns"
+        parts.append(f"not certified: with {many} the bound is a semidefinite relaxation, rigorous but coarse")
     elif not certified:
         parts.append("not certified: the bound is rigorous but not within the tolerance")
     return "; ".join(parts)

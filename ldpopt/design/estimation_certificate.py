@@ -10,10 +10,9 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Verification
-from ldpopt.design.columns import columns_for
+from ldpopt.design.columns import AnyRelaxation, columns_for
 from ldpopt.design.constraints import Constraint
 from ldpopt.design.pricing import Prices
-from ldpopt.design.relaxation import Relaxation
 from ldpopt.distribution import Array
 from ldpopt.tolerances import VERIFY
 
@@ -29,7 +28,7 @@ class EquivalenceDual:
     prior : the distribution that the bound is for: the utility's, or one of its neighbourhood, whose criterion the
         worst case is never below.
     kernel : K (r, k); rows, pairs : multipliers lambda (k,) and nu (k, k) of what sum_y w_y |K u_y|^2 can be.
-    relaxed : the relaxation of the patterns, for alphabets too large to price every one; else None.
+    relaxed : the relaxation of the columns, where they are too many to price every one; else None.
     """
 
     utility: FisherInformation
@@ -39,7 +38,7 @@ class EquivalenceDual:
     kernel: Array
     rows: Array
     pairs: Array
-    relaxed: Relaxation | None = None
+    relaxed: AnyRelaxation | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -55,10 +54,11 @@ class EquivalenceDual:
         centred = self.kernel - np.outer(self.kernel.sum(axis=1), p)
         columns, eta = columns_for(self.utility, self.constraints)
         gram, ratio = centred.T @ centred, math.exp(min(columns.epsilon, 350.0))
+        prices = Prices(gram, p, self.rows, pairs, ratio)
         if columns.exact:
-            violation = columns.most(Prices(gram, p, self.rows, pairs, ratio))
+            violation = columns.most(prices)
         elif self.relaxed is not None:
-            violation = self.relaxed.violation(gram, p, self.rows, pairs, ratio)
+            violation = columns.relaxed_most(self.relaxed, prices)
         else:
             return -math.inf
         # Both parts are sums of k^2 terms of the size of G: their rounding is charged too.
@@ -72,7 +72,7 @@ class EquivalenceDual:
     def argument(self) -> str:
         """Why the bound holds."""
         columns, _ = columns_for(self.utility, self.constraints)
-        how = f"over all {columns.name}" if columns.exact else "with Shor's relaxation of the patterns"
+        how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"
         return f"the equivalence theorem of optimal design, {how}"
 
     def verify(self) -> Verification:

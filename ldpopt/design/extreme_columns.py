@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
@@ -41,11 +42,25 @@ def shortest_limits(limits: Array) -> Array:
     return shortest
 
 
+def direct_limits(shortest: Array) -> npt.NDArray[np.bool_]:
+    """(k, k) whether two inputs are compared, and not through inputs between them alone; `shortest` is closed."""
+    k, slack = len(shortest), slack_of(shortest)
+    through = shortest[:, :, None] + shortest[None]
+    through[np.arange(k), np.arange(k)] = np.inf
+    through[:, np.arange(k), np.arange(k)] = np.inf
+    return np.asarray(np.isfinite(shortest) & (through.min(axis=1) > shortest + slack) & ~np.eye(k, dtype=bool))
+
+
+def slack_of(limits: Array) -> float:
+    """How near to equality a constraint holds with equality."""
+    return TIGHT * max(float(limits[np.isfinite(limits)].max()), 1e-300)
+
+
 def extreme_columns(limits: Array, ordered: bool = False) -> Array:
     """Logarithms (n, k) of the extreme columns, the largest entry 0, -inf where a column is 0.
 
     limits : (k, k) largest log s_x / s_x', inf where there is none. ordered : whether orders of the entries cut the
-    cone, as total variation needs. Raises `InvalidInput` when there are more than `MOST`.
+    cone, as total variation needs. Raises `TooManyColumns` when there are more than `MOST`.
 
     >>> path = np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
     >>> extreme_columns(path)
@@ -77,8 +92,12 @@ def _supports(reach: Array) -> list[tuple[int, ...]]:
     return sorted(tuple(sorted(s)) for s in found)
 
 
-def _too_many() -> InvalidInput:
-    return InvalidInput(f"policy graph: expected at most {MOST} extreme columns, got more; merge inputs")
+class TooManyColumns(InvalidInput):
+    """There are more extreme columns than are listed."""
+
+
+def _too_many() -> TooManyColumns:
+    return TooManyColumns(f"policy graph: expected at most {MOST} extreme columns, got more; merge inputs")
 
 
 class _Growth:
@@ -90,13 +109,13 @@ class _Growth:
 
     def __init__(self, shortest: Array, support: tuple[int, ...], ordered: bool) -> None:
         self.shortest, self.support, self.steps = shortest, support, 0
-        finite = shortest[np.isfinite(shortest)]
-        self.slack = TIGHT * max(float(finite.max()), 1e-300)
+        self.slack = slack_of(shortest)
+        direct = direct_limits(shortest)
         self.rises: dict[int, dict[int, list[float]]] = {u: {} for u in support}
         for u in support:
             for v in support:
                 # What v may be above u where a constraint is tight: L[v,u], or -L[u,v], or nothing.
-                rises = [sign * shortest[a, b] for sign, a, b in ((1.0, v, u), (-1.0, u, v)) if self._direct(a, b)]
+                rises = [sign * shortest[a, b] for sign, a, b in ((1.0, v, u), (-1.0, u, v)) if direct[a, b]]
                 if u != v and (rises or ordered):
                     self.rises[u][v] = [*rises, 0.0] if ordered else rises
 
@@ -108,14 +127,6 @@ class _Growth:
             made = np.full(len(heights), -np.inf)
             made[list(self.support)] = grown[list(self.support)] - np.nanmax(grown)
             yield np.round(made, 12) + 0.0
-
-    def _direct(self, x: int, y: int) -> bool:
-        """Whether x and y are compared, and not through inputs between them alone."""
-        if x == y or math.isinf(self.shortest[x, y]):
-            return False
-        through = self.shortest[x] + self.shortest[:, y]
-        through[[x, y]] = np.inf
-        return bool(through.min() > self.shortest[x, y] + self.slack)
 
     def _grow(self, heights: Array, waiting: tuple[int, ...], done: tuple[int, ...]) -> Iterator[Array]:
         if not waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +18,23 @@ SIMULATED_OUTPUTS = 1000
 
 
 @dataclass(frozen=True)
-class Simultaneous:
+class _AllAtOnce:
+    base: Wald | Score = field(default_factory=Score)
+    kind: ClassVar[str]
+
+    @property
+    def level(self) -> float:
+        """Probability that all intervals cover."""
+        return self.base.level
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"{self.kind} {self.base.name}"
+
+
+@dataclass(frozen=True)
+class Simultaneous(_AllAtOnce):
     """All intervals cover at once with probability `base.level`, at no more width than that takes.
 
     The critical value is the quantile of the largest standardised error over 16,384 surveys (fewer from 128
@@ -31,17 +48,7 @@ class Simultaneous:
     array([0.182, 0.503])
     """
 
-    base: Wald | Score = field(default_factory=Score)
-
-    @property
-    def level(self) -> float:
-        """Probability that all intervals cover."""
-        return self.base.level
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"simultaneous {self.base.name}"
+    kind = "simultaneous"
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
@@ -60,7 +67,7 @@ class Simultaneous:
 
 
 @dataclass(frozen=True)
-class Bonferroni:
+class Bonferroni(_AllAtOnce):
     """All r intervals cover at once with probability at least `base.level`: each at 1 - (1 - level) / r.
 
     >>> from ldpopt.survey import estimate
@@ -69,17 +76,7 @@ class Bonferroni:
     array([0.163, 0.48 ])
     """
 
-    base: Wald | Score = field(default_factory=Score)
-
-    @property
-    def level(self) -> float:
-        """Probability that all intervals cover."""
-        return self.base.level
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return f"Bonferroni {self.base.name}"
+    kind = "Bonferroni"
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""

@@ -144,3 +144,31 @@ def test_a_cap_on_total_variation_that_cannot_bind_under_a_policy():
         FisherInformation([0.5, 0.3, 0.2]), [LocalDP(0.5, nx.path_graph(3)), TotalVariation(0.8)]
     )
     assert f"at least {math.tanh(0.5):.6g}" in design.note
+
+
+@pytest.mark.parametrize(
+    ("graph", "gap"), [(nx.path_graph(10), 1e-4), (nx.cycle_graph(8), 0.03)], ids=["path", "cycle"]
+)
+def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monkeypatch):
+    """Where the extreme columns can be listed, local search reaches the same optimum, and its bound is below it."""
+    p = 1 / np.arange(1, len(graph) + 1)
+    utility = FisherInformation(p / p.sum())
+    listed = estimation_design(utility, LocalDP(1.0, graph))
+    monkeypatch.setattr("ldpopt.design.columns._too_many", lambda *_: True)
+    searched = estimation_design(utility, LocalDP(1.0, graph))
+    assert listed.certified
+    assert searched.value == pytest.approx(listed.value, rel=1e-6)
+    assert searched.lower_bound <= listed.value
+    assert searched.relative_gap <= gap
+    assert searched.certificate.verify()
+
+
+def test_a_path_over_24_incomes_is_designed():
+    """A path with 2^23 extreme columns has a design within the graph and a bound within a thousandth of it."""
+    graph = nx.path_graph(24)
+    p = 1 / np.arange(1, 25)
+    design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(24.0))), LocalDP(2.0, graph))
+    assert LocalDP(2.0, graph).measure(design.channel).value <= 2.0
+    assert design.relative_gap <= design.tolerance == 1e-3
+    assert design.certificate.verify()
+    assert "relaxation of the columns of the policy graph" in design.certificate.argument
