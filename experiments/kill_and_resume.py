@@ -6,6 +6,7 @@ python experiments/kill_and_resume.py [MOMENTS]     (20 by default; about two mi
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+def killed(command: list[str], seconds: float) -> bool:
+    """Start a run and kill it after `seconds`; False if it ended before."""
+    child = subprocess.Popen(command)
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+        return True
+    return False
+
+
 def main() -> None:
     moments = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     with tempfile.TemporaryDirectory() as name:
@@ -54,21 +67,16 @@ def main() -> None:
         begin = time.perf_counter()
         subprocess.run([*command, "whole"], check=True)
         whole, seconds = contents(folder / "whole"), time.perf_counter() - begin
-        same = kills = 0
+        same = resumed = 0
         for moment in range(moments):
-            output = f"reports{moment}"
-            for _ in range(100):  # a run may be killed several times before it ends
-                child = subprocess.Popen([*command, output])
-                try:
-                    child.wait(random.SystemRandom().uniform(0.2, 1.1) * seconds)
-                    break
-                except subprocess.TimeoutExpired:
-                    child.kill()
-                    child.wait()
-                    kills += 1
-            same += contents(folder / output) == whole
+            output = folder / f"reports{moment}"
+            while not killed([*command, output.name], random.SystemRandom().uniform(0.1, 1.0) * seconds):
+                shutil.rmtree(output)  # it ended first: once more
+            resumed += output.with_name(f".{output.name}.partial").exists()
+            subprocess.run([*command, output.name], check=True)
+            same += contents(output) == whole
         left = sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
-        print(f"{kills} kills over {moments} runs: {same} of {moments} byte-identical; left behind: {left}")
+        print(f"{moments} runs killed, {resumed} with work begun: {same} byte-identical when resumed; left: {left}")
         if same != moments or left:
             sys.exit(1)
 

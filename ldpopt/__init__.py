@@ -4,7 +4,7 @@ Names below load when first used, so that importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
-['ApproximateLDP', 'CertificateError', 'Channel']
+['AOptimal', 'AgainstSet', 'ApproximateLDP']
 """
 
 from __future__ import annotations
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     from ldpopt.composition.k_fold import k_fold
     from ldpopt.composition.ledger import Ledger
     from ldpopt.design import (
+        AgainstSet,
+        AOptimal,
         ApproximateLDP,
+        COptimal,
         Design,
         Divergence,
+        DOptimal,
         Exchange,
         ExpectedLoss,
+        FisherInformation,
         LocalDP,
         MutualInformation,
+        MVOptimal,
+        PrivateSampling,
         RenyiLDP,
         Tests,
         TotalVariation,
@@ -35,37 +42,50 @@ if TYPE_CHECKING:
         WeightedSum,
         optimal_channel,
     )
+    from ldpopt.design.structure import structures
     from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
     from ldpopt.frontiers import frontier
     from ldpopt.privacy.audit import audit
     from ldpopt.privacy.guarantee import Guarantee
+    from ldpopt.survey.plan import Survey
+    from ldpopt.survey.planfile import Plan
 
 _HOMES = {
-    "WeightedSum": "ldpopt.design",
-    "TradeOff": "ldpopt.design",
-    "Tests": "ldpopt.design",
-    "RenyiLDP": "ldpopt.design",
-    "MutualInformation": "ldpopt.design",
-    "ExpectedLoss": "ldpopt.design",
-    "Exchange": "ldpopt.design",
+    "AgainstSet": "ldpopt.design",
+    "AOptimal": "ldpopt.design",
     "ApproximateLDP": "ldpopt.design",
+    "audit": "ldpopt.privacy",
+    "CertificateError": "ldpopt.errors",
     "Channel": "ldpopt.channel",
+    "cite": "ldpopt.citation",
+    "compose": "ldpopt.composition",
+    "COptimal": "ldpopt.design",
     "Design": "ldpopt.design",
     "Divergence": "ldpopt.design",
+    "DOptimal": "ldpopt.design",
+    "Exchange": "ldpopt.design",
+    "ExpectedLoss": "ldpopt.design",
+    "FisherInformation": "ldpopt.design",
+    "frontier": "ldpopt.frontiers",
     "Guarantee": "ldpopt.privacy",
     "InvalidInput": "ldpopt.errors",
+    "k_fold": "ldpopt.composition",
     "LdpoptError": "ldpopt.errors",
     "Ledger": "ldpopt.composition",
     "LocalDP": "ldpopt.design",
-    "SolverError": "ldpopt.errors",
-    "CertificateError": "ldpopt.errors",
-    "TotalVariation": "ldpopt.design",
-    "audit": "ldpopt.privacy",
-    "cite": "ldpopt.citation",
-    "compose": "ldpopt.composition",
-    "frontier": "ldpopt.frontiers",
-    "k_fold": "ldpopt.composition",
+    "MutualInformation": "ldpopt.design",
+    "MVOptimal": "ldpopt.design",
     "optimal_channel": "ldpopt.design",
+    "Plan": "ldpopt.survey.planfile",
+    "PrivateSampling": "ldpopt.design",
+    "RenyiLDP": "ldpopt.design",
+    "SolverError": "ldpopt.errors",
+    "structures": "ldpopt.design",
+    "Survey": "ldpopt.survey.plan",
+    "Tests": "ldpopt.design",
+    "TotalVariation": "ldpopt.design",
+    "TradeOff": "ldpopt.design",
+    "WeightedSum": "ldpopt.design",
 }
 
 _MODULES = {
@@ -76,6 +96,7 @@ _MODULES = {
     "design",
     "divergences",
     "errors",
+    "frontiers",
     "io",
     "mechanisms",
     "plots",
@@ -84,21 +105,30 @@ _MODULES = {
 }
 
 __all__ = [
+    "AOptimal",
+    "AgainstSet",
     "ApproximateLDP",
+    "COptimal",
     "CertificateError",
     "Channel",
+    "DOptimal",
     "Design",
     "Divergence",
     "Exchange",
     "ExpectedLoss",
+    "FisherInformation",
     "Guarantee",
     "InvalidInput",
     "LdpoptError",
     "Ledger",
     "LocalDP",
+    "MVOptimal",
     "MutualInformation",
+    "Plan",
+    "PrivateSampling",
     "RenyiLDP",
     "SolverError",
+    "Survey",
     "Tests",
     "TotalVariation",
     "TradeOff",
@@ -109,6 +139,7 @@ __all__ = [
     "frontier",
     "k_fold",
     "optimal_channel",
+    "structures",
 ]
 
 

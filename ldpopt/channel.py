@@ -312,7 +312,9 @@ ChannelLike = Channel | HasChannel | Array | Sequence[Sequence[float]]
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """`channel` itself, the channel of what has one, or an array checked and made into one.
+    """`channel` itself, the channel of what has one, or an array (k, m) checked and made into one.
+
+    Raises `InvalidInput`, with the entry, for an array that is not row-stochastic.
 
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)

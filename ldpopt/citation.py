@@ -6,12 +6,81 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt.design import Design, Erasure, MergedPartition, Partition, PatternLP, optimal_channel
+from ldpopt.bounds import Comparison
+from ldpopt.composition import ComposedPair, GaussianLimit, KFold, compose, gaussian_limit, k_fold
+from ldpopt.design import Design, EstimationDesign, estimation_design, optimal_channel
 from ldpopt.errors import invalid
+from ldpopt.frontiers import Frontier
 from ldpopt.references import REFERENCES, Reference, cited, reference
+from ldpopt.survey import (
+    Bootstrap,
+    Difference,
+    Estimate,
+    Intervals,
+    LogisticRegression,
+    Power,
+    ProtocolTable,
+    TestResult,
+    TwoWayTable,
+    compare_protocols,
+    difference,
+    estimate,
+    goodness_of_fit,
+    goodness_of_fit_power,
+    logistic_regression,
+    parametric_bootstrap,
+    two_sample,
+    two_way,
+)
 
-_FOUND_BY = {"partition": Partition, "pattern LP": PatternLP, "erasure": Erasure}
-"""How a design says it was found, and the method whose paper that is."""
+_FOUND_BY = {
+    "partition": "[SPR]",
+    "pattern LP": "[KOV14, Thm 2 and 4]",
+    "erasure": "[Dobrushin]",
+    "exchange": "[HK]",
+    "convex-concave ascent": "[CCP]",
+    "linear program on the decisions": "[BCP]",
+    "column generation": "[KOV14, Thm 2; KW]",
+    "public coin between": "[HS; Huber]",
+    "linear program on tangents": "[PAL]",
+    "local search": "[CCP]",
+    "exchange over single ratios": "[HK]",
+}
+"""How the method of a design begins, and the papers of that method."""
+
+_ESTIMATED_BY = {
+    "generalised least squares": "[Rao, chapter 4]",
+    "least squares": "[Rao, chapter 4]",
+    "left inverse": "[Rao, chapter 4]",
+    "maximum likelihood": "[DLR; VR]",
+}
+"""How an estimate says it was made, and the papers of that estimator."""
+
+_INTERVALS = {
+    "Wald": "[Rao, chapter 6]",
+    "score": "[Wilson; Rao, chapter 6]",
+    "simultaneous": "[HBW]",
+    "Bonferroni": "[Rao, chapter 6]",
+    "bootstrap percentile": "[Efron]",
+}
+"""Words in how intervals say they were made, and the papers behind them."""
+
+_TESTED_BY = {"goodness of fit": goodness_of_fit, "two samples": two_sample, "independence": two_way}
+"""How a test calls itself, and the function whose papers it rests on."""
+
+_MADE_BY = {
+    Difference: difference,
+    TwoWayTable: two_way,
+    LogisticRegression: logistic_regression,
+    Bootstrap: parametric_bootstrap,
+    Power: goodness_of_fit_power,
+    ProtocolTable: compare_protocols,
+    KFold: k_fold,
+    ComposedPair: compose,
+    GaussianLimit: gaussian_limit,
+    Frontier: optimal_channel,
+}
+"""Results that do not say where they come from, and the functions that return them."""
 
 
 class Citations(tuple[Reference, ...]):
@@ -31,9 +100,10 @@ class Citations(tuple[Reference, ...]):
 def cite(result: Any) -> Citations:
     """The papers that a result rests on, in the order in which it cites them.
 
-    result : a `Design`, a `Guarantee`, anything else with a `reference`, a function or class of this package (what
-    its documentation cites), or a key or citation such as ``"GI"`` or ``"[GI, Thm 5]"``. A collection of these
-    gives the papers of all. `InvalidInput` for a key that is not registered, or where nothing is cited.
+    result : a design of either kind, a `Guarantee` or a claim, an estimate, intervals, a test, a table of bounds,
+    a composition, anything else with a `reference`, a function or class of this package (what its documentation
+    cites), or a key or citation such as ``"GI"`` or ``"[GI, Thm 5]"``. A collection of these gives the papers of
+    all. `InvalidInput` for a key that is not registered, or where nothing is cited.
 
     >>> from ldpopt.privacy import total_variation
     >>> cite(total_variation([[0.7, 0.3], [0.4, 0.6]]))
@@ -50,17 +120,19 @@ def cite(result: Any) -> Citations:
 def _keys(result: Any) -> Iterator[str]:
     if isinstance(result, str):
         yield from cited(result) or [reference(result).key]
-    elif isinstance(result, Design):
-        yield from _of_documentation(optimal_channel)
-        for start, method in _FOUND_BY.items():
-            if result.method.startswith(start):
-                yield from _of_documentation(method)
-        if "merged" in result.method:
-            yield from _of_documentation(MergedPartition)
-        if result.certificate is not None:
-            yield from _of_documentation(type(result.certificate))
-        for guarantee in result.guarantees:
-            yield from cited(guarantee.reference)
+    elif isinstance(result, (Design, EstimationDesign)):
+        yield from _of_design(result)
+    elif isinstance(result, Estimate):
+        yield from _of_documentation(estimate)
+        yield from cited(_ESTIMATED_BY[result.estimator])
+    elif isinstance(result, Intervals):
+        yield from (key for word, papers in _INTERVALS.items() if word in result.method for key in cited(papers))
+    elif isinstance(result, TestResult):
+        yield from _of_documentation(_TESTED_BY[result.name])
+    elif isinstance(result, Comparison):
+        yield from _keys(result.rows)
+    elif type(result) in _MADE_BY:
+        yield from _of_documentation(_MADE_BY[type(result)])
     elif isinstance(getattr(result, "reference", None), str):
         yield from cited(result.reference)
     elif isinstance(result, (tuple, list)):
@@ -68,6 +140,24 @@ def _keys(result: Any) -> Iterator[str]:
             yield from _keys(part)
     else:
         yield from _of_documentation(result if callable(result) else type(result))
+
+
+def _of_design(result: Design | EstimationDesign) -> Iterator[str]:
+    """The problem, how it was solved and what proves it; what is asked for, within which limits, and their measures."""
+    yield from _of_documentation(optimal_channel if isinstance(result, Design) else estimation_design)
+    for start, papers in _FOUND_BY.items():
+        if result.method.startswith(start):
+            yield from cited(papers)
+    if "branch and bound" in result.method:
+        yield from cited("[FS]")
+    if result.certificate is not None:
+        yield from _of_documentation(type(result.certificate))
+    asked = result.utility
+    for part in (asked, getattr(asked, "criterion", None), getattr(asked, "neighbourhood", None), *result.constraints):
+        if part is not None:
+            yield from _of_documentation(type(part))
+    for guarantee in result.guarantees:
+        yield from cited(guarantee.reference)
 
 
 def _of_documentation(documented: Any) -> tuple[str, ...]:

@@ -18,7 +18,11 @@ from ldpopt.errors import invalid
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
-    """One categorical answer of every respondent: `codes` (n,) are read-only positions in `labels`."""
+    """One categorical answer of every respondent: `codes` (n,) are read-only positions in `labels`.
+
+    >>> load_anes96()["vote"].labels
+    ('Clinton', 'Dole')
+    """
 
     question: str
     labels: tuple[str, ...]
@@ -35,7 +39,12 @@ class Column:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurveyTable:
-    """Categorical answers of the same respondents: `columns` by name, with where they come from."""
+    """Categorical answers of the same respondents: `columns` by name, with where they come from.
+
+    >>> table = load_anes96()
+    >>> len(table["vote"].codes), table["vote"].labels
+    (944, ('Clinton', 'Dole'))
+    """
 
     name: str
     provenance: str

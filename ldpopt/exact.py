@@ -40,6 +40,11 @@ class ExactProof:
     ratio : the largest weights[x, y] / weights[x', y]; None for a non-zero weight over a zero one.
     distance : the largest one-sided sum of differences between two rows of weights.
     ratio_at, distance_at : positions (x, x', y) and (x, x') that attain them.
+
+    >>> from ldpopt import Channel
+    >>> proof = Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8).proof()
+    >>> str(proof.ratio), proof.eta
+    ('3', 0.5)
     """
 
     epsilon: float
@@ -59,6 +64,11 @@ class RoundingLoss:
         A utility U that is convex in the channel (every f-divergence, mutual information) and at most B
         therefore satisfies U(exact) >= (U(matrix) - lam B) / (1 - lam). Entries below 2**-bits make it large
         although the distance is tiny.
+
+    >>> from ldpopt import Channel
+    >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]])
+    >>> channel.exact(bits=8).loss(channel.matrix).distance
+    0.0
     """
 
     distance: float

@@ -16,6 +16,11 @@ def read_text(path: PathLike) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
     `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     read_text(write_text(Path(folder) / "note.txt", "ε = 1"))
+    'ε = 1'
     """
     try:
         raw = _path(path).read_bytes()
@@ -36,7 +41,16 @@ def read_text(path: PathLike) -> str:
 
 
 def write_text(path: PathLike, text: str, force: bool = False) -> Path:
-    """`write_bytes_atomically` of `text` as UTF-8."""
+    """`write_bytes_atomically` of `text` as UTF-8.
+
+    `InvalidInput` as it raises it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = write_text(Path(folder) / "note.txt", "a")
+    ...     write_text(Path(folder) / "note.txt", "b", force=True).read_text()
+    'b'
+    """
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -50,6 +64,12 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
     The bytes are written beside the target, flushed to the disk and moved into place. An existing target is
     `InvalidInput` unless `force`, even when it appears while the bytes are being written, and so is a place
     that cannot be written. Devices and pipes are never replaced.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_bytes_atomically(Path(folder) / "data.bin", b"abc")
+    ...     path.name, path.read_bytes()
+    ('data.bin', b'abc')
     """
     target = _path(path)
     if os.path.lexists(target):

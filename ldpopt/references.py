@@ -10,7 +10,11 @@ from ldpopt.errors import invalid
 
 @dataclass(frozen=True)
 class Reference:
-    """A paper: the `key` cited in docstrings as ``[key, Thm 5]``, and enough to find it."""
+    """A paper: the `key` cited in docstrings as ``[key, Thm 5]``, and enough to find it.
+
+    >>> print(reference("SPR"))
+    [SPR] Elena Ghazi. Sort, Partition, Randomize: Optimal Binary Hypothesis Testing under LDP. arXiv 2606.07443, 2026.
+    """
 
     key: str
     authors: str
@@ -51,12 +55,19 @@ _ALL = [
               "arXiv 2210.13386", 2022),
     Reference("DRS", "Jinshuo Dong, Aaron Roth, Weijie Su", "Gaussian Differential Privacy",
               "Journal of the Royal Statistical Society B", 2022),
+    Reference("PAL", "Hyun-Young Park, Shahab Asoodeh, Si-Hyeon Lee",
+              "Exactly Minimax-Optimal Locally Differentially Private Sampling", "NeurIPS", 2024),
     Reference("YB", "Min Ye, Alexander Barg", "Optimal Schemes for Discrete Distribution Estimation under LDP",
               "IEEE Transactions on Information Theory", 2018),
     Reference("CKS", "Clément Canonne, Gautam Kamath, Thomas Steinke",
               "The Discrete Gaussian for Differential Privacy", "NeurIPS", 2020),
     Reference("KW", "Jack Kiefer, Jacob Wolfowitz", "The Equivalence of Two Extremum Problems",
               "Canadian Journal of Mathematics", 1960),
+    Reference("HK", "Rainer Hettich, Kenneth Kortanek",
+              "Semi-Infinite Programming: Theory, Methods, and Applications", "SIAM Review", 1993),
+    Reference("CCP", "Alan Yuille, Anand Rangarajan", "The Concave-Convex Procedure", "Neural Computation", 2003),
+    Reference("BCP", "Nicolás Bordenabe, Konstantinos Chatzikokolakis, Catuscia Palamidessi",
+              "Optimal Geo-Indistinguishable Mechanisms for Location Privacy", "ACM CCS", 2014),
     Reference("Shor", "Naum Shor", "Quadratic Optimization Problems",
               "Soviet Journal of Computer and Systems Sciences", 1987),
     Reference("Huber", "Peter Huber", "Robust Estimation of a Location Parameter",
@@ -78,6 +89,23 @@ _ALL = [
     Reference("VR", "Ravi Varadhan, Christophe Roland",
               "Simple and Globally Convergent Methods for Accelerating the Convergence of Any EM Algorithm",
               "Scandinavian Journal of Statistics", 2008),
+    Reference("Efron", "Bradley Efron", "Bootstrap Methods: Another Look at the Jackknife",
+              "Annals of Statistics", 1979),
+    Reference("VHG", "Ardo van den Hout, Peter van der Heijden, Robert Gilchrist",
+              "The Logistic Regression Model with Response Variables Subject to Randomized Response",
+              "Computational Statistics and Data Analysis", 2007),
+    Reference("DSSC", "John Duchi, Shai Shalev-Shwartz, Yoram Singer, Tushar Chandra",
+              "Efficient Projections onto the L1-Ball for Learning in High Dimensions", "ICML", 2008),
+    Reference("Consistency", "Tianhao Wang, Milan Lopuhaä-Zwakenberg, Zitao Li, Boris Skoric, Ninghui Li",
+              "Locally Differentially Private Frequency Estimation with Consistency", "NDSS", 2020),
+    Reference("PRAM", "José Gouweleeuw, Peter Kooiman, Leon Willenborg, Peter-Paul de Wolf",
+              "Post Randomisation for Statistical Disclosure Control: Theory and Implementation",
+              "Journal of Official Statistics", 1998),
+    Reference("FS", "James Falk, Richard Soland", "An Algorithm for Separable Nonconvex Programming Problems",
+              "Management Science", 1969),
+    Reference("Sinkhorn", "Richard Sinkhorn",
+              "A Relationship between Arbitrary Positive Matrices and Doubly Stochastic Matrices",
+              "Annals of Mathematical Statistics", 1964),
     Reference("CT", "Thomas Cover, Joy Thomas", "Elements of Information Theory", "Wiley", 2006),
     Reference("Rao", "C. Radhakrishna Rao", "Linear Statistical Inference and its Applications", "Wiley", 1973),
     Reference("Dobrushin", "Roland Dobrushin", "Central Limit Theorem for Nonstationary Markov Chains",

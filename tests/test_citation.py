@@ -1,11 +1,33 @@
 """`cite` names the papers behind a result."""
 
+import ast
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, bounds, cite, optimal_channel
-from ldpopt.design import PatternLP
+import ldpopt
+from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, bounds, cite, design, optimal_channel, survey
+from ldpopt.citation import _FOUND_BY
+from ldpopt.composition import compose, k_fold
+from ldpopt.design import (
+    ApproximateLDP,
+    ExpectedLoss,
+    FisherInformation,
+    MergedPartition,
+    MutualInformation,
+    PatternLP,
+    RenyiLDP,
+    estimation_design,
+)
 from ldpopt.divergences import KL
-from ldpopt.privacy import audit, local_dp
+from ldpopt.frontiers import frontier
+from ldpopt.privacy import PureDP, audit, local_dp
+from ldpopt.privacy.conversions import pure_to_zcdp
+from ldpopt.references import REFERENCES
+
+DESIGN = Path(design.__file__).parent
+WARNER = [[0.8, 0.2], [0.2, 0.8]]
 
 U = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
 
@@ -21,6 +43,109 @@ def test_a_design_rests_on_its_problem_method_and_proof():
     assert {"GI", "KOV14"} <= set(keys(optimal_channel(U, limits, method=PatternLP())))
     assert "SPR" not in keys(optimal_channel(U, limits, method=PatternLP()))
     assert {"GI", "Dobrushin"} <= set(keys(optimal_channel(U, TotalVariation(0.3))))
+
+
+METHODS = {
+    "partition": lambda: optimal_channel(U, LocalDP(1.0)),
+    "partition of": lambda: optimal_channel(U, LocalDP(1.0), method=MergedPartition(2)),
+    "pattern LP": lambda: optimal_channel(U, LocalDP(1.0), method=PatternLP()),
+    "erasure": lambda: optimal_channel(U, TotalVariation(0.3)),
+    "exchange": lambda: optimal_channel(U, RenyiLDP(2.0, 0.5), certify=False),
+    "convex-concave ascent": lambda: optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01)),
+    "linear program on the decisions": lambda: optimal_channel(ExpectedLoss([0.5, 0.5], 1 - np.eye(2)), LocalDP(1.0)),
+    "column generation": lambda: estimation_design(FisherInformation([0.5, 0.3, 0.2]), LocalDP(1.0)),
+}
+PAPERS = {
+    "partition": "SPR", "partition of": "SPR", "pattern LP": "KOV14", "erasure": "Dobrushin", "exchange": "HK",
+    "convex-concave ascent": "CCP", "linear program on the decisions": "BCP", "column generation": "KW",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", METHODS)
+def test_every_way_to_find_a_channel_has_its_papers(start):
+    """A design names the method that found it, and `cite` the method's paper."""
+    design = METHODS[start]()
+    assert design.method.startswith(start)
+    assert PAPERS[start] in keys(design)
+
+
+def names_in(source):
+    """The ways of finding a channel that a file of `design` writes down: their first words."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Found", "_coin", "EstimationDesign"):
+            yield from (first_words(part) for part in node.args)
+        elif isinstance(node, ast.Assign) and any(getattr(leaf, "id", "") == "how" for leaf in ast.walk(node)):
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            yield from (first_words(part) for part in parts)
+
+
+def first_words(node):
+    if isinstance(node, ast.JoinedStr):
+        node = node.values[0]
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def test_no_method_is_unknown():
+    """Every name of a method in the sources of `design` is one that `cite` knows, and each of those is in use."""
+    found = {name for path in DESIGN.glob("*.py") for name in names_in(path.read_text("utf-8")) if name.strip()}
+    assert len(found) >= 8
+    unknown = {name for name in found if not name.startswith(tuple(_FOUND_BY))}
+    assert not unknown
+    assert {start for start in _FOUND_BY if any(name.startswith(start) for name in found)} == set(_FOUND_BY)
+
+
+@pytest.mark.parametrize("name", [n for n in survey.__all__ if hasattr(getattr(survey, n), "fit")])
+def test_every_estimator_has_its_papers(name):
+    """An estimate rests on the papers of its estimator, whichever it is."""
+    arguments = (np.linalg.inv(np.transpose(WARNER)),) if name == "LeftInverse" else ()
+    made = survey.estimate({0: 40, 1: 60}, WARNER, getattr(survey, name)(*arguments))
+    assert keys(made)
+    assert set(keys(made)) <= {"Rao", "DLR", "VR"}
+
+
+@pytest.mark.parametrize(
+    ("method", "paper"),
+    [(survey.Wald(), "Rao"), (survey.Score(), "Wilson"), (survey.Simultaneous(), "HBW"), (survey.Bonferroni(), "Rao")],
+)
+def test_every_interval_has_its_papers(method, paper):
+    """Intervals rest on the papers of their method."""
+    made = survey.estimate({0: 40, 1: 60}, WARNER)
+    assert paper in keys(made.intervals(method=method))
+
+
+def test_results_of_surveys_and_compositions():
+    """Tests, tables, regressions, bootstraps, protocols, compositions, frontiers and comparisons name their papers."""
+    counts = {0: 40, 1: 60}
+    rng = np.random.default_rng(1)
+    assert keys(survey.goodness_of_fit(counts, WARNER, [0.5, 0.5])) == ["Rao"]
+    assert keys(survey.two_sample(counts, {0: 50, 1: 50}, WARNER)) == ["Rao", "SSW"]
+    table = survey.two_way_from_counts([[40, 10], [10, 40]], WARNER, WARNER)
+    assert keys(table) == keys(table.independence()) == ["Rao", "SSW"]
+    assert "Newcombe" in keys(survey.difference(survey.estimate(counts, WARNER), survey.estimate(counts, WARNER)))
+    bootstrap = survey.parametric_bootstrap(counts, WARNER, rng, 50)
+    assert keys(bootstrap) == keys(bootstrap.intervals()) == ["Efron"]
+    assert keys(survey.compare_protocols([0.3, 0.7], survey.HalfWidth(0.05), 1.0)) == ["Kish"]
+    assert keys(k_fold(1.0, count=3)) == ["GI"]
+    assert keys(compose([[[0.75, 0.25], [0.25, 0.75]]], 2)) == ["GI"]
+    assert "GI" in keys(frontier(U, [1.0], [0.1]))
+    assert "AZ" in keys(bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0))
+    assert keys(pure_to_zcdp(PureDP(1.0))) == ["BS"]
+
+
+def test_the_citation_file_is_valid():
+    """CITATION.cff has what the Citation File Format 1.2.0 requires, and this version."""
+    path = Path(__file__).parents[1] / "CITATION.cff"
+    if not path.exists():  # an installed package away from its repository
+        return
+    lines = path.read_text("utf-8").splitlines()
+    top = dict(line.split(": ", 1) if ": " in line else (line[:-1], "") for line in lines if line[:1] not in " -#")
+    assert {"cff-version", "message", "title", "authors"} <= set(top)
+    assert top["cff-version"] == "1.2.0"
+    assert top["type"] == "software"
+    assert top["version"] == ldpopt.__version__
+    assert top["license"] == "Apache-2.0"
+    titles = {line.split('"')[1] for line in lines if line.strip().startswith(("title", "- title"))}
+    assert titles - {top["title"].strip('"')} <= {paper.title for paper in REFERENCES.values()}
 
 
 def test_guarantees_functions_and_rows_are_cited_by_what_they_say():
@@ -45,3 +170,20 @@ def test_what_cites_nothing_is_an_error(nothing):
     """An unknown key, and a thing without a citation, is an error."""
     with pytest.raises(InvalidInput):
         cite(nothing)
+
+
+def test_a_design_for_estimation_rests_on_patterns_and_equivalence():
+    """A design for estimation cites the staircase patterns and the equivalence theorem, with its guarantees' papers."""
+    design = optimal_channel(FisherInformation([0.5, 0.3, 0.2]), LocalDP(1.0))
+    assert {"KOV14", "KW", "GI"} <= set(keys(design))
+
+
+def test_constraints_on_the_outputs_cite_their_sources():
+    """An invariant channel cites PRAM, the search and the branching; a capacity its definition."""
+    from ldpopt.design import CapacityBounded, Invariant, Outputs
+    from ldpopt.privacy import RestrictedTotalVariation
+
+    invariant = optimal_channel(U, [LocalDP(1.0), Invariant([0.5, 0.3, 0.2])])
+    assert {"PRAM", "CCP", "FS", "GI"} <= set(keys(invariant))
+    assert "CIM" in keys(CapacityBounded([0, 1], RestrictedTotalVariation(), 0.2))
+    assert "KOV14" in keys(Outputs(2))

@@ -7,13 +7,23 @@ import inspect
 import re
 from typing import Any
 
-from docstrings import markdown
+from checks import refusals
+from docstrings import escaped, markdown
 from public_names import Public, home, is_class, offered, public_modules, registry
 
 import ldpopt
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _BASES = {"Protocol", "Generic", "ABC", "object"}
+
+
+IN_NATS = {"epsilon", "epsilons", "rho", "xi", "mu", "restricted_kl"}
+"""Parameters that are measured in nats."""
+
+UNITS = (
+    "On this page $\\varepsilon$, $\\rho$, $\\xi$, divergences and information are in nats; $\\delta$, $\\eta$ and "
+    "other probabilities are plain numbers."
+)
 
 
 class _Raw:
@@ -86,6 +96,8 @@ def _module_page(module: str, names: dict[str, Public]) -> str:
         "Constants": [entry for entry in own if not inspect.isroutine(entry.value) and not is_class(entry.value)],
     }
     lines = [f"# `{module}`", "", f"```{{py:module}} {module}", "```", "", markdown(inspect.getdoc(found) or ""), ""]
+    if any(IN_NATS & parameters(entry.value) for entry in own):
+        lines += [UNITS, ""]
     for title, entries in kinds.items():
         if entries:
             lines += [f"**{title}**", "", "| | |", "|---|---|"]
@@ -102,6 +114,14 @@ def _module_page(module: str, names: dict[str, Public]) -> str:
             lines += [f"## {title}", ""]
             lines += [_entry(entry) for entry in entries]
     return "\n".join(lines)
+
+
+def parameters(value: Any) -> set[str]:
+    """The names of the parameters of a function or a class."""
+    try:
+        return set(inspect.signature(value).parameters) if callable(value) else set()
+    except ValueError:
+        return set()
 
 
 def _summary(value: Any) -> str:
@@ -121,9 +141,8 @@ def _entry(entry: Public) -> str:
     if is_class(entry.value):
         return _class(entry)
     if inspect.isroutine(entry.value):
-        return _directive(
-            "function", entry.name + _signature(entry.value), entry.module, markdown(_doc(entry.value)), 5
-        )
+        body = _described(_doc(entry.value), entry.value)
+        return _directive("function", entry.name + _signature(entry.value), entry.module, body, 5)
     return _directive("data", entry.name, entry.module, f"`{_constant(entry.value)}`", 5)
 
 
@@ -134,8 +153,20 @@ def _constant(value: Any) -> str:
     return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else f"{text[:110]} ..."
 
 
+def _described(doc: str, value: Any) -> str:
+    """The docstring as Markdown, with a list of what is `InvalidInput` unless it holds before the examples."""
+    body, found = markdown(doc), refusals(value)
+    if not found:
+        return body
+    listed = "\n".join(f"- {escaped(line)}" for line in found)
+    raises = f"*Checked*, else {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>`:\n\n{listed}\n\n"
+    at = body.find("```pycon")
+    return f"{body}\n\n{raises}" if at < 0 else body[:at] + raises + body[at:]
+
+
 def _class(entry: Public) -> str:
-    body = [markdown(_doc(entry.value))]
+    doc = _doc(entry.value)
+    body = [markdown(doc) if _is_abstract(entry.value) else _described(doc, entry.value)]
     for name, member in _members(entry.value):
         body.append(_member(name, member, entry.value))
     signature = "" if _is_abstract(entry.value) else _signature(entry.value)
@@ -173,12 +204,14 @@ def _member_doc(name: str, value: Any, cls: type) -> str:
 
 
 def _member(name: str, value: Any, cls: type) -> str:
-    text = markdown(_member_doc(name, value, cls))
+    doc = _member_doc(name, value, cls)
     if _kind(value) == "property":
-        return _directive("property", name, None, text, 5)
+        return _directive("property", name, None, markdown(doc), 5)
     options = {classmethod: ":classmethod:", staticmethod: ":staticmethod:"}.get(type(value), "")
     function = value if options == "" else getattr(cls, name)
-    return _directive("method", name + _signature(function, bound=options == ""), None, text, 5, options)
+    return _directive(
+        "method", name + _signature(function, bound=options == ""), None, _described(doc, function), 5, options
+    )
 
 
 def _directive(kind: str, head: str, module: str | None, body: str, fence: int, options: str = "") -> str:

@@ -35,7 +35,7 @@ def _block(lines: list[str]) -> str:
         return _items(lines)
     if all(line.startswith("    ") for line in lines):
         return "\n".join(["```text", *(line[4:] for line in lines), "```"])
-    return _text("\n".join(lines))
+    return escaped("\n".join(lines))
 
 
 def _items(lines: list[str]) -> str:
@@ -52,11 +52,11 @@ def _items(lines: list[str]) -> str:
     for part in parts:
         names, meaning = part.split(" : ", 1)
         shown = ", ".join(f"`{name}`" for name in names.split(", "))
-        made.append(f"- {shown}: {_text(meaning.strip())}")
+        made.append(f"- {shown}: {escaped(meaning.strip())}")
     return "\n".join(made)
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Prose with the characters escaped that Markdown would take for its own, outside code."""
     parts = _CODE.split(text)
     for at in range(0, len(parts), 2):

@@ -76,9 +76,11 @@ def gallery() -> str:
     for readme in sorted((ROOT / "experiments").glob("*/README.md")):
         name, text = readme.parent.name, readme.read_text("utf-8")
         claim, source, verdict = (_math_free(_field(text, field)) for field in ("Claim", "Source", "Verdict"))
-        if not (claim and verdict):
+        claim = claim or _math_free(_lead(text))
+        if not verdict:
             continue
-        rows.append(f"| [{name}](#{name}) | {_short(verdict)} | {source} |")
+        unbroken = name.replace("-", "\u2011")
+        rows.append(f"| [{unbroken}](#{name}) | {_short(verdict)} | {source} |")
         parts += [f"### {name}", "", f"**Claim.** {claim} {source}", "", f"**Verdict{verdict}", ""]
         for picture in sorted(path for path in readme.parent.iterdir() if path.suffix in PICTURES):
             copied = f"{name}-{picture.name}"
@@ -98,6 +100,11 @@ def gallery() -> str:
         "",
     ]
     return "\n".join([*head, "| experiment | verdict | source |", "|---|---|---|", *rows, "", *parts])
+
+
+def _lead(readme: str) -> str:
+    """The first paragraph of a README: what it is about when it has no paragraph named Claim."""
+    return next(part for part in readme.split("\n\n") if not part.startswith("#")).replace("\n", " ").strip()
 
 
 def _short(verdict: str) -> str:

@@ -13,7 +13,7 @@ import ldpopt
 FIRST = ["ldpopt.channel", "ldpopt.divergences", "ldpopt.design", "ldpopt.privacy", "ldpopt.mechanisms"]
 """Modules whose pages come first, and which document a name that several modules offer."""
 
-BESIDE = ["ldpopt.exact", "ldpopt.references"]
+BESIDE = ["ldpopt.citation", "ldpopt.exact", "ldpopt.frontiers", "ldpopt.references", "ldpopt.reproduce"]
 """Public modules that the package does not name itself."""
 
 

@@ -25,6 +25,13 @@ def answers(k, n=N):
     return np.random.default_rng(0).integers(k, size=n).tolist()
 
 
+def pure_ldp_direct_encoding(k):
+    from pure_ldp.frequency_oracles.direct_encoding import DEClient
+
+    client, given = DEClient(1.0, k, index_mapper=lambda x: x), answers(k)
+    return seconds(lambda: [client.privatise(x) for x in given]) / N
+
+
 def pure_ldp_oue(k):
     from pure_ldp.frequency_oracles.unary_encoding import UEClient
 

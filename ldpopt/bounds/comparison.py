@@ -25,6 +25,11 @@ class BoundRow:
 
     optimum, upper_bound, certified : of the designed channel; the true optimum lies between the first two.
     above : whether the bound claims to lie above the optimum (else below). value : the bound, possibly inf.
+
+    >>> from ldpopt.bounds import compare
+    >>> row = compare([0.9, 0.1], [0.4, 0.6], 1.0).rows[0]
+    >>> row.divergence, round(row.looseness, 6)
+    ('total variation', 1.0)
     """
 
     divergence: str
@@ -44,7 +49,11 @@ class BoundRow:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The rows of `compare`, by divergence, with the designs behind them."""
+    """The rows of `compare`, by divergence, with the designs behind them.
+
+    >>> len(compare([0.9, 0.1], [0.4, 0.6], 1.0))
+    39
+    """
 
     epsilon: float
     eta: float

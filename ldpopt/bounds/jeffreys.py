@@ -16,6 +16,8 @@ from ldpopt.divergences import TOTAL_VARIATION
 def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
     """min{4, e^(2 epsilon)} (e^epsilon - 1)^2 TV(P0, P1)^2 for epsilon-LDP channels [DJW, Thm 1; GI, Thm 6].
 
+    p0, p1 : distributions, shape (k,). epsilon : nats.
+
     >>> round(duchi_jordan_wainwright([0.9, 0.1], [0.4, 0.6], 0.5), 6)
     0.28599
     """
@@ -26,6 +28,8 @@ def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
 
 def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
     """2 eta min{2, e^epsilon} (e^epsilon - 1) TV(P0, P1)^2 for epsilon-LDP, eta-TV channels [GI, Thm 7].
+
+    p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1].
 
     An eta above tanh(epsilon/2) says nothing that epsilon does not and is replaced by it [GI, Prop 2].
 
@@ -39,6 +43,8 @@ def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
 
 def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
     """2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 for epsilon-LDP channels [GI, Cor 2].
+
+    p0, p1 : distributions, shape (k,). epsilon : nats.
 
     Never above `duchi_jordan_wainwright` [GI, eq 45].
 

@@ -31,13 +31,31 @@ if TYPE_CHECKING:
     from ldpopt.design import Constraint, Design
 
 _HERE = Path("channel.json")
+_LIMITS = "Other limits"
 
 
 def design(
-    epsilon: Annotated[
-        str, typer.Option("--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy.")
-    ],
     file: FileArgument = None,
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            "--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy.", show_default="none"
+        ),
+    ] = "",
+    delta: Annotated[
+        str,
+        typer.Option(metavar="DELTA", help="Slack of (epsilon, delta), in (0, 1].", rich_help_panel=_LIMITS),
+    ] = "",
+    rho: Annotated[str, typer.Option(metavar="RHO", help="Limit of zCDP.", rich_help_panel=_LIMITS)] = "",
+    renyi: Annotated[
+        str,
+        typer.Option(
+            metavar="ORDER:NATS", help="Limit of the Rényi divergence of one order: 2:0.5", rich_help_panel=_LIMITS
+        ),
+    ] = "",
+    outputs: Annotated[
+        int | None, typer.Option(metavar="M", help="The most different reports.", rich_help_panel=_LIMITS)
+    ] = None,
     eta: Annotated[
         str,
         typer.Option("--eta", "-t", metavar="ETA", help="Cap on the total variation, in [0, 1].", show_default="none"),
@@ -66,12 +84,10 @@ def design(
 
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
     """
-    from ldpopt.design import LocalDP, TotalVariation, optimal_channel
+    from ldpopt.design import optimal_channel
     from ldpopt.reports.pictures import design_picture
 
-    constraints: list[Constraint] = [LocalDP(number(epsilon, "epsilon"))]
-    if eta:
-        constraints.append(TotalVariation(number(eta, "eta")))
+    constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
     if out is None and not json:
         out = _HERE
     if picture is None and out is not None:
@@ -95,14 +111,40 @@ def design(
         _as_text(made, pair.names, paths)
 
 
+def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:
+    """The constraints of the options, at least one of them a limit of privacy."""
+    from ldpopt.design import ZCDP, ApproximateLDP, LocalDP, Outputs, RenyiLDP, TotalVariation
+    from ldpopt.errors import InvalidInput
+
+    found: list[Constraint] = []
+    if delta and not epsilon:
+        raise InvalidInput("--delta: expected --epsilon beside it, got none")
+    if epsilon:
+        level = number(epsilon, "epsilon")
+        found.append(ApproximateLDP(level, number(delta, "delta")) if delta else LocalDP(level))
+    if rho:
+        found.append(ZCDP(number(rho, "rho")))
+    if renyi:
+        order, _, limit = renyi.partition(":")
+        found.append(RenyiLDP(number(order, "order"), number(limit, "Rényi limit")))
+    if not found:
+        raise InvalidInput("limits: expected --epsilon, --rho or --renyi, got none of them")
+    if eta:
+        found.append(TotalVariation(number(eta, "eta")))
+    if outputs is not None:
+        found.append(Outputs(outputs))
+    return found
+
+
 def _as_json(made: Design, paths: list[Path]) -> None:
     from ldpopt import strictjson
 
     unprivate = made.utility.unprivate
     bounds = {type(constraint).__name__: constraint.bound for constraint in made.constraints}
     found: dict[str, Any] = {
-        "epsilon": bounds["LocalDP"],
+        "epsilon": bounds.get("LocalDP"),
         "eta": bounds.get("TotalVariation"),
+        "limits": bounds,
         **made.to_dict(),
         "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
         "verified": bool(made.certificate.verify()) if made.certificate else False,

@@ -54,6 +54,18 @@ def frontier(
     picture: Annotated[
         Path | None, typer.Option(help="Picture (png, svg, pdf).", show_default="beside the table")
     ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", help="Processes that work at once; -1 for one a core.")
+    ] = 1,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="FOLDER",
+            help="Keep what is finished in FOLDER, and go on from there when the same command is run again.",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Tabulate and draw what the optimal channel and the textbook mechanisms keep, over epsilon and eta.
@@ -73,7 +85,7 @@ def frontier(
     pair = populations(file, p0, p1, labels, columns, counts, answer, group)
     posed = utility(divergence(f), pair)
     with progress("designing", len(epsilons) * len(etas)) as step:
-        made = tabulate(posed, epsilons, etas, each=step)
+        made = tabulate(posed, epsilons, etas, each=step, jobs=jobs, resume=resume)
         files = {out: made.to_csv().encode(), picture: plots.picture(plots.frontier(made), kind)}
     write_all(files, force)
     console = output()

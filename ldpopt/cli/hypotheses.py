@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,7 +78,20 @@ def populations(
     pair = columns.split(",") if columns else None
     if pair is not None and len(pair) != 2:
         raise InvalidInput(f"--columns: expected two names, NAME,NAME, got {columns!r}")
-    return read_pair(file, None if pair is None else (pair[0].strip(), pair[1].strip()), counts=counts)
+    try:
+        return read_pair(file, None if pair is None else (pair[0].strip(), pair[1].strip()), counts=counts)
+    except InvalidInput as error:
+        raise InvalidInput(_in_options(str(error), named=pair is not None)) from None
+
+
+def _in_options(message: str, named: bool) -> str:
+    """What is wrong with a table of two populations, with the option that may mend it."""
+    word = re.search(r": expected a number, got '(?!nan|inf)[^\W\d]", message, re.IGNORECASE)
+    if word and not named:
+        return f"{message} (for a line per respondent give --answer and --group)"
+    if message.endswith(", got 'p0'") and not named:
+        return f"{message} (--columns NAME,NAME says which two)"
+    return message.replace("(divide counts by their sum)", "(--counts divides counts by their sum)")
 
 
 def _inline(p0: str, p1: str, labels: str) -> Populations:

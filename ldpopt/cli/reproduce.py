@@ -43,9 +43,10 @@ def reproduce(
     if folder.exists() and not folder.is_dir():
         raise invalid(str(folder), "a folder", Phrase("something else"))
     console = output()
-    for experiment in chosen:
+    for at, experiment in enumerate(chosen, start=1):
         parameters = experiment.quick if quick else experiment.full
-        with progress(experiment.name, len(list(experiment.points(parameters)))) as step:
+        what = f"{at} of {len(chosen)}: {experiment.name}" if every else experiment.name
+        with progress(what, len(list(experiment.points(parameters)))) as step:
             verdict = run(experiment, folder / experiment.name, quick=quick, each=step)
         console.print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}", markup=False)
     write_text(folder / "index.html", index_page(folder), force=True)

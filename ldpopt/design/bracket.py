@@ -32,12 +32,13 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
 
 
-def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int) -> Array:
+def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: float = 1.5) -> Array:
     """Posteriors to spread onto: dense where it matters.
 
     Spreading an input changes nothing about a channel that treats both ends alike, so only spreading across a place
     where the channel changes costs. Around each of `cuts`, a (c, 2) array of posteriors between which it does, the
-    knots are geometric in the distance, in `steps` steps to either side; `base` more are even in range and in mass.
+    knots are geometric in the distance, in `steps` steps by `shrink` to either side; `base` more are even in range and
+    in mass.
     """
     total = p0 + p1
     used = total > 0
@@ -47,7 +48,7 @@ def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int) -> Array:
     first, last = s[0], s[-1]
     even = np.linspace(first, last, max(2, base - base // 2))
     quantiles = s[np.searchsorted(mass, np.linspace(0, mass[-1], base // 2 + 2)[1:-1])]
-    distance = (last - first) * 1.5 ** -np.arange(1.0, steps + 1)
+    distance = (last - first) * shrink ** -np.arange(1.0, steps + 1)
     near = [np.concatenate([[low, high], low - distance, high + distance]) for low, high in cuts]
     made = np.unique(np.concatenate([even, quantiles, *near]))
     made = made[(made >= first) & (made <= last)]

@@ -11,7 +11,15 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Certificate, Verification
 from ldpopt.design.column_utility import ColumnUtility, Tests, WeightedSum
-from ldpopt.design.constraints import ApproximateLDP, ColumnConstraint, Constraint, LocalDP, RenyiLDP, TotalVariation
+from ldpopt.design.constraints import (
+    ZCDP,
+    ApproximateLDP,
+    ColumnConstraint,
+    Constraint,
+    LocalDP,
+    RenyiLDP,
+    TotalVariation,
+)
 from ldpopt.design.design import Design
 from ldpopt.design.interval_dual import verify_measured
 from ldpopt.design.patterns import Masks, members
@@ -127,6 +135,8 @@ def _variation(constraint: Constraint) -> float:
         return constraint.delta + (1 - constraint.delta) * math.tanh(constraint.epsilon / 2)  # [GI, eq. 7]
     if isinstance(constraint, RenyiLDP):
         return math.sqrt(constraint.epsilon / 2)  # [Pinsker]: KL is at most every later order
+    if isinstance(constraint, ZCDP):
+        return math.sqrt(constraint.rho / 2)  # [Pinsker]: KL is at most rho
     return 1.0
 
 

@@ -10,8 +10,9 @@ needs no optimality of K.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -75,11 +76,12 @@ class Criterion(Protocol):
         ...
 
 
-class _Linear:
+class _Linear(ABC):
     """tr(W C) with W = F F^T: what A- and c-optimality share."""
 
+    @abstractmethod
     def _factor(self, k: int) -> Array:
-        raise NotImplementedError
+        """F (k, r)."""
 
     def value(self, covariance: Array) -> float:
         """tr(W C)."""
@@ -131,6 +133,8 @@ class AOptimal(_Linear):
     """
 
     weights: Any = None
+    root: Array | None = field(init=False, repr=False, default=None)
+    """F (k, r) with W = F F^T; None for the identity."""
 
     def __post_init__(self) -> None:
         if self.weights is None:
@@ -149,7 +153,7 @@ class AOptimal(_Linear):
             raise invalid("weights", "a positive semidefinite matrix", Phrase(f"eigenvalue {values[0]:.3g}"))
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
         object.__setattr__(self, "weights", w)
-        object.__setattr__(self, "_root", factor[:, values > 1e-14 * values[-1]])
+        object.__setattr__(self, "root", factor[:, values > 1e-14 * values[-1]])
 
     @property
     def name(self) -> str:
@@ -164,7 +168,7 @@ class AOptimal(_Linear):
             raise InvalidInput("weights: expected a contrast of the proportions, got only their sum, which is 1")
 
     def _factor(self, k: int) -> Array:
-        return np.eye(k) if self.weights is None else np.asarray(self._root)  # type: ignore[attr-defined]
+        return np.eye(k) if self.root is None else self.root
 
     def __repr__(self) -> str:
         return "AOptimal()" if self.weights is None else f"AOptimal({self.weights.shape[0]} categories)"
@@ -203,6 +207,59 @@ class COptimal(_Linear):
 
     def __repr__(self) -> str:
         return f"COptimal({self.contrast.tolist()})"
+
+
+@dataclass(frozen=True)
+class MVOptimal:
+    """The largest variance of the estimated proportions: what the widest of equal-level intervals is made of.
+
+    >>> MVOptimal().value(np.diag([0.5, 0.25]))
+    0.5
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "largest variance"
+
+    def check(self, k: int) -> None:
+        """Every k will do."""
+
+    def value(self, covariance: Array) -> float:
+        """The largest diagonal entry of C."""
+        return float(np.diag(covariance).max())
+
+    def influence(self, scores: Array) -> Influence:
+        """That of the proportion with the largest variance."""
+        k = len(scores) + 1
+        whole = AOptimal().influence(scores)
+        variances = (whole.loadings**2).sum(axis=1)
+        worst = int(np.argmax(variances))
+        value = whole.value if math.isinf(whole.value) else float(variances[worst])
+        return Influence(value, np.eye(k)[:, [worst]], whole.loadings[[worst]])
+
+    def bound(self, kernel: Array, most: float, prior: Array) -> float:
+        """sum_x (a_x)_+^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
+        own = np.diag(kernel) - prior * kernel.sum(axis=1)
+        return float((np.maximum(own, 0.0) ** 2).sum()) / most
+
+    def pose(self, columns: Array, mass: Any) -> Posed:
+        """min of max diag Y with [[Y, T], [T^T, X]] positive semidefinite, so that Y is above T X^-1 T^T."""
+        import cvxpy as cp
+
+        information, tie, t = _information(columns, mass)
+        k = columns.shape[1]
+        y = cp.Variable((k, k), symmetric=True)
+        cone = cp.bmat([[y, t], [t.T, information]]) >> 0
+
+        def kernel() -> Array:
+            dual = np.asarray(cone.dual_value)
+            weights = np.maximum(np.diag(dual)[:k], 0.0)
+            root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
+            made = dual[:k, k:] / root[:, None] @ t.T
+            return np.asarray(made * np.sign(np.trace(made)))
+
+        return Posed(cp.max(cp.diag(y)), [tie, cone], 1.0, kernel)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificate import Certificate
+from ldpopt.design.certificate import Certificate, Verification
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput
 from ldpopt.privacy import Guarantee
+from ldpopt.tolerances import VERIFY
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +55,31 @@ class Design:
         if self.gap == 0:
             return 0.0
         return self.gap / abs(self.upper_bound) if self.upper_bound < float("inf") else float("inf")
+
+    def verify(self) -> Verification:
+        """Recompute all that the design claims, without any solver; false where a claim does not hold.
+
+        Beyond `certificate.verify()`: the value and the bound are as good as stated, so that multipliers that prove
+        less than the design says do not pass. `InvalidInput` for a design without a certificate.
+
+        >>> from ldpopt import LocalDP, optimal_channel
+        >>> from ldpopt.design import Divergence
+        >>> from ldpopt.divergences import KL
+        >>> bool(optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)).verify())
+        True
+        """
+        if self.certificate is None:
+            raise InvalidInput(
+                "design: expected one with a certificate, got one made with certify=False, or a relaxation"
+            )
+        found = self.certificate.verify()
+        failures = list(found.failures)
+        slack = VERIFY * abs(self.upper_bound) + 1e-15
+        if not found.upper_bound <= self.upper_bound + slack:
+            failures.append(f"the bound proved is {found.upper_bound!r}, not {self.upper_bound!r}")
+        if not found.value >= self.value - slack:
+            failures.append(f"the value is {found.value!r}, not {self.value!r}")
+        return replace(found, failures=tuple(failures))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the channel's matrix as JSON-ready values."""

@@ -10,8 +10,10 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificate import Verification
+from ldpopt.design.columns import columns_for
 from ldpopt.design.constraints import Constraint
-from ldpopt.design.pricing import EXACT_LIMIT, Prices, relaxed_violation
+from ldpopt.design.pricing import Prices
+from ldpopt.design.relaxation import Relaxation
 from ldpopt.distribution import Array
 from ldpopt.tolerances import VERIFY
 
@@ -24,23 +26,20 @@ class EquivalenceDual:
     """A proof that no channel within the caps has a criterion below `lower_bound` [KW].
 
     utility : the `FisherInformation`. channel : one that meets the constraints.
-    epsilon, eta : the caps; eta is 1 where there is none that binds.
     prior : the distribution that the bound is for: the utility's, or one of its neighbourhood, whose criterion the
         worst case is never below.
     kernel : K (r, k); rows, pairs : multipliers lambda (k,) and nu (k, k) of what sum_y w_y |K u_y|^2 can be.
-    squares : d (k,) of Shor's relaxation, for alphabets too large to price every pattern; else None.
+    relaxed : the relaxation of the patterns, for alphabets too large to price every one; else None.
     """
 
     utility: FisherInformation
     constraints: tuple[Constraint, ...]
     channel: Channel
-    epsilon: float
-    eta: float
     prior: Array
     kernel: Array
     rows: Array
     pairs: Array
-    squares: Array | None = None
+    relaxed: Relaxation | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -54,23 +53,26 @@ class EquivalenceDual:
         np.fill_diagonal(pairs, 0.0)
         # |K u|^2 S.p is quadratic in S over S.p, with K centred at p.
         centred = self.kernel - np.outer(self.kernel.sum(axis=1), p)
-        ratio = math.exp(self.epsilon)
-        if len(p) <= EXACT_LIMIT:
-            violation, _ = Prices(centred.T @ centred, p, self.rows, pairs, ratio).best(0, math.inf)
-        elif self.squares is not None:
-            violation = relaxed_violation(centred.T @ centred, p, self.rows, self.squares, ratio)
+        columns, eta = columns_for(self.utility, self.constraints)
+        gram, ratio = centred.T @ centred, math.exp(min(columns.epsilon, 350.0))
+        if columns.exact:
+            violation = columns.most(Prices(gram, p, self.rows, pairs, ratio))
+        elif self.relaxed is not None:
+            violation = self.relaxed.violation(gram, p, self.rows, pairs, ratio)
         else:
             return -math.inf
         # Both parts are sums of k^2 terms of the size of G: their rounding is charged too.
-        rounding = 1e-13 * float(np.abs(centred.T @ centred).sum() + np.abs(self.rows).sum())
-        most = float(self.rows.sum()) + self.eta * float(pairs.sum()) + max(violation, 0.0) + rounding * ratio
+        rounding = (
+            1e-13 * float(np.abs(gram).sum() + np.abs(self.rows).sum()) * min(ratio, 1 / max(float(p.min()), 1e-300))
+        )
+        most = float(self.rows.sum()) + (eta or 0.0) * float(pairs.sum()) + max(violation, 0.0) + rounding
         return criterion.bound(self.kernel, most, p) if most > 0 else -math.inf
 
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        k = len(self.prior)
-        how = f"over all {2**k} staircase patterns" if k <= EXACT_LIMIT else "with Shor's relaxation of the patterns"
+        columns, _ = columns_for(self.utility, self.constraints)
+        how = f"over all {columns.name}" if columns.exact else "with Shor's relaxation of the patterns"
         return f"the equivalence theorem of optimal design, {how}"
 
     def verify(self) -> Verification:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpopt.channel import ChannelLike, Label, as_channel
-from ldpopt.design.criteria import AOptimal, Criterion
+from ldpopt.design.criteria import AOptimal, Criterion, MVOptimal
 from ldpopt.design.neighbourhood import Neighbourhood
 from ldpopt.design.scores import criterion_at
 from ldpopt.distribution import Array, distribution
@@ -27,7 +27,8 @@ class FisherInformation:
     ----------
     prior : the distribution (k,), k >= 2, that is expected: a pilot. Where it is wrong the channel still serves,
         only less well.
-    criterion : `AOptimal(weights)`, `COptimal(contrast)` or `DOptimal()`; the sum of variances by default.
+    criterion : `AOptimal(weights)`, `COptimal(contrast)`, `MVOptimal()` or `DOptimal()`; the sum of variances by
+        default.
     neighbourhood : `Box(radius)` or `Contamination(share)`: the design then makes the worst case over the
         distributions around the pilot as small as it can be; None trusts the pilot.
     inputs : labels of the k categories, which designed channels carry.
@@ -54,6 +55,8 @@ class FisherInformation:
         self.criterion.check(len(prior))
         if self.neighbourhood is not None and not isinstance(self.neighbourhood, Neighbourhood):
             raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
+        if self.neighbourhood is not None and isinstance(self.criterion, MVOptimal):
+            raise invalid("criterion", "one that is concave in the distribution, under a neighbourhood", self.criterion)
         if self.inputs is not None:
             object.__setattr__(self, "inputs", distinct_labels(self.inputs, len(prior), "inputs"))
 

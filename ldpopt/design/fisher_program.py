@@ -13,6 +13,7 @@ criterion is the largest of theirs, and w is taken at the first of them. The dua
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,12 +40,12 @@ class FisherSolution:
 
 
 def fisher_program(
-    criterion: Criterion, priors: Sequence[Array], columns: Array, ratio: float, eta: float | None
+    criterion: Criterion, priors: Sequence[Array], columns: Array, epsilon: float, eta: float | None
 ) -> FisherSolution:
-    """The best weights of `columns` (n, k), entries from 1 to `ratio`, for the worst of `priors`."""
+    """The best weights of `columns` (n, k), entries within a factor exp(epsilon), for the worst of `priors`."""
     import cvxpy as cp
 
-    gain = min(ratio - 1, 1.0)  # brings the columns u to the order of 1
+    gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
     k = columns.shape[1]
     w = cp.Variable(len(columns), nonneg=True)
     prior, mass = priors[0], columns @ priors[0]

@@ -22,6 +22,7 @@ from ldpopt.design.methods import Found
 from ldpopt.design.outputs import cleanest, merge, tangents, tangents_at
 from ldpopt.design.problem import Problem
 from ldpopt.design.program import Expression, Solved, label_program, scaled
+from ldpopt.design.ratio_knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.terms import Box, Index, Moment, Term
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
@@ -135,7 +136,7 @@ class Labels:
         """A channel whose ratios are worth a close look: the best one for a few tangents, bettered."""
         if not self.conic:
             return None
-        s = self._grid()[1:-1:2]
+        s = even_knots(self.low, self.high, GRID)[1:-1:2]
         gains = tangents_at(self.f, self.p0, self.p1, s, 1 - s)
         first = label_program(gains / np.abs(gains).max(), self.terms, self.expressions)
         return self.ascend(merge(first.matrix, self.p0, self.p1, 1e-3))
@@ -145,12 +146,12 @@ class Labels:
 
         `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
         """
-        knots, value = self._grid(GRID if start is None or self.conic else FEW), 0.0
+        knots, value = even_knots(self.low, self.high, GRID if start is None or self.conic else FEW), 0.0
         active = [self._first(term) for term in self.terms]
         scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
         if start is not None:
             value = scale = self._value(start) or scale
-            knots = self._graded(knots, start)
+            knots = graded_knots(knots, self._used(start))
             if self.conic:
                 active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
@@ -188,8 +189,8 @@ class Labels:
             old = len(knots)
             whole = float(lost.sum())
             enough = 0.01 * whole if self.conic else max(accuracy * solved.value, 0.2 * whole) / len(knots)
-            cut = self._cut(knots, a, b, lost, enough)
-            knots = self._graded(cut, better) if champion is better and self.conic else cut
+            cut = cut_knots(knots, a, b, lost > enough)
+            knots = graded_knots(cut, self._used(better)) if champion is better and self.conic else cut
             if settled and not self.conic and len(knots) == old:
                 break
             if solved.value > 1e-6:
@@ -200,19 +201,16 @@ class Labels:
     def _value(self, matrix: Array) -> float:
         return float(self.f.excess(np.maximum(self.p0 @ matrix, 0.0), np.maximum(self.p1 @ matrix, 0.0)).sum())
 
+    def _used(self, matrix: Array) -> Array:
+        """The posteriors of the outputs that matter."""
+        a, b = self.p0 @ matrix, self.p1 @ matrix
+        return np.asarray((a / (a + b))[(a + b > 1e-6)])
+
     def _tight(self, term: Term | Box, matrix: Array) -> Index:
         """The pairs whose constraint `matrix` uses up."""
         if isinstance(term, Box):
             return np.zeros(0, dtype=np.intp)
         return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
-
-    def _graded(self, knots: Array, matrix: Array) -> Array:
-        """Knots at the outputs' ratios and around them, at distances that shrink by four from the grid's own."""
-        a, b = self.p0 @ matrix, self.p1 @ matrix
-        at = (a / (a + b))[(a + b > 1e-6)]
-        step = (self.high - self.low) / GRID * 8.0 ** -np.arange(0, 4)
-        new = (at[:, None] + np.concatenate([[0.0], step, -step])).ravel()
-        return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])), 1e-7)
 
     def _bound(self, gains: Array, kept: Sequence[Term | Box], solved: Solved) -> float:
         """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
@@ -249,14 +247,6 @@ class Labels:
             matrix, value = merge(new, self.p0, self.p1, 1e-4), reached
         return matrix
 
-    def _grid(self, count: int = GRID) -> Array:
-        """Even in log-ratio, and the ratio one, where many divergences have a kink."""
-        low, high = (np.log(max(s, 1e-9)) - np.log(max(1 - s, 1e-9)) for s in (self.low, self.high))
-        inner = 1 / (1 + np.exp(-np.linspace(low, high, count)[1:-1]))
-        knots = np.unique(np.concatenate([[self.low, self.high, 0.5], inner]))
-        knots = knots[(knots >= self.low) & (knots <= self.high)]
-        return _apart(knots)
-
     def _first(self, term: Term | Box) -> Index:
         """The pairs to begin with."""
         if isinstance(term, Box) or len(term) <= max(EVERY, 2 * len(self.p0)):
@@ -282,14 +272,6 @@ class Labels:
             found.append(order[kept])
         return found
 
-    def _cut(self, knots: Array, a: Array, b: Array, lost: Array, enough: float) -> Array:
-        """Cut the intervals where outputs lose, at their own ratios and a sixteenth of the interval around them."""
-        at = np.flatnonzero((lost > enough) & (a + b > 1e-9))
-        inside = np.clip(a[at] / (a[at] + b[at]), knots[at], knots[at + 1])
-        step = np.diff(knots)[at] / 16
-        new = np.concatenate([inside, inside - step, inside + step])
-        return _apart(np.unique(np.concatenate([knots, np.clip(new, self.low, self.high)])))
-
 
 def _ranks(labels: Index) -> Index:
     """How often each entry's value has occurred before it."""
@@ -299,10 +281,3 @@ def _ranks(labels: Index) -> Index:
     ranks = np.empty(len(labels), dtype=np.intp)
     ranks[order] = np.arange(len(labels)) - first
     return ranks
-
-
-def _apart(knots: Array, least: float = 1e-9) -> Array:
-    """Knots with at least `least` between them, both ends kept."""
-    kept = knots[np.concatenate([[True], np.diff(knots) > least])]
-    kept[-1] = knots[-1]
-    return np.asarray(kept)

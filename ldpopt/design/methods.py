@@ -48,7 +48,7 @@ class Partition:
 
     def find(self, problem: Problem) -> Found:
         """The best partition, or the best coin between two, in O(k^2) a pass."""
-        _needs_epsilon(problem, "Partition")
+        needs_epsilon(problem, "Partition")
         return _coin(problem, np.arange(len(problem.reduction.pair)), "partition")
 
 
@@ -64,7 +64,7 @@ class MergedPartition:
 
     def find(self, problem: Problem) -> Found:
         """The best partition of the merged inputs."""
-        _needs_epsilon(problem, "MergedPartition")
+        needs_epsilon(problem, "MergedPartition")
         starts = merge_starts(problem.reduction.pair, self.bins)
         return _coin(problem, starts, f"partition of {len(starts)} merged inputs")
 
@@ -75,7 +75,7 @@ class PatternLP:
 
     def find(self, problem: Problem) -> Found:
         """The channel of the optimal pattern weights."""
-        _needs_epsilon(problem, "PatternLP")
+        needs_epsilon(problem, "PatternLP")
         pair = problem.reduction.pair
         solution = pattern_lp(problem.utility.f, pair, problem.ratio, problem.cap)
         used = np.maximum(solution.theta, 0.0) > 1e-12
@@ -102,15 +102,20 @@ class Erasure:
 def choose(problem: Problem) -> Method:
     """The method for a problem when the caller names none."""
     if not problem.plain:
+        from ldpopt.design.constraints import ZCDP, RenyiLDP
         from ldpopt.design.labels import Exchange
+        from ldpopt.design.tangent_exchange import TangentExchange
 
-        return Exchange()
+        given = problem.constraints
+        smooth = all(isinstance(c, RenyiLDP) and c.order == 1 for c in given)
+        return TangentExchange() if smooth or any(isinstance(c, ZCDP) for c in given) else Exchange()
     if math.isinf(problem.epsilon):
         return Erasure()
     return Partition() if len(problem.reduction.pair) <= PARTITION_LIMIT else MergedPartition()
 
 
-def _needs_epsilon(problem: Problem, method: str) -> None:
+def needs_epsilon(problem: Problem, method: str) -> None:
+    """`InvalidInput` unless the problem is epsilon-LDP, with a TV cap or without."""
     if not problem.plain:
         raise invalid(method, "LocalDP and TotalVariation between all inputs (Exchange takes any constraint)", "others")
     if math.isinf(problem.epsilon):

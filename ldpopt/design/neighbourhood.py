@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,12 @@ class Neighbourhood(ABC):
         """A distribution in the set that maximises gradient . p."""
 
     @abstractmethod
-    def contains(self, p: Array, pilot: Array) -> bool:
-        """Whether the distribution p is in the set, up to 1e-9 of rounding."""
+    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
+        """Whether the distribution p is in the set, up to `slack` for rounding."""
+
+    @abstractmethod
+    def expression(self, p: Any, pilot: Array) -> list[Any]:
+        """The set as cvxpy constraints on a variable `p` that is a distribution."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,13 @@ class Box(Neighbourhood):
             left -= given
         return np.asarray(p)
 
-    def contains(self, p: Array, pilot: Array) -> bool:
+    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether no share is off by more than the radius."""
-        return bool(np.abs(p - pilot).max() <= self.radius + 1e-9)
+        return bool(np.abs(p - pilot).max() <= self.radius + slack)
+
+    def expression(self, p: Any, pilot: Array) -> list[Any]:
+        """Bounds on every share."""
+        return [p >= pilot - self.radius, p <= pilot + self.radius]
 
 
 @dataclass(frozen=True)
@@ -82,9 +91,53 @@ class Contamination(Neighbourhood):
         p[int(np.argmax(gradient))] += self.share
         return np.asarray(p)
 
-    def contains(self, p: Array, pilot: Array) -> bool:
+    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether p - (1 - share) pilot is non-negative."""
-        return bool((p - (1 - self.share) * pilot).min() >= -1e-9)
+        return bool((p - (1 - self.share) * pilot).min() >= -slack)
+
+    def expression(self, p: Any, pilot: Array) -> list[Any]:
+        """No share below its part of the pilot's."""
+        return [p >= (1 - self.share) * pilot]
+
+
+@dataclass(frozen=True)
+class TotalVariationBall(Neighbourhood):
+    """Every distribution within total variation `radius` in (0, 1] of the pilot [Huber].
+
+    >>> TotalVariationBall(0.1).highest(np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.3, 0.5])).round(3)
+    array([0.3, 0.2, 0.5])
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", _share(self.radius, "radius"))
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"total variation {self.radius:g} around the pilot"
+
+    def highest(self, gradient: Array, pilot: Array) -> Array:
+        """`radius` of mass moved from the smallest gradients to the largest one."""
+        p = pilot.copy()
+        best, left = int(np.argmax(gradient)), self.radius
+        for x in np.argsort(gradient, kind="stable"):
+            moved = min(left, p[x]) if gradient[x] < gradient[best] else 0.0
+            p[x] -= moved
+            p[best] += moved
+            left -= moved
+        return np.asarray(p)
+
+    def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
+        """Whether the mass that differs is within the radius."""
+        return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
+
+    def expression(self, p: Any, pilot: Array) -> list[Any]:
+        """What is above the pilot sums to at most the radius."""
+        import cvxpy as cp
+
+        return [cp.sum(cp.pos(p - pilot)) <= self.radius]
 
 
 def _share(value: object, what: str) -> float:

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.design.against_set import AgainstSet
+from ldpopt.design.alphabet_design import alphabet_design, on_alphabet
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.column_patterns import best_columns
 from ldpopt.design.column_utility import ColumnUtility
-from ldpopt.design.constraints import Constraint, TotalVariation
+from ldpopt.design.constraints import ZCDP, Constraint, TotalVariation
 from ldpopt.design.design import Design
 from ldpopt.design.estimation import estimation_design
 from ldpopt.design.estimation_result import EstimationDesign
@@ -22,12 +24,14 @@ from ldpopt.design.expected_loss import ExpectedLoss, least_loss
 from ldpopt.design.fisher import FisherInformation
 from ldpopt.design.methods import Found, Method, PatternLP, choose
 from ldpopt.design.patterns import LIMIT
+from ldpopt.design.private_sampling import PrivateSampling, least_risk
 from ldpopt.design.problem import Problem, listed, pose
 from ldpopt.design.prove import coarse, prove
-from ldpopt.design.repair import repair
+from ldpopt.design.repair import Unrepairable, repair
+from ldpopt.design.saddle import best_against
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.privacy import total_variation
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
@@ -36,11 +40,12 @@ _GAIN = 1e-9
 
 @overload
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | PrivateSampling,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
+    near: Design | None = None,
 ) -> Design: ...
 
 
@@ -51,15 +56,17 @@ def optimal_channel(
     *,
     method: None = None,
     certify: bool = True,
+    near: None = None,
 ) -> EstimationDesign: ...
 
 
 def optimal_channel(
-    utility: Divergence | ExpectedLoss | ColumnUtility | FisherInformation,
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | PrivateSampling | FisherInformation,
     constraints: Constraint | Iterable[Constraint],
     *,
     method: Method | None = None,
     certify: bool = True,
+    near: Design | None = None,
 ) -> Design | EstimationDesign:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
@@ -69,11 +76,15 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; or a
         `FisherInformation`, whose criterion is an error and is made small (`estimation_design`); an `ExpectedLoss`;
-        a `MutualInformation`, `Tests` or `WeightedSum`.
-    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `TradeOff`, or one's own.
-    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `Exchange()`, `Erasure()`) for a
-        `Divergence`; chosen by the
-        problem when None. certify : False skips the certificate, and with it the upper bound.
+        a `MutualInformation`, `Tests` or `WeightedSum`; an `AgainstSet`; a `PrivateSampling`.
+    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ZCDP`, `TradeOff`; of
+        `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
+    method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `ColumnGeneration()`, `Exchange()`,
+        `Erasure()`, `LocalSearch(starts)`; `BranchAndBound(nodes)` where the outputs are fixed) for a `Divergence` or
+        an `AgainstSet`; chosen by the problem when None.
+    certify : False skips the certificate, and with it the upper bound.
+    near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose multipliers are tried as a
+        proof before new ones are computed. Along eta they often suffice: the optimum is piecewise linear in it.
 
     Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
     `InvalidInput` for problems that cannot be posed or a method that does not apply, `SolverError` when no
@@ -86,29 +97,63 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
+    given = listed(constraints)
+    while True:
+        try:
+            return _designed(utility, given, method, certify, near)
+        except Unrepairable as failure:
+            # Constraints of infinitely many orders are posed for a few; those that the channel exceeds join.
+            tighter = tuple((c.tightened(failure.matrix) or c) if isinstance(c, ZCDP) else c for c in given)
+            if tighter == given:
+                raise
+            given = tighter
+
+
+def _designed(
+    utility: Divergence | ExpectedLoss | ColumnUtility | AgainstSet | PrivateSampling | FisherInformation,
+    given: tuple[Constraint, ...],
+    method: Method | None,
+    certify: bool,
+    near: Design | None,
+) -> Design | EstimationDesign:
+    if on_alphabet(given):
+        if isinstance(utility, FisherInformation | AgainstSet | PrivateSampling):
+            raise invalid("constraints", f"none on the outputs for a {type(utility).__name__}", Phrase("such a one"))
+        return alphabet_design(utility, given, method, certify)
     if isinstance(utility, ExpectedLoss):
         if method is not None:
             raise invalid("method", "None (an expected loss is one linear program)", method)
-        return least_loss(utility, listed(constraints), certify)
+        return least_loss(utility, given, certify)
+    if isinstance(utility, PrivateSampling):
+        if method is not None:
+            raise invalid("method", "None (private sampling is one convex program)", method)
+        return least_risk(utility, given, certify)
+    if isinstance(utility, AgainstSet):
+        return best_against(utility, given, method, certify)
     if isinstance(utility, ColumnUtility):
         if method is not None:
             raise invalid("method", f"None for {utility.name}", method)
-        return best_columns(utility, listed(constraints), certify)
+        return best_columns(utility, given, certify)
     if isinstance(utility, FisherInformation):
         if method is not None:
             raise invalid("method", "None for a FisherInformation, which has one method", method)
-        return estimation_design(utility, constraints, certify=certify)
-    problem = pose(utility, constraints)
+        return estimation_design(utility, given, certify=certify)
+    if near is not None and not isinstance(near, Design):
+        raise invalid("near", "a Design", type(near).__name__)
+    problem = pose(utility, given)
+    known = near.certificate if near is not None else None
     found = (method or choose(problem)).find(problem)
-    design = _finish(problem, utility, found, certify)
+    design = _finish(problem, utility, found, certify, known)
     if method is None and certify and problem.plain and not design.certified and len(problem.reduction.pair) <= LIMIT:
-        better = _finish(problem, utility, PatternLP().find(problem), certify)
+        better = _finish(problem, utility, PatternLP().find(problem), certify, known)
         if better.value > design.value * (1 + _GAIN):
             return better
     return design
 
 
-def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) -> Design:
+def _finish(
+    problem: Problem, utility: Divergence, found: Found, certify: bool, near: Certificate | None = None
+) -> Design:
     rows, classes = _rows(problem, found.matrix)
     edges = None
     if problem.cells is not None:
@@ -121,7 +166,7 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
     guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
     value = finite.value(channel)
-    certificate = _certificate(problem, found, channel, value) if certify else None
+    certificate = _certificate(problem, found, channel, value, near) if certify else None
     bound = max(value, certificate.upper_bound) if certificate else math.inf
     # A gap below the rounding of the utility itself is no gap.
     gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
@@ -135,10 +180,12 @@ def _finish(problem: Problem, utility: Divergence, found: Found, certify: bool) 
     )  # fmt: skip
 
 
-def _certificate(problem: Problem, found: Found, channel: Channel, value: float) -> Certificate | None:
+def _certificate(
+    problem: Problem, found: Found, channel: Channel, value: float, near: Certificate | None
+) -> Certificate | None:
     if found.prove is not None:
         return found.prove(problem, channel)
-    return prove(problem, channel, value, _cuts(problem, found.matrix))
+    return prove(problem, channel, value, _cuts(problem, found.matrix), near)
 
 
 def _rows(problem: Problem, matrix: Array) -> tuple[Channel, npt.NDArray[np.intp]]:
@@ -178,12 +225,11 @@ def _note(problem: Problem, found: Found, channel: Channel, certificate: Certifi
             parts.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
     if certificate is None:
         parts.append("no certificate was asked for, so nothing bounds the optimum")
-    elif not certified and problem.cap is not None and len(problem.reduction.pair) > LIMIT and not found.prove:
-        parts.append(
-            f"not certified: with a TV cap and more than {LIMIT} distinct likelihood ratios the optimality of the "
-            "coin between partitions is conjectured, not proved; the bound is rigorous but coarse "
-            "(method=Exchange() proves a sharper one, slowly, for up to about 60)"
-        )
     elif not certified:
-        parts.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+        conjecture = "; that a coin between partitions is optimal under a TV cap is conjectured, not proved"
+        partition = problem.cap is not None and found.method.startswith("partition")
+        parts.append(
+            "not certified: the bound is rigorous but not within the tolerance; try another method"
+            + conjecture * partition
+        )
     return "; ".join(parts)

@@ -4,7 +4,8 @@ A channel that cuts the sorted inputs into m blocks and applies m-ary randomized
 utility V / (E + m - 1), with E = exp(epsilon) and V = sum over blocks of mu(1 + (E-1) P0(B), 1 + (E-1) P1(B)).
 Without a TV constraint the best such channel is optimal among all channels [SPR]. With one, the upper concave
 envelope in eta of the points (0, 0) and ((E-1)/(E+m-1), V_m/(E+m-1)) is conjectured to be the optimum; it is
-always attained, by a publicly tossed coin between two partitions (one block is erasure).
+always attained, by a publicly tossed coin between two partitions (one block is erasure), and a design's certificate
+(`cut_dual`, `certificate`) proves it for the problem at hand.
 """
 
 from __future__ import annotations

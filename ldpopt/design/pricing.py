@@ -6,8 +6,7 @@ For a pattern S (E = exp(epsilon) on a set A, 1 elsewhere) the gain per unit of 
 
 and with t >= max v over all patterns, sum lambda + eta sum nu + t bounds sum_y w_y |K u_y|^2 over every channel that
 meets the constraints: every column is a sum of patterns, S^T G S / (S.p) is convex and homogeneous, and t p.S mends
-each violated dual constraint. All 2^k patterns are priced in two halves; for more inputs, where TV does not bind, a
-semidefinite relaxation bounds t.
+each violated dual constraint. All 2^k patterns are priced in two halves; for more inputs `relaxation` bounds t.
 """
 
 from __future__ import annotations
@@ -126,35 +125,3 @@ def _subsets(k: int) -> Array:
 
 def _columns(members: Members, ratio: float) -> Array:
     return np.where(members, ratio, 1.0)
-
-
-def relaxed_multipliers(gram: Array, prior: Array, ratio: float) -> tuple[Array, Array]:
-    """lambda and d (k,) of least sum lambda with S^T G S <= (S.p)(lambda.S) for every pattern, relaxed [Shor].
-
-    minimise sum lambda  s.t.  N(lambda, d) = [[(p lambda^T + lambda p^T)/2 - G - diag(d), (1+E) d/2], [., -E sum d]]
-    is positive semidefinite: (S, 1)^T N (S, 1) adds sum d (S_x - 1)(S_x - E) = 0 to the difference.
-    """
-    import cvxpy as cp
-
-    from ldpopt.design.solve import INTERIOR, solve
-
-    k = len(prior)
-    scale = float(np.trace(gram))
-    rows, d = cp.Variable(k), cp.Variable(k)
-    outer = cp.reshape(rows, (1, k), order="C")
-    cross = (prior[:, None] @ outer + outer.T @ prior[None]) / 2 - gram / scale - cp.diag(d)
-    edge = cp.reshape((1 + ratio) / 2 * d, (k, 1), order="C")
-    corner = cp.reshape(-ratio * cp.sum(d), (1, 1), order="C")
-    problem = cp.Problem(cp.Minimize(cp.sum(rows)), [cp.bmat([[cross, edge], [edge.T, corner]]) >> 0])
-    solve(problem, "relaxed equivalence bound", INTERIOR)
-    return np.asarray(rows.value) * scale, np.asarray(d.value) * scale
-
-
-def relaxed_violation(gram: Array, prior: Array, rows: Array, d: Array, ratio: float) -> float:
-    """A bound on v over all patterns at multipliers `rows` without nu: -eigenvalue (k E^2 + 1), as S.p >= 1."""
-    k = len(prior)
-    top = (np.outer(prior, rows) + np.outer(rows, prior)) / 2 - gram - np.diag(d)
-    edge = (1 + ratio) / 2 * d[:, None]
-    matrix = np.block([[top, edge], [edge.T, np.array([[-ratio * d.sum()]])]])
-    lowest = float(np.linalg.eigvalsh(matrix)[0]) - 1e-14 * (k + 1) * float(np.abs(matrix).max())
-    return max(0.0, -lowest) * (k * ratio**2 + 1)

@@ -54,7 +54,7 @@ def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequen
     constraints: list[Any] = [row]
     posed = []
     for term in terms:
-        made = _pose(cp, q, term)
+        made = pose_term(cp, q, term)
         posed.append(made)
         constraints += made
     for expression in expressions:
@@ -66,16 +66,21 @@ def label_program(gains: Array, terms: Sequence[Term | Box], expressions: Sequen
     slack = sum(len(term) for term in terms) * n
     cones = bool(expressions) or any(isinstance(term, Moment) for term in terms)
     solve(problem, "label program", CONIC if cones else INTERIOR if slack > SMALL else SIMPLEX)
-    multipliers = tuple(_multiplier(term, made) for term, made in zip(terms, posed, strict=True))
-    rows = np.array(row.dual_value)
+    multipliers = tuple(term_multiplier(term, made) for term, made in zip(terms, posed, strict=True))
+    rows = row_multipliers(np.array(row.dual_value), terms, posed)
+    weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
+    return Solved(np.asarray(q.value), float(problem.value), rows, multipliers, weights / weights.sum())
+
+
+def row_multipliers(rows: Array, terms: Sequence[Term | Box], posed: Sequence[list[Any]]) -> Array:
+    """The dual values of the row sums, with what moments posed on the power alone owe to them."""
     for term, made in zip(terms, posed, strict=True):
         if isinstance(term, Moment) and term.order not in (1, 2) and term.cap >= LARGE:
             # Back to psi: its linear part is charged to the rows.
             weight = np.maximum(np.asarray(made[2].dual_value), 0.0) / (1 + term.cap)
             np.add.at(rows, term.left, term.order * weight)
             np.add.at(rows, term.right, -(term.order - 1) * weight)
-    weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
-    return Solved(np.asarray(q.value), float(problem.value), rows, multipliers, weights / weights.sum())
+    return rows
 
 
 def scaled(term: Term | Box, values: Array, scale: float) -> Array:
@@ -87,10 +92,11 @@ def term_expressions(terms: Sequence[Term | Box], q: Any) -> list[Any]:
     """The terms as cvxpy constraints on the matrix variable `q` (k, m)."""
     import cvxpy as cp
 
-    return [constraint for term in terms for constraint in _pose(cp, q, term)]
+    return [constraint for term in terms for constraint in pose_term(cp, q, term)]
 
 
-def _pose(cp: Any, q: Any, term: Term | Box) -> list[Any]:
+def pose_term(cp: Any, q: Any, term: Term | Box) -> list[Any]:
+    """One term as cvxpy constraints on the matrix variable `q`, in the order that `term_multiplier` reads."""
     k, n = q.shape
     if isinstance(term, Box):
         floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
@@ -145,7 +151,8 @@ def _pick(at: Index, weight: Array, k: int) -> Any:
     return sparse.csr_array((weight, (np.arange(len(at)), at)), shape=(len(at), k))
 
 
-def _multiplier(term: Term | Box, made: list[Any]) -> Array:
+def term_multiplier(term: Term | Box, made: list[Any]) -> Array:
+    """The multiplier of a solved term, as the term's own `support` takes it."""
     if isinstance(term, Box) or len(term) == 0:
         return np.zeros((0, 0))
     if isinstance(term, Moment):

@@ -81,8 +81,7 @@ class FDivergence:
         )
 
     def _set(self, *fields: Any) -> None:
-        names = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess")
-        for field, value in zip(names, fields, strict=True):
+        for field, value in zip(_FIELDS, fields, strict=True):
             object.__setattr__(self, field, value)
 
     @classmethod
@@ -197,7 +196,15 @@ class FDivergence:
         from ldpopt.divergences.named import rebuild, recipe
 
         made = recipe(self)
-        return (rebuild, made) if made else super().__reduce__()
+        # One's own is its functions, which pickle where they do (cloudpickle takes lambdas too).
+        return (rebuild, made) if made else (_restored, tuple(getattr(self, name) for name in _FIELDS))
+
+
+_FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess")
+
+
+def _restored(*fields: Any) -> FDivergence:
+    return FDivergence._trusted(*fields)
 
 
 def _plain(value: Any) -> Any:

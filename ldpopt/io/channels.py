@@ -27,6 +27,13 @@ def read_channel(path: PathLike) -> Channel:
     JSON: what `write_channel` writes, or a bare list of rows. CSV: either numbers alone, or output labels in
     the first line and input labels in the first column (the cell in the corner is then not a number).
     `InvalidInput` names the file and what is wrong in it. Recorded guarantees are ignored: measure again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "q.csv"
+    ...     _ = path.write_text(",yes,no\\nyes,0.75,0.25\\nno,0.25,0.75\\n")
+    ...     read_channel(path).outputs
+    ('yes', 'no')
     """
     text = read_text(path)
     with naming(path):
@@ -44,6 +51,15 @@ def write_channel(
 
     A path that ends in ``.csv`` gets labels and probabilities only; any other JSON, with `guarantees` recorded
     as claims. Probabilities survive exactly in both; labels other than strings and 0, 1, 2, ... in JSON only.
+
+    `InvalidInput` for a place that cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     print(write_channel(Path(folder) / "q.csv", [[0.75, 0.25], [0.25, 0.75]]).read_text())
+    answer \\ report,0,1
+    0,0.75,0.25
+    1,0.25,0.75
     """
     channel = as_channel(channel)
     if Path(path).suffix.lower() != ".csv":
@@ -57,6 +73,12 @@ def read_exact(path: PathLike) -> ExactChannel:
     """The exact channel in a JSON file, its recorded epsilon and eta proved again from its integers.
 
     `InvalidInput` names the file and what is wrong in it; `CertificateError` if the integers do not prove the claims.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_exact(Path(folder) / "q.json", Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8))
+    ...     read_exact(path).bits
+    8
     """
     text = read_text(path)
     with naming(path):
@@ -64,14 +86,32 @@ def read_exact(path: PathLike) -> ExactChannel:
 
 
 def write_exact(path: PathLike, channel: ExactChannel, force: bool = False) -> Path:
-    """Write an exact channel with what it proves, whole or not at all; see `write_channel`. Returns the path."""
+    """Write an exact channel with what it proves, whole or not at all; see `write_channel`. Returns the path.
+
+    `InvalidInput` for a path that is no JSON file, or taken.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_exact(Path(folder) / "q.json", Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8))
+    ...     read_exact(path).eta
+    0.5
+    """
     if not isinstance(channel, ExactChannel):
         raise invalid("channel", "an ExactChannel (make one with Channel.exact)", Phrase(type(channel).__name__))
     return write_text(path, channel.to_json(), force)
 
 
 def read_released(path: PathLike) -> Channel | ExactChannel:
-    """`read_exact` of a file that says it holds an exact channel, `read_channel` of any other."""
+    """`read_exact` of a file that says it holds an exact channel, `read_channel` of any other.
+
+    `InvalidInput` as they raise it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_channel(Path(folder) / "q.json", [[0.75, 0.25], [0.25, 0.75]])
+    ...     type(read_released(path)).__name__
+    'Channel'
+    """
     text = read_text(path)
     with naming(path):
         data = strictjson.loads(text, "channel file") if _is_json(path, text) else None

@@ -25,6 +25,9 @@ class Populations:
 
     labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
     names : what the groups are called. counts : respondents behind p0 and p1, shape (2, k), if they were counted.
+
+    >>> Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
+    Populations('p0' and 'p1', 2 answers)
     """
 
     labels: tuple[Label, ...]
@@ -54,6 +57,14 @@ def read_pair(
         to 1 within `tolerances.ROW_SUM` is refused.
 
     A first line of numbers alone is data, not names. `InvalidInput` names the file, the line and the cell.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "pair.csv"
+    ...     _ = path.write_text("answer,women,men\\nyes,30,10\\nno,70,90\\n")
+    ...     pair = read_pair(path, ("women", "men"), counts=True)
+    >>> pair.labels, pair.p0.tolist(), pair.p1.tolist()
+    (('yes', 'no'), [0.3, 0.7], [0.1, 0.9])
     """
     text = read_text(path)
     with naming(path):
@@ -80,6 +91,14 @@ def read_microdata(path: PathLike, answer: ColumnKey, group: ColumnKey) -> Popul
     `answer` and `group` are column names, or positions from 0. The answers are sorted: as numbers if all are
     integers, else as text; so are the groups, and the first one is p0. `InvalidInput` unless there are exactly
     two groups, two or more answers, and no empty cell in either column.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.csv"
+    ...     _ = path.write_text("smokes,sex\\nyes,f\\nno,f\\nno,m\\nno,m\\n")
+    ...     pair = read_microdata(path, "smokes", "sex")
+    >>> pair.labels, pair.p0.tolist(), pair.p1.tolist()
+    (('no', 'yes'), [0.5, 0.5], [1.0, 0.0])
     """
     table = read_table(path)
     names = table.names()

@@ -4,8 +4,8 @@ Channels: `binary`, `binary_with_erasure`, `randomized_response`, `sort_partitio
 `truncated_geometric`. Frequency oracles, whose reports are too many to tabulate: `unary_encoding`,
 `optimized_unary_encoding`, `local_hashing`, `optimized_local_hashing`, `hadamard_response`. Survey designs for a
 sensitive yes-or-no question: `warner`, `forced_response`, `unrelated_question`, `kuk`, `crosswise`, `triangular`.
-Additive noise: `laplace`, `gaussian`, `staircase`, and vectors: `matrix_mechanism`. Dominating pairs:
-`dominating_pair`, `FinitePair`, `ContinuousPair`.
+A draw from a secret distribution: `PrivateSampler`. Additive noise: `laplace`, `gaussian`, `staircase`, and vectors:
+`matrix_mechanism`. Dominating pairs: `dominating_pair`, `FinitePair`, `ContinuousPair`.
 """
 
 from ldpopt.mechanisms.binary import binary
@@ -20,6 +20,7 @@ from ldpopt.mechanisms.kuk import Kuk, kuk
 from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace
 from ldpopt.mechanisms.local_hashing import LocalHashing, local_hashing, optimized_local_hashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism, matrix_mechanism
+from ldpopt.mechanisms.private_sampler import PrivateSampler
 from ldpopt.mechanisms.randomized_response import randomized_response
 from ldpopt.mechanisms.sort_partition_randomize import sort_partition_randomize
 from ldpopt.mechanisms.staircase import Staircase, staircase
@@ -45,6 +46,7 @@ __all__ = [
     "LaplacePair",
     "LocalHashing",
     "MatrixMechanism",
+    "PrivateSampler",
     "Staircase",
     "SurveyDesign",
     "Triangular",

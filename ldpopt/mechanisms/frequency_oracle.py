@@ -27,6 +27,10 @@ class FrequencyOracle(ABC):
     probability `support[1]`; counting supporters and solving that line is unbiased [LH].
 
     k : at least 2; epsilon : in nats. Subclasses say how reports are drawn and read, and give the exact `eta`.
+
+    >>> from ldpopt.mechanisms import hadamard_response
+    >>> round(hadamard_response(3, 1.0).variance(0.0, 100), 6)
+    0.072014
     """
 
     k: int

@@ -25,6 +25,9 @@ class HadamardResponse:
     Answer x owns one Hadamard row other than the constant one in block x mod blocks. The width/2 positions of that
     block where the row is +1 have weight e^epsilon, all other positions of all blocks weight 1.
     Made by `hadamard_response`.
+
+    >>> hadamard_response(3, 1.0).channel().shape
+    (3, 8)
     """
 
     k: int

@@ -28,6 +28,10 @@ class LocalHashing(FrequencyOracle):
     a and b are uniform on 0..prime-1, so that hashes of two answers are independent (Carter and Wegman) and every
     probability below is exact for this family, with collision probability `collision` = sum over buckets of
     (its share of 0..prime-1)^2. Made by `local_hashing` and `optimized_local_hashing`.
+
+    >>> from ldpopt.mechanisms import local_hashing
+    >>> local_hashing(100, 1.0).buckets
+    2
     """
 
     buckets: int

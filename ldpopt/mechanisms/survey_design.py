@@ -24,6 +24,10 @@ class SurveyDesign(ABC):
 
     Inputs are ``"yes"`` (the sensitive attribute) and ``"no"``. `score` gives every report the number whose mean is
     `own` among those who have the attribute and `other` among those who have not; the estimate solves that line.
+
+    >>> from ldpopt.mechanisms import warner
+    >>> round(warner(0.75).epsilon, 6)
+    1.098612
     """
 
     @property

@@ -24,6 +24,10 @@ class UnaryEncoding(FrequencyOracle):
 
     epsilon = log own (1 - other) / (other (1 - own)); the channel over all 2^k vectors is exactly (own - other)-TV.
     Made by `unary_encoding` (symmetric) and `optimized_unary_encoding`.
+
+    >>> from ldpopt.mechanisms import unary_encoding
+    >>> unary_encoding(3, 1.0).channel().shape
+    (3, 8)
     """
 
     own: float

@@ -11,5 +11,6 @@ from ldpopt.plots.frontier import frontier
 from ldpopt.plots.gap_map import gap_map
 from ldpopt.plots.protocols import protocols
 from ldpopt.plots.shares import shares
+from ldpopt.plots.structures import structures
 
-__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture", "protocols", "shares"]
+__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture", "protocols", "shares", "structures"]

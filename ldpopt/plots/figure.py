@@ -24,7 +24,14 @@ def axes_on(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def panels(widths: Sequence[float], height: float) -> list[Axes]:
-    """Axes side by side on one new figure: `widths` and `height` in inches."""
+    """Axes side by side on one new figure: `widths` and `height` in inches.
+
+    Returns the axes, from left to right.
+
+    >>> left, right = panels((3.0, 2.0), 2.5)
+    >>> left.figure is right.figure
+    True
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(sum(widths), height), layout="constrained")

@@ -31,6 +31,12 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
     frontier : from `ldpopt.frontier`. ax : matplotlib axes; a new figure without one. Returns the axes.
     The band above an optimum reaches to its proven upper bound; where the design is certified it has no
     width. A paper's bound appears as a thin line if it fits as far as eta binds.
+
+    >>> from ldpopt import Divergence, frontiers
+    >>> from ldpopt.divergences import KL
+    >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0], [0.1, 0.2])
+    >>> frontier(made).get_xlabel()
+    'cap η on total variation'
     """
     from matplotlib.lines import Line2D
 

@@ -20,6 +20,12 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
     frontier : from `ldpopt.frontier`, over a grid. baseline : a column of it, such as
     ``"binary_with_erasure"``. ax : matplotlib axes; a new figure without one. Returns the axes. Above the
     curve eta = tanh(epsilon/2) the cap does not bind [GI, Prop 2]. Raises `InvalidInput` for an unknown column.
+
+    >>> from ldpopt import Divergence, frontiers
+    >>> from ldpopt.divergences import KL
+    >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [0.5, 1.0], [0.1, 0.2])
+    >>> gap_map(made, "binary_with_erasure").get_xlabel()
+    'ε (nats)'
     """
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import PercentFormatter

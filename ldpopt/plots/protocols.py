@@ -8,10 +8,17 @@ from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on
 
 
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
-    """A bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents; returns the axes."""
+    """A bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents; returns the axes.
+
+    table : from `survey.compare_protocols`. ax : matplotlib axes; a new figure without one.
+
+    >>> from ldpopt.survey import HalfWidth, compare_protocols
+    >>> protocols(compare_protocols([0.3, 0.7], HalfWidth(0.05), 1.0)).get_xlabel()
+    'respondents for a half-width of 5 points'
+    """
     rows = list(table)[::-1]
     ax = axes_on(ax, 7.0, 1.1 + 0.3 * len(rows))
-    colours = [FIRST if row.protocol == "optimal channel" else "0.72" for row in rows]
+    colours = [FIRST if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
     bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
     for bar, row in zip(bars, rows, strict=True):
         text = f" {row.respondents:,} (×{row.design_effect:.3g})"

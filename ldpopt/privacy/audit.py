@@ -41,6 +41,11 @@ class Audit:
 
     `audit["zcdp"]` is the first guarantee of that notion. Printing gives a table; `to_html`, `to_dict` and
     `to_json` give the same elsewhere. Printed values are rounded up.
+
+    >>> from ldpopt.privacy import audit
+    >>> report = audit([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(report["total_variation"].value, 6)
+    0.5
     """
 
     shape: tuple[int, int]

@@ -47,6 +47,10 @@ class RestrictedRenyi:
     """The restricted Rényi divergence of `order` in [1, inf), in nats; order 1 is the restricted KL [CIM, eq. 3].
 
     log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with A = a/(a - 1).
+
+    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
+    >>> round(capacity_bounded(q, [0, 1, 2], RestrictedRenyi(2.0)).value, 6)
+    1.170071
     """
 
     order: float
@@ -78,7 +82,12 @@ class RestrictedRenyi:
 
 @dataclass(frozen=True)
 class RestrictedKL:
-    """The restricted KL divergence, sup over h in H of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1]."""
+    """The restricted KL divergence, sup over h in H of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
+
+    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
+    >>> round(capacity_bounded(q, [0, 1, 2], RestrictedKL()).value, 6)
+    0.89588
+    """
 
     @property
     def notion(self) -> str:
@@ -104,6 +113,10 @@ class RestrictedAlpha:
     """The restricted alpha-divergence, f(t) = (|t|^a - 1)/(a^2 - a), of `order` in [1, inf) [CIM, Lem 3 corrected].
 
     sup over h in H of E_p h - C E_q |h|^(a/(a-1)) - 1/(a^2 - a) with C = (a-1)^(a/(a-1))/a.
+
+    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
+    >>> round(capacity_bounded(q, [0, 1, 2], RestrictedAlpha(2.0)).value, 6)
+    1.111111
     """
 
     order: float
@@ -139,7 +152,12 @@ class RestrictedAlpha:
 
 @dataclass(frozen=True)
 class RestrictedTotalVariation:
-    """The restricted total variation, sup of E_p h - E_q h over h in H with values in [0, 1] [CIM, Def 4]."""
+    """The restricted total variation, sup of E_p h - E_q h over h in H with values in [0, 1] [CIM, Def 4].
+
+    >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
+    >>> round(capacity_bounded(q, [0, 1, 2], RestrictedTotalVariation()).value, 6)
+    0.5
+    """
 
     @property
     def notion(self) -> str:

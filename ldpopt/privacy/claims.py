@@ -79,7 +79,11 @@ class PureDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class ApproximateDP(_Checked, Claim):
-    """(epsilon, delta)-(L)DP [GI, Def 1]."""
+    """(epsilon, delta)-(L)DP [GI, Def 1].
+
+    >>> ApproximateDP(1.0, 1e-6).delta
+    1e-06
+    """
 
     epsilon: float
     delta: float
@@ -89,7 +93,11 @@ class ApproximateDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class TV(_Checked, Claim):
-    """eta-TV: total variation at most eta [GI, Def 7]."""
+    """eta-TV: total variation at most eta [GI, Def 7].
+
+    >>> TV(0.25).eta
+    0.25
+    """
 
     eta: float
     _unit = ("eta",)
@@ -97,7 +105,11 @@ class TV(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class RenyiDP(_Checked, Claim):
-    """Rényi divergence of `order` >= 1 at most epsilon [M, Def 4]; order inf is pure, order 1 is KL."""
+    """Rényi divergence of `order` >= 1 at most epsilon [M, Def 4]; order inf is pure, order 1 is KL.
+
+    >>> RenyiDP(2.0, 0.5).order
+    2.0
+    """
 
     order: float
     epsilon: float
@@ -111,7 +123,11 @@ class RenyiDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class ApproximateZCDP(Claim):
-    """delta-approximate (xi, rho)-zCDP [BS, Def 8.1]; xi may be negative."""
+    """delta-approximate (xi, rho)-zCDP [BS, Def 8.1]; xi may be negative.
+
+    >>> ApproximateZCDP(1e-6, 0.0, 0.5).rho
+    0.5
+    """
 
     delta: float
     xi: float
@@ -124,7 +140,11 @@ class ApproximateZCDP(Claim):
 
 @dataclass(frozen=True, repr=False)
 class ZCDP(Claim):
-    """(xi, rho)-zCDP: D_alpha <= xi + rho alpha for all alpha > 1 [BS, Def 1.1]; xi may be negative, xi + rho not."""
+    """(xi, rho)-zCDP: D_alpha <= xi + rho alpha for all alpha > 1 [BS, Def 1.1]; xi may be negative, xi + rho not.
+
+    >>> ZCDP(0.0, 0.5)
+    ZCDP(xi=0, rho=0.5)
+    """
 
     xi: float
     rho: float
@@ -135,7 +155,11 @@ class ZCDP(Claim):
 
 @dataclass(frozen=True, repr=False)
 class MCDP(_Checked, Claim):
-    """(mu, tau)-mCDP: the privacy loss has mean at most mu and is tau-subgaussian around its mean [DR, Def 3.3]."""
+    """(mu, tau)-mCDP: the privacy loss has mean at most mu and is tau-subgaussian around its mean [DR, Def 3.3].
+
+    >>> MCDP(0.5, 1.0)
+    MCDP(mu=0.5, tau=1)
+    """
 
     mu: float
     tau: float

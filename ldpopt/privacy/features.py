@@ -19,6 +19,9 @@ class Polynomial:
     """The polynomials of total degree at most `degree` in the features of an output [CIM, section 3].
 
     features : array (m,) or (m, d), one row an output of the channel. degree : at least 1.
+
+    >>> Polynomial([0, 1, 2], 2).basis(3).shape
+    (3, 3)
     """
 
     features: Array
@@ -55,6 +58,9 @@ class Affine:
     """The functions a . phi(y) + b of the features phi of an output: linear adversaries [CIM, section 4].
 
     features : array (m,) or (m, d), one row an output of the channel. Any feature map of one's own is this one.
+
+    >>> Affine([0, 1, 2]).basis(3).shape
+    (3, 2)
     """
 
     features: Array

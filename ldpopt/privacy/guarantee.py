@@ -14,7 +14,12 @@ from ldpopt.rounding import ceil_digits
 
 @dataclass(frozen=True)
 class Witness:
-    """The pair of inputs, and the event (set of outputs), at which a guarantee is attained."""
+    """The pair of inputs, and the event (set of outputs), at which a guarantee is attained.
+
+    >>> from ldpopt.privacy import total_variation
+    >>> print(total_variation([[0.75, 0.25], [0.25, 0.75]]).witness)
+    0 against 1 on {0}
+    """
 
     inputs: tuple[Label, Label]
     outputs: tuple[Label, ...] = ()
@@ -40,6 +45,11 @@ class Guarantee:
     parameters : what else the notion takes, e.g. ``{"order": 2.0}``.
 
     `float(guarantee)` is the value.
+
+    >>> from ldpopt.privacy import local_dp
+    >>> found = local_dp([[0.75, 0.25], [0.25, 0.75]])
+    >>> print(found, found.exact)
+    local dp = 1.09862 (0 against 1 on {0}) True
     """
 
     notion: str

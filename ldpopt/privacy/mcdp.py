@@ -21,7 +21,13 @@ REFERENCE = "[DR, Def 3.3]"
 
 @dataclass(frozen=True)
 class MeanConcentrated:
-    """(mu, tau)-mCDP: the guarantees on the mean and on the subgaussian standard of the privacy loss."""
+    """(mu, tau)-mCDP: the guarantees on the mean and on the subgaussian standard of the privacy loss.
+
+    >>> from ldpopt.privacy import mcdp
+    >>> found = mcdp([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(found.mu.value, 6), round(found.tau.value, 6)
+    (0.549306, 1.048147)
+    """
 
     mu: Guarantee
     tau: Guarantee

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -9,10 +11,12 @@ import numpy as np
 
 from ldpopt import plots
 from ldpopt.channel import Channel
-from ldpopt.privacy import Guarantee
+from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
+from ldpopt.survey.precision import HalfWidth
+from ldpopt.survey.protocols import compare_protocols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +27,11 @@ if TYPE_CHECKING:
 DRAWN = 40
 """Reports of the largest channel that is drawn; beyond, a picture shows nothing."""
 
+OURS = "channel of this survey"
+
 
 def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
-    """One HTML page with every question's estimates, channel, guarantees in plain words and design effect.
+    """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
 
     estimates : an `Estimate` for each question's name.
     """
@@ -44,7 +50,7 @@ def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
         "<p>An interval covers the true share in about 95 of 100 surveys like this one; it accounts for the sampling "
         "of respondents and for the randomization, not for refusals or untrue answers. Estimates are unbiased and "
         "may therefore be slightly negative where a share is near zero. The design effect is how many times more "
-        "respondents this privacy costs than asking openly, for the category with the widest interval.</p>",
+        "respondents this privacy costs than asking openly, when the widest interval is to be as narrow.</p>",
         f'<p class="soft">Plan checksum {plan.checksum}.</p>',
     ]
     return page(plan.name, body)
@@ -101,17 +107,49 @@ def _question(question: PlannedQuestion, found: Estimate) -> list[str]:
         body.append(embed(drawn, f"Channel from {k} answers to {m} reports", "How an answer becomes a report."))
     else:
         body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
-    return body
+    return body + _rivals(question, found)
+
+
+def _rivals(question: PlannedQuestion, found: Estimate) -> list[str]:
+    """What other protocols within the same epsilon would need for the interval that the plan is for."""
+    if not 0 < question.epsilon < math.inf:
+        return []
+    shares = np.clip(found.values, 1e-6, None) if question.pilot is None else question.pilot
+    width = (question.expected or {}).get("half_width", 0.05)
+    own = Channel(question.channel.matrix)
+    # Measured in floats, outward, the channel may exceed what its integers prove by a rounding.
+    epsilon = max(question.epsilon, float(local_dp(own)))
+    compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
+    rows = [replace(row, protocol=OURS) if row.protocol == "optimal channel" else row for row in compared]
+    shown = replace(compared, rows=tuple(rows))
+    cells = [
+        [
+            r.protocol,
+            ceil_digits(r.epsilon, 4),
+            ceil_digits(r.eta, 4),
+            f"{r.respondents:,}",
+            f"{r.design_effect:.4g}" if r.design_effect < 1e4 else f"{r.design_effect:,.0f}",
+        ]
+        for r in shown
+    ]
+    where = "the estimated shares" if question.pilot is None else "the shares that the plan expected"
+    said = (
+        f"Respondents for intervals of ± {100 * width:g} percentage points at 95 %, at {where}; {shown.unprivate:,} "
+        "without privacy. The design effect is how many times as many each protocol needs."
+    )
+    return [
+        "<h3>Other protocols at this privacy</h3>",
+        table(["protocol", "ε (nats)", "η", "respondents", "design effect"], cells, said, numbers=(1, 2, 3, 4)),
+        embed(plots.picture(plots.protocols(shown)), f"Respondents that {len(rows)} protocols need"),
+    ]
 
 
 def _effect(found: Estimate) -> str:
     """The design effect at the estimate, in words."""
-    error = np.asarray(found.intervals().width)
     p = np.clip(found.values, 0.0, 1.0)
-    widest = int(np.argmax(error))
-    covariance = np.diag(found.loadings * found.table.frequencies @ found.loadings.T) - found.values**2
-    plain = max(float(p[widest] * (1 - p[widest])), 1 / max(found.n, 1))
-    effect = float(covariance[widest]) / plain
+    variances = np.diag(found.loadings * found.table.frequencies @ found.loadings.T) - found.values**2
+    plain = max(float((p * (1 - p)).max()), 1 / max(found.n, 1))
+    effect = float(variances.max()) / plain
     return (
         f"Design effect {effect:.3g}: these {found.n:,} private reports are worth about "
         f"{max(1, round(found.n / effect)):,} open answers."

@@ -20,7 +20,11 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 class Outcome(Enum):
-    """How a claim fares against exact values."""
+    """How a claim fares against exact values.
+
+    >>> Outcome("holds loosely")
+    <Outcome.LOOSELY: 'holds loosely'>
+    """
 
     HOLDS = "holds"
     LOOSELY = "holds loosely"
@@ -110,9 +114,10 @@ class Experiment:
     caption: str
 
     def rows_at(self, point: Row) -> list[Row]:
-        """The rows of one point, its own cells first."""
+        """The rows of one point, its own cells first; every number a float, as it is when read back from CSV."""
         found = self.measure(**point)
-        return [point | row for row in (found if isinstance(found, list) else [found])]
+        rows = (point | row for row in (found if isinstance(found, list) else [found]))
+        return [{name: cell if isinstance(cell, str) else float(cell) for name, cell in row.items()} for row in rows]
 
 
 def grid(**axes: Iterable[Cell]) -> list[Row]:

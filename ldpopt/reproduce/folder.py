@@ -41,6 +41,12 @@ def run(
     Rows are kept after every point, so an interrupted run goes on where it stopped: a point counts as done when
     the folder's rows have its cells. Delete ``rows.csv`` to begin anew. The quick and the full form do not
     share a folder: `InvalidInput`. each : called after every point.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.reproduce import EXPERIMENTS
+    >>> with TemporaryDirectory() as folder:
+    ...     run(EXPERIMENTS["m-lemma-1-step"], Path(folder, "step"), quick=True).outcome.value
+    'fails'
     """
     left = verdict_in(folder)
     if left is not None and left["quick"] is not quick:
@@ -64,7 +70,15 @@ def compute(
     path: Path | None = None,
     each: Callable[..., None] = lambda *_: None,
 ) -> Table:
-    """The rows of all points, in their order; those in the file at `path` are not computed again."""
+    """The rows of all points, in their order; those in the file at `path` are not computed again.
+
+    parameters : as `Experiment.full`. Without a path nothing is kept.
+
+    >>> from ldpopt.reproduce import EXPERIMENTS
+    >>> table = compute(EXPERIMENTS["m-lemma-1-step"], {"epsilons": [0.1]})
+    >>> table.column("printed").round(6), table.column("repaired")
+    (array([0.02]), array([0.2]))
+    """
     kept = Table.from_csv(read_text(path)) if path is not None and path.exists() else Table(())
     rows: list[Row] = []
     for point in experiment.points(parameters):

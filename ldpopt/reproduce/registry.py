@@ -22,13 +22,21 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def experiment_named(name: str) -> Experiment:
-    """The experiment of a name; `InvalidInput` that lists them for any other."""
+    """The experiment of a name; `InvalidInput` that lists them for any other.
+
+    >>> experiment_named("gi-theorem-2").source
+    '[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]'
+    """
     if name not in EXPERIMENTS:
         raise invalid("experiment", f"one of {', '.join(EXPERIMENTS)}", name)
     return EXPERIMENTS[name]
 
 
 def recorded() -> dict[str, Any]:
-    """The verdicts of the full forms, recorded with this version: name -> outcome, detail and figures."""
+    """The verdicts of the full forms, recorded with this version: name -> outcome, detail and figures.
+
+    >>> recorded()["cim-table-1"]["outcome"]
+    'fails'
+    """
     found: dict[str, Any] = strictjson.loads(files("ldpopt.reproduce").joinpath("recorded.json").read_text("utf-8"))
     return found

@@ -59,8 +59,6 @@ class Counts:
         same = (self.plan, self.rows, set(self.tables)) == (other.plan, other.rows, set(other.tables))
         return same and all(np.array_equal(table, other.tables[names]) for names, table in self.tables.items())
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Counts({self.rows} respondents, tables of {', '.join(' x '.join(names) for names in self.tables)})"
 
@@ -95,6 +93,19 @@ def aggregate(
 
     reports : as `privatize` wrote them. Reports that are missing or that the plan does not know, partitions
         that their manifest misses, and reports of another plan are `InvalidInput`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from ldpopt.survey import QuestionSpec, Simulated, SurveySpec, make_plan
+    >>> from ldpopt.survey.privatize import privatize
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "answers.csv").write_text("vote\\n" + "no\\n" * 60 + "yes\\n" * 40)
+    ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
+    ...     counts = aggregate(Path(folder, "out"), plan)
+    >>> int(counts["vote"].sum())
+    100
     """
     given = Path(reports) if isinstance(reports, (str, Path)) else None
     files = input_files(reports)

@@ -99,8 +99,9 @@ class Privatizer:
 def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = None) -> tuple[Any, Tally]:
     """Privatize a data frame in memory: (pyarrow table of reports, tally).
 
-    answers : a pandas, Polars or pyarrow table, or anything else with the Arrow stream interface.
-    randomness : as in `privatize`.
+    answers : a pandas, Polars or pyarrow table, or anything else with the Arrow stream interface, or the older data
+        frame interchange protocol.
+    randomness : as in `privatize`. Raises `InvalidInput` for answers that the plan refuses.
 
     >>> import numpy as np, pyarrow as pa
     >>> from ldpopt.survey.planfile import make_plan
@@ -112,11 +113,7 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     >>> reports.num_rows, tally.unknown
     (2, {'vote': 0})
     """
-    import pyarrow as pa
-
-    if not hasattr(answers, "__arrow_c_stream__"):
-        raise invalid("answers", "a data frame with the Arrow stream interface", type(answers).__name__)
-    table = answers if isinstance(answers, pa.Table) else pa.table(answers)
+    table = _table(answers)
     randomness = default_randomness(plan, randomness)
     privatizer = Privatizer(plan, randomness.mode, randomness.key())
     require_columns(privatizer.columns, table.column_names, "the data frame")
@@ -134,6 +131,18 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
         raise invalid("answers", "at least one row", "none")
     reports, tally = privatizer.partition(batches, 0, 1, dropped)
     return reports, Tally.total([tally], plan)
+
+
+def _table(answers: Any) -> Any:
+    """Any library's data frame as a pyarrow table."""
+    import pyarrow as pa
+    from pyarrow.interchange import from_dataframe
+
+    if hasattr(answers, "__arrow_c_stream__"):
+        return pa.table(answers)
+    if hasattr(answers, "__dataframe__"):
+        return values_hidden("the data frame", from_dataframe, answers)
+    raise invalid("answers", "a data frame with the Arrow stream interface", type(answers).__name__)
 
 
 def require_columns(needed: list[str], found: list[str], where: str) -> None:

@@ -53,7 +53,7 @@ def parametric_bootstrap(
     replications: int = 2000,
     estimator: Estimator | None = None,
 ) -> Bootstrap:
-    """Simulate `replications` surveys of the same size from the estimate, and estimate each.
+    """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
 
     The estimate is projected on the simplex to simulate from it. For simple samples only: `InvalidInput` for a
     table with weights, strata or clusters, whose variance linearisation gives.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ class CountTable:
     outputs: tuple[Label, ...]
     keys: tuple[Key, ...]
     counts: npt.NDArray[np.int64]
-    weights: Array = None  # type: ignore[assignment]
-    squares: Array = None  # type: ignore[assignment]
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))
+    squares: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         outputs, keys = tuple(self.outputs), tuple(self.keys)
@@ -48,7 +48,7 @@ class CountTable:
         counts = _whole(self.counts, shape)
         parts = []
         for what, given in (("weights", self.weights), ("squared weights", self.squares)):
-            made = counts.astype(np.float64) if given is None else finite_array(given, what, 2)
+            made = counts.astype(np.float64) if np.shape(given) == (0, 0) else finite_array(given, what, 2)
             if made.shape != shape or (made.size and made.min() < 0):
                 raise invalid(what, f"non-negative numbers of shape {shape}", f"shape {made.shape}")
             parts.append(made)
@@ -207,7 +207,12 @@ class CountTable:
 
 
 def merge(tables: Iterable[CountTable]) -> CountTable:
-    """The table of all the respondents of `tables`, which must have the same outputs."""
+    """The table of all the respondents of `tables`, which must have the same outputs (else `InvalidInput`).
+
+    >>> one, two = (CountTable.from_counts(counts, ["yes", "no"]) for counts in ([4, 6], [1, 9]))
+    >>> merge([one, two]).totals
+    array([ 5, 15])
+    """
     tables = list(tables)
     if not tables:
         raise invalid("count tables", "at least one", "none")

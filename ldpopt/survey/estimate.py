@@ -39,6 +39,11 @@ class Estimate:
     table, channel : the reports and what they went through.
     estimator : the estimator's name.
     boundary : categories whose proportion the simplex holds at zero.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.standard_errors.round(4), made.contrast([1, -1]).values.round(4)
+    (array([0.0816, 0.0816]), array([-0.3333]))
     """
 
     values: Array
@@ -191,7 +196,7 @@ class Estimate:
 
 
 def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None) -> Estimate:
-    """Estimate the distribution of the true answers from privatized reports.
+    """Estimate the distribution of the true answers from privatized reports [Rao, chapter 4; DLR].
 
     Parameters
     ----------
@@ -230,9 +235,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 def estimate_contrasts(
     data: Any, channel: ChannelLike, contrasts: Any, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
-    """Unbiased estimates of contrasts a . p, also of a channel that does not identify every proportion.
+    """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
 
-    contrasts : (s, k) or (k,) weights. Raises `NotIdentifiable` for one outside the column space of Q.
+    contrasts : (s, k) or (k,) weights. Raises `InvalidInput` for another shape and `NotIdentifiable` for one outside
+    the column space of Q.
 
     >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
     array([0.5])

@@ -21,7 +21,9 @@ from ldpopt.survey.linearization import sampling_variance
 def tables_by_group(
     reports: Any, channel: ChannelLike, groups: Any, weights: Any = None, strata: Any = None, clusters: Any = None
 ) -> dict[Label, CountTable]:
-    """A `CountTable` for every group of respondents, in order of appearance.
+    """A `CountTable` for every group of respondents, in order of appearance [SSW, chapter 5].
+
+    reports, groups : (n,); weights, strata, clusters : (n,) or None. `InvalidInput` for other lengths, or no report.
 
     Every table lists every cluster of the survey, with zeros where the group has nobody: that is what makes the
     variance of a subgroup of a clustered sample right.
@@ -120,10 +122,10 @@ class Difference:
 
 
 def difference(first: Estimate, second: Estimate) -> Difference:
-    """The difference first - second of the estimates of two groups, category by category.
+    """The difference first - second of the estimates of two groups, category by category [Newcombe; SSW].
 
-    The groups may have answered through different channels, but the labels must agree. Groups are independent
-    but for the clusters they share, which linearisation accounts for.
+    The groups may have answered through different channels, but the labels must agree (else `InvalidInput`). Groups
+    are independent but for the clusters they share, which linearisation accounts for.
 
     >>> from ldpopt.survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]

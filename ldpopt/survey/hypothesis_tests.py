@@ -26,6 +26,11 @@ class TestResult:
 
     denominator : degrees of freedom of the estimated variance, when a complex sample turns the reference
         distribution into Fisher's F; inf for a simple sample.
+
+    >>> from ldpopt.survey import goodness_of_fit
+    >>> test = goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    >>> round(test.p_value, 4), test.degrees
+    (0.0455, 1)
     """
 
     __test__ = False
@@ -80,8 +85,9 @@ def wald_result(name: str, d: Array, covariance: Array, denominator: float = mat
 
 
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
-    """Test that the true answers follow `p0`: Rao's score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0).
+    """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
 
+    p0 : distribution, shape (k,).
     rank(Q) - 1 degrees of freedom: Pearson's statistic of the reports, restricted to what answers can cause, and
     equal to it for a square channel. Works for a channel that does not identify every proportion. Complex
     samples use the linearised variance of s and Hotelling's F.
@@ -136,7 +142,8 @@ class _ScoreForm:
 def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
     """The probability that `goodness_of_fit` of `p0` at significance `level` rejects when the truth is `p1`.
 
-    Exact, by enumeration, when n reports make at most 200,000 count tables; otherwise noncentral chi-squared with
+    p0, p1 : distributions, shape (k,). Exact, by enumeration, when n reports make at most 200,000 count tables;
+    otherwise noncentral chi-squared [Rao] with
     noncentrality n s1^T (J - 1 1^T)^+ s1, s1 = Q D^-1 (m1 - m0).
 
     >>> power = goodness_of_fit_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7], 500)
@@ -161,7 +168,9 @@ def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level:
 
 
 def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> int:
-    """The fewest respondents for which `goodness_of_fit` has `power` against `p1`, by noncentral chi-squared.
+    """The fewest respondents for which `goodness_of_fit` has `power` against `p1`, by noncentral chi-squared [Rao].
+
+    p0, p1 : distributions, shape (k,). Raises `InvalidInput` when both give the same reports.
 
     >>> respondents_for_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7])
     137
@@ -190,11 +199,12 @@ def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float =
 
 
 def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:
-    """Test that two groups have the same distribution of true answers, on k - 1 degrees of freedom.
+    """Test that two groups have the same distribution of true answers, on k - 1 degrees of freedom [Rao; SSW].
 
     d^T V^-1 d for the difference d of the unbiased estimates, V its variance at the pooled estimate. The second
-    group may have answered through `other`, with the same inputs. Complex samples use linearised variances and
-    Hotelling's F.
+    group may have answered through `other`, with the same inputs (else `InvalidInput`). first, second : data as in
+    `estimate`, a count for each of the m outputs, shape (m,), or n reports. Complex samples use linearised variances
+    and Hotelling's F.
 
     >>> str(two_sample({0: 40, 1: 60}, {0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]]))
     'two samples: chi-squared 8.0000 on 1 degrees, p = 0.004678'
@@ -219,9 +229,12 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
 def two_sample_power(
     channel: ChannelLike, p1: Any, p2: Any, n1: int, n2: int, level: float = 0.05, other: ChannelLike | None = None
 ) -> Power:
-    """The probability that `two_sample` at significance `level` rejects, by noncentral chi-squared.
+    """The probability that `two_sample` at significance `level` rejects, by noncentral chi-squared [Rao].
 
-    Groups of n1 and n2 respondents with true distributions p1 and p2.
+    Groups of n1 and n2 respondents with true distributions p1 and p2, shape (k,).
+
+    >>> round(float(two_sample_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.4, 0.6], 800, 800)), 4)
+    0.6716
     """
     from scipy.stats import chi2, ncx2
 

@@ -34,7 +34,13 @@ class IntervalMethod(Protocol):
 
 @dataclass(frozen=True)
 class Wald:
-    """t +- z sqrt(variance / n). Too short where few reports carry the estimate: prefer `Score`."""
+    """t +- z sqrt(variance / n). Too short where few reports carry the estimate: prefer `Score`.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.intervals(method=Wald()).lower.round(3)
+    array([0.173, 0.507])
+    """
 
     level: float = 0.95
     name = "Wald"
@@ -60,6 +66,11 @@ class Score:
     V(t) is the variance of the loadings along the path of marginals that fits the reports best for each t
     (generalised least squares): V(t_hat + d) = v + d s - d^2, with v the variance and s the third central
     moment over v. For a binary report that path is exact and this is Wilson's interval, rescaled.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.intervals(method=Score()).lower.round(3)
+    array([0.182, 0.503])
     """
 
     level: float = 0.95
@@ -113,7 +124,13 @@ def check_level(level: Any) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Intervals:
-    """Confidence limits `lower` and `upper`, shape (r,), for the quantities named by `labels`."""
+    """Confidence limits `lower` and `upper`, shape (r,), for the quantities named by `labels`.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.intervals().contains([0.3, 0.7])
+    array([ True,  True])
+    """
 
     labels: tuple[Label, ...]
     lower: Array

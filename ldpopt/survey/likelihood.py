@@ -40,6 +40,10 @@ class MaximumLikelihood:
     p . grad l at every p, l(p*) - l(p) <= max_x grad_x l(p) - n: the gap that `Maximum.gap` reports.
 
     tolerance : the gap, in nats a respondent, at which the search stops. Raises `SolverError` if it cannot.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], MaximumLikelihood()).values.round(4)
+    array([0., 1.])
     """
 
     tolerance: float = 1e-12

@@ -14,7 +14,13 @@ from ldpopt.survey.project import simplex_projection
 
 
 class NotIdentifiable(InvalidInput):
-    """The reports do not determine what was asked; `contrasts` are what they do determine."""
+    """The reports do not determine what was asked; `contrasts` are what they do determine.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
+    Traceback (most recent call last):
+    ldpopt.survey.linear.NotIdentifiable: ...
+    """
 
     contrasts: Array
 
@@ -42,7 +48,11 @@ class Estimator(Protocol):
 def fisher_information(channel: ChannelLike, p: Any) -> Array:
     """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
 
-    Outputs that never occur under p are left out.
+    p : distribution, shape (k,). Outputs that never occur under p are left out.
+
+    >>> fisher_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    array([[1.36, 0.64],
+           [0.64, 1.36]])
     """
     channel = as_channel(channel)
     q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0]))
@@ -51,7 +61,7 @@ def fisher_information(channel: ChannelLike, p: Any) -> Array:
 
 
 def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
-    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k).
+    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
 
     The exact covariance of the unbiased estimate when the channel is square, for every p.
 
@@ -73,7 +83,7 @@ def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
 def estimable_contrasts(channel: ChannelLike) -> Array:
     """A basis, shape (rank, k), of the contrasts a . p that the reports determine, as sparse as elimination gives.
 
-    a . p is a linear function of the marginal of the report exactly when a lies in the column space of Q.
+    a . p is a linear function of the marginal of the report exactly if Q v = a for some v [Rao, chapter 4].
 
     >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
     array([[1., 1., 0.],
@@ -195,6 +205,10 @@ class GeneralizedLeastSquares:
         inverse, and the pilot is of no account.
 
     Estimates may be negative: projection is a separate step (`simplex_projection`, `norm_sub`).
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], GeneralizedLeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
     """
 
     at: tuple[float, ...] | None = None
@@ -219,7 +233,12 @@ class GeneralizedLeastSquares:
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """The unbiased linear estimate of ordinary least squares: the pseudo-inverse of Q^T."""
+    """The unbiased linear estimate of ordinary least squares: the pseudo-inverse of Q^T.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], LeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
+    """
 
     name = "least squares"
 
@@ -232,7 +251,13 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class LeftInverse:
-    """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9."""
+    """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9.
+
+    >>> from ldpopt.survey import estimate
+    >>> q = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> estimate({0: 40, 1: 60}, q, LeftInverse(np.linalg.inv(q.T))).values.round(4)
+    array([0.3333, 0.6667])
+    """
 
     matrix: Array
     name = "left inverse"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from ldpopt.rounding import up
 from ldpopt.survey.budget import Budget, split_budget
 from ldpopt.survey.intervals import two_sided
 from ldpopt.survey.linear import asymptotic_covariance
-from ldpopt.survey.planfile import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.planfile import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.precision import HalfWidth
 from ldpopt.survey.spec import QuestionSpec, SurveySpec
 
@@ -32,9 +33,12 @@ class PlannedSurvey:
 
     plan: Plan
     designs: dict[str, EstimationDesign]
+    delta: float = 0.0
 
     def __repr__(self) -> str:
         lines = [f"Plan {self.plan.name!r}: epsilon {self.plan.epsilon:.6g}, eta {self.plan.eta:.6g} in all"]
+        if self.delta > 0:
+            lines.append(f"  composed, epsilon {composed_epsilon(self.plan, self.delta):.6g} at delta {self.delta:g}")
         for q in self.plan.questions:
             expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in (q.expected or {}).items())
             k, m = q.channel.shape
@@ -72,7 +76,7 @@ def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str]
     made = make_plan(spec, {name: design.channel for name, design in designs.items()})
     asked = {question.name: question for question in spec.questions}
     questions = tuple(_expecting(planned, asked[planned.name], n) for planned in made.questions)
-    return PlannedSurvey(replace(made, questions=questions), designs)
+    return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
 
 
 def _epsilons(spec: SurveySpec) -> dict[str, float]:
@@ -82,13 +86,15 @@ def _epsilons(spec: SurveySpec) -> dict[str, float]:
         return fixed
     if spec.epsilon is None:
         raise InvalidInput(f"question {free[0].name!r}: expected an epsilon, or a budget to draw on, got neither")
+    spent = [(epsilon, math.tanh(epsilon / 2)) for epsilon in fixed.values()]
+    budget = Budget(spec.epsilon, spec.delta, 1.0 if spec.eta is None else spec.eta)
     left = spec.epsilon - sum(fixed.values())
-    if left <= 0:
+    if spent and (not budget.allows(spent) or (left <= 0 and not spec.delta)):
         raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
-    if len(free) == 1:
+    if len(free) == 1 and not spec.delta:
         return {**fixed, free[0].name: left * (1 - 1e-12)}
     targets = {q.name: (_pilot(q), HalfWidth(q.half_width or DEFAULT_WIDTH, LEVEL)) for q in free}
-    return {**fixed, **split_budget(targets, Budget(left, 0.0, 1.0 if spec.eta is None else spec.eta)).epsilons}
+    return {**fixed, **split_budget(targets, budget, spent).epsilons}
 
 
 def _pilot(question: QuestionSpec) -> Array:

@@ -42,13 +42,18 @@ class PlannedQuestion:
     unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
     pilot : the shares that the channel was designed for, if any.
     expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> plan_survey(spec).plan.question("vote").reports
+    ('0', '1')
     """
 
     name: str
     column: str
     channel: ExactChannel
-    epsilon: float = None  # type: ignore[assignment]
-    eta: float = None  # type: ignore[assignment]
+    epsilon: float = math.nan
+    eta: float = math.nan
     unknown: Label | None = None
     missing: Label | None = None
     pilot: Array | None = None
@@ -63,7 +68,8 @@ class PlannedQuestion:
         proof = self.channel.proof()
         claims = {"epsilon": proof.epsilon, "eta": proof.eta}
         for name, proved in claims.items():
-            object.__setattr__(self, name, proved if getattr(self, name) is None else float(getattr(self, name)))
+            claimed = float(getattr(self, name))
+            object.__setattr__(self, name, proved if math.isnan(claimed) else claimed)
         self.channel.verify(self.epsilon, self.eta)
         distinct_as_text(self.channel.inputs, f"{what}: categories")
         distinct_as_text(self.channel.outputs, f"{what}: reports")
@@ -230,11 +236,20 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
                 raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(made, what))
         planned.append(made)
     plan = Plan(spec.name, tuple(planned), spec.round, spec.respondent, spec.first_of_duplicates, spec.carry)
-    for what in ("epsilon", "eta"):
+    used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
+    for what, together in used.items():
         budget = getattr(spec, what)
-        if budget is not None and getattr(plan, what) > budget:
-            raise invalid(f"budget {what}", f"questions that use at most {budget!r} together", getattr(plan, what))
+        if budget is not None and together > budget:
+            raise invalid(f"budget {what}", f"questions that use at most {budget!r} together", together)
     return plan
+
+
+def composed_epsilon(plan: Plan, delta: float) -> float:
+    """The epsilon of all questions together at `delta`, from what each is proved to keep [GI, Thm 2]."""
+    from ldpopt.composition import compose
+
+    parts = [(question.epsilon, 0.0, question.eta) for question in plan.questions]
+    return min(plan.epsilon, float(compose(parts).epsilon_at(delta)))
 
 
 def _exact(found: ChannelLike | ExactChannel, question: QuestionSpec, bits: int) -> ExactChannel:

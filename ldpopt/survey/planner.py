@@ -8,22 +8,36 @@ epsilon or eta that comes back reaches the target; a half-width is rounded up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design import (
+    AOptimal,
+    Divergence,
+    FisherInformation,
+    LocalDP,
+    MVOptimal,
+    TotalVariation,
+    estimation_design,
+    optimal_channel,
+)
 from ldpopt.design.constraints import Constraint
 from ldpopt.design.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.precision import HalfWidth, Precision, TestPower, require_precision
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 16.0
 """Where epsilon is looked for: beyond, a survey needs millions of respondents, or has no privacy to speak of."""
+
+LEAST_ETA = 1e-2
+"""The same for eta, as a share of tanh(epsilon/2)."""
 
 ACCURACY = 1e-4
 """Relative accuracy of an epsilon or eta that is solved for."""
@@ -47,13 +61,37 @@ class QuestionPlanner:
         object.__setattr__(self, "pilot", distribution(self.pilot, "pilot"))
 
     def channel(self, epsilon: float, eta: float = 1.0, precision: Precision | None = None) -> Channel:
-        """The optimal channel within epsilon (nats) and eta, for the precision's criterion: the sum of variances."""
-        precision = HalfWidth(0.5) if precision is None else require_precision(precision)
+        """The optimal channel within epsilon (nats) and eta, for the precision's criterion: the sum of variances.
+
+        Under a neighbourhood the sum of variances stands for the largest one. For a test, that channel, or the one
+        that keeps the most of the chi-squared distance between pilot and alternative, or a binary question, on whose
+        reports the test has one degree of freedom: the one that needs the fewest respondents.
+        """
+        k = len(self.pilot)
+        criterion = AOptimal() if precision is None else require_precision(precision).criterion(k)
+        if self.neighbourhood is not None and isinstance(criterion, MVOptimal):
+            criterion = AOptimal()
         constraints: list[Constraint] = [LocalDP(positive_epsilon(epsilon))]
         if unit_interval(eta, "eta") < 1:
             constraints.append(TotalVariation(eta))
-        utility = FisherInformation(self.pilot, precision.criterion(len(self.pilot)), self.neighbourhood)
-        return estimation_design(utility, constraints, certify=False).channel
+        utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
+        every = estimation_design(utility, constraints, certify=False).channel
+        if not isinstance(precision, TestPower) or self.neighbourhood is not None:
+            return every
+        moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
+        pointed = [optimal_channel(moved, constraints, certify=False).channel, *self._cuts(precision, epsilon, eta)]
+        return min([every, *pointed], key=lambda channel: precision.respondents(channel, self.pilot))
+
+    def _cuts(self, precision: TestPower, epsilon: float, eta: float) -> Iterator[Channel]:
+        """Binary questions: whether the answer is among the likelier ones under the alternative, for every cut."""
+        binary, reach = randomized_response(2, epsilon), math.tanh(epsilon / 2)
+        order = np.argsort(np.arctan2(precision.alternative, self.pilot), kind="stable")  # by likelihood ratio
+        for cut in range(1, len(order)):
+            inside = np.isin(np.arange(len(order)), order[cut:]).astype(int)
+            asked = Channel(binary.matrix[inside])
+            cut_moves = precision.alternative[inside == 1].sum() != self.pilot[inside == 1].sum()
+            if cut_moves:
+                yield asked if eta >= reach else asked.erase(min(1.0, 1 - eta / reach + 1e-15))
 
     def respondents(self, precision: Precision, epsilon: float, eta: float = 1.0) -> int:
         """The fewest respondents that reach `precision`."""
@@ -82,7 +120,7 @@ class QuestionPlanner:
         """The smallest eta at which n respondents reach `precision` with `epsilon`."""
         precision, n = require_precision(precision), positive_integer(n, "n")
         most = math.tanh(positive_epsilon(epsilon) / 2)
-        return _smallest(lambda eta: self._needed(precision, epsilon, eta) <= n, 1e-3 * most, most, "eta", n)
+        return _smallest(lambda eta: self._needed(precision, epsilon, eta) <= n, LEAST_ETA * most, most, "eta", n)
 
     def _needed(self, precision: Precision, epsilon: float, eta: float) -> int:
         return precision.respondents(self.channel(epsilon, eta, precision), self.pilot)

@@ -44,6 +44,17 @@ def privatize(
     that the plan's policies refuse ends the run with nothing written. Errors name rows and columns, never values.
 
     Raises `InvalidInput` for bad answers, a taken path, or a work folder of another plan or other answers.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "answers.csv").write_text("vote\\nno\\nyes\\n")
+    ...     tally = privatize(plan, Path(folder, "answers.csv"), Path(folder, "reports.csv"))
+    ...     Path(folder, "reports.csv").exists(), tally.unknown
+    (True, {'vote': 0})
     """
     output = Path(reports)
     output = output.parent.resolve() / output.name

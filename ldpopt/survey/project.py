@@ -15,7 +15,7 @@ from ldpopt.errors import invalid
 def simplex_projection(p: Any) -> Array:
     """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row.
 
-    max(p - tau, 0) with the tau that makes it sum to 1, found by sorting: O(k log k).
+    max(p - tau, 0) with the tau that makes it sum to 1, found by sorting: O(k log k) [DSSC].
 
     >>> simplex_projection([0.7, 0.5, -0.2])
     array([0.6, 0.4, 0. ])
@@ -31,6 +31,7 @@ def simplex_projection(p: Any) -> Array:
 def norm_sub(p: Any) -> Array:
     """Norm-sub: set negative entries to 0 and shift the positive ones equally, until both hold.
 
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` where no entry is positive.
     For an estimate that sums to 1 or more it is the simplex projection; for one that sums to less, entries
     that were negative stay 0, where the projection would lift them all.
 
@@ -52,7 +53,12 @@ def norm_sub(p: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals."""
+    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals.
+
+    >>> from ldpopt.survey import estimate, simplex_projection
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values
+    array([0., 1.])
+    """
 
     values: Array
     labels: tuple[Label, ...]

@@ -91,11 +91,12 @@ class ProtocolTable:
 def compare_protocols(
     pilot: Any, precision: HalfWidth, epsilon: float, eta: float = 1.0, optimal: Channel | None = None
 ) -> ProtocolTable:
-    """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents.
+    """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
 
     Channels count with their efficient estimate at the pilot; frequency oracles with reports too many to tabulate,
     with the variance of their own estimate. Those above eta are left out, and so are those that cannot tell all
-    categories apart. optimal : the optimal channel, where it is known already.
+    categories apart. pilot : distribution, shape (k,). epsilon : nats. optimal : the optimal channel, where it is
+    known already. `InvalidInput` where nothing fits eta.
 
     >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
     >>> table.rows[0].protocol, table["randomized response"].respondents

@@ -22,6 +22,9 @@ class Fresh:
     Every run over the same answers is a further report, whose privacy loss adds up. While a run on files
     lasts, or waits to be resumed, its key lies in its work folder with mode 0600: whoever reads the key and
     the reports of that run learns the answers. It is deleted when the run ends; deleting does not scrub the disk.
+
+    >>> Fresh()
+    Fresh()
     """
 
     mode = "fresh"
@@ -36,6 +39,9 @@ class Memoised:
     """Words fixed by the survey key, the round, the respondent and the question: a retry repeats the report.
 
     key_file : the file of the survey key (`create_key`). See `ldpopt.survey.memo` for what this does not hide.
+
+    >>> Memoised("survey.key").mode
+    'memoised'
     """
 
     key_file: str | os.PathLike[str]
@@ -48,7 +54,11 @@ class Memoised:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Words under a key drawn from `rng`, for simulation only: such reports protect nobody, and are labelled so."""
+    """Words under a key drawn from `rng`, for simulation only: such reports protect nobody, and are labelled so.
+
+    >>> Simulated(np.random.default_rng(1)).mode
+    'simulated'
+    """
 
     rng: np.random.Generator
     mode = "simulated"

@@ -106,7 +106,7 @@ class LogisticRegression:
 
 
 def with_constant(design: Any) -> Any:
-    """The design with a first column of ones: a data frame with ``const``, or an array.
+    """The design (n, d) with a first column of ones, (n, d + 1): a data frame with ``const``, or an array.
 
     >>> with_constant([[2.0], [3.0]])
     array([[1., 2.],
@@ -123,7 +123,7 @@ def with_constant(design: Any) -> Any:
 def logistic_regression(
     reports: Any, design: Any, channel: ChannelLike, success: Label = None, names: tuple[str, ...] | None = None
 ) -> LogisticRegression:
-    """Maximum likelihood for a binary answer that was privatized: Pr(answer = success | x) = 1 / (1 + exp(-x b)).
+    """Maximum likelihood for a privatized binary answer: Pr(answer = success | x) = 1 / (1 + exp(-x b)) [VHG].
 
     Parameters
     ----------

@@ -24,6 +24,11 @@ class Simultaneous:
     outputs on) simulated from the estimate, with the same random numbers each time: it allows for the skewness that
     a normal vector has not. Complex samples, more than 1000 outputs and perfectly correlated estimates take the
     largest |Z| of a normal vector with the correlation of the estimates instead [HBW].
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.intervals(method=Simultaneous()).lower.round(3)
+    array([0.182, 0.503])
     """
 
     base: Wald | Score = field(default_factory=Score)
@@ -56,7 +61,13 @@ class Simultaneous:
 
 @dataclass(frozen=True)
 class Bonferroni:
-    """All r intervals cover at once with probability at least `base.level`: each at 1 - (1 - level) / r."""
+    """All r intervals cover at once with probability at least `base.level`: each at 1 - (1 - level) / r.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.intervals(method=Bonferroni()).lower.round(3)
+    array([0.163, 0.48 ])
+    """
 
     base: Wald | Score = field(default_factory=Score)
 

@@ -21,6 +21,9 @@ class QuestionSpec:
     pilot : the expected shares of the categories, if known.
     epsilon, eta : the guarantee asked for this question alone, if fixed.
     half_width : the target half-width of a 95 % interval, if any.
+
+    >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
+    ('no', 'yes')
     """
 
     name: str
@@ -63,6 +66,7 @@ class SurveySpec:
     name, round : the survey and its wave; a new round is new randomness and new privacy loss.
     questions : at least one, with distinct names.
     epsilon, eta : the budget of one respondent over all questions, if limited.
+    delta : with it the budget is (epsilon, delta) for all questions composed [GI, Thm 2]; 0 by default, epsilons add.
     respondent : the column of respondent ids, or None; naming it makes privatization memoised by default.
     first_of_duplicates : what to do with a respondent's second row: keep the first, or (False) refuse the file.
     carry : columns that are public and go into the reports unchanged (strata, weights).
@@ -85,9 +89,13 @@ class SurveySpec:
     respondent: str | None = None
     first_of_duplicates: bool = False
     carry: tuple[str, ...] = ()
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         put = _setter(self)
+        put("delta", unit_interval(self.delta, "budget delta"))
+        if self.delta > 0 and self.epsilon is None:
+            raise invalid("budget delta", "an epsilon beside it", "none")
         put("name", text(self.name, "survey name"))
         put("round", positive_integer(self.round, "round"))
         put("questions", tuple(self.questions))
@@ -103,7 +111,7 @@ class SurveySpec:
         """The survey described by TOML text; anything wrong in it is `InvalidInput`.
 
         Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
-        (epsilon, eta) and one ``[[questions]]`` for each question, with the fields of `QuestionSpec`.
+        (epsilon, delta, eta) and one ``[[questions]]`` for each question, with the fields of `QuestionSpec`.
         """
         data = _toml(content)
         _known(data, {"survey", "budget", "questions"}, "survey.toml")
@@ -111,7 +119,7 @@ class SurveySpec:
         if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
             raise invalid("survey.toml", "[survey], perhaps [budget], and [[questions]]", sorted(data))
         _known(survey, {"name", "round", "respondent", "duplicates", "carry"}, "[survey]")
-        _known(budget, {"epsilon", "eta"}, "[budget]")
+        _known(budget, {"epsilon", "delta", "eta"}, "[budget]")
         return cls(
             name=survey.get("name", ""),
             questions=tuple(_question(question) for question in questions),

@@ -173,9 +173,10 @@ def two_way(
     strata: Any = None,
     clusters: Any = None,
 ) -> TwoWayTable:
-    """The joint distribution of two answers, from reports that were privatized independently of one another.
+    """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
 
-    row_reports, column_reports : n reports each, the same respondents in the same order.
+    row_reports, column_reports : n reports each, the same respondents in the same order; weights, strata, clusters :
+    (n,). Raises `InvalidInput` for different lengths and reports that a channel does not give.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
@@ -197,7 +198,7 @@ def two_way(
 def two_way_from_counts(
     counts: Any, row_channel: ChannelLike, column_channel: ChannelLike, estimator: Estimator | None = None
 ) -> TwoWayTable:
-    """The same from an (m1, m2) table of counts of pairs of reports.
+    """The same from an (m1, m2) table of counts of pairs of reports [Rao]; `InvalidInput` for another shape.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> two_way_from_counts([[40, 10], [10, 40]], q, q).independence().degrees
@@ -217,7 +218,12 @@ def independence_power(
 ) -> Power:
     """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
 
-    Noncentral chi-squared with noncentrality n tr(V_A^-1 D V_B^-1 D^T), D the interaction of the true joint.
+    Noncentral chi-squared [Rao] with noncentrality n tr(V_A^-1 D V_B^-1 D^T), D the interaction of the true joint.
+    Raises `InvalidInput` for a joint that is no distribution of pairs of inputs.
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)
+    0.8632
     """
     from scipy.stats import chi2, ncx2
 

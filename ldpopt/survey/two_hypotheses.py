@@ -17,8 +17,8 @@ from ldpopt.survey.hypothesis_tests import ENUMERATED, Power, checked_level, com
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
 
-    With the false-alarm probability under p0 held below any constant, the best probability of missing p1 falls as
-    exp(-n exponent).
+    p0, p1 : distributions, shape (k,). With the false-alarm probability under p0 held below any constant, the
+    best probability of missing p1 falls as exp(-n exponent).
 
     >>> round(stein_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # log(3) / 2
     0.549306
@@ -30,8 +30,8 @@ def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     """The Chernoff exponent, in nats a respondent: -min_{0<=s<=1} log sum m0^s m1^(1-s).
 
-    The larger of the two error probabilities of the best test falls as exp(-n exponent) [CT, Thm
-    11.9.1]. Inf for disjoint supports.
+    p0, p1 : distributions, shape (k,). The larger of the two error probabilities of the best test falls as
+    exp(-n exponent) [CT, Thm 11.9.1]. Inf for disjoint supports.
 
     >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
     0.143841
@@ -55,10 +55,10 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 
 
 def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
-    """The largest power that any test of `p0` against `p1` at `level` has with n reports, exactly.
+    """The largest power that any test of `p0` against `p1` at `level` has with n reports, exactly [CT, Thm 11.7.1].
 
-    The likelihood-ratio test, randomised at its threshold. Raises `InvalidInput` when n reports make more than
-    200,000 count tables; the exponents say how the error falls then.
+    p0, p1 : distributions, shape (k,). The likelihood-ratio test, randomised at its threshold. Raises
+    `InvalidInput` when n reports make more than 200,000 count tables; the exponents say how the error falls then.
 
     >>> round(float(neyman_pearson_power([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1], 10)), 4)
     0.9521

@@ -151,7 +151,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "--out", "nowhere/channel.json"], "expected a path in a folder that exists"),
         (["-e", "1", "--out", "same.png", "--picture", "same.png"], "same.png: expected a path for each output"),
         (["-e", "1", "--columns", "a,b"], "expected a FILE they speak of, got none"),
-        ([], "Missing option '--epsilon'"),
+        ([], "--epsilon, --rho or --renyi"),
         (["-e", "1", "--loud"], "No such option: --loud"),
     ],
 )  # fmt: skip
@@ -202,3 +202,48 @@ def test_a_large_alphabet(run, tmp_path):
     )
     assert run("design", "big.csv", "-e", "1", "--counts").exit_code == 0
     assert Channel.from_json((tmp_path / "channel.json").read_text()).shape[0] == 1000
+
+
+def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
+    """Counts are told of --counts, other names of --columns, a file of respondents of --answer and --group."""
+    (tmp_path / "towns.csv").write_text("answer,east,west\nwalk,10,5\ncar,90,95\n")
+    assert "(--counts divides counts by their sum), got 100" in refused(
+        "design", "towns.csv", "--columns", "east,west", "-e", "1"
+    )
+    assert "got 'p0' (--columns NAME,NAME says which two)" in refused("design", "towns.csv", "-e", "1")
+    (tmp_path / "people.csv").write_text("income,vote\nlow,red\nhigh,blue\n")
+    said = refused("design", "people.csv", "-e", "1")
+    assert "got 'low' at line 2, column 1 (for a line per respondent give --answer and --group)" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        (["-e", "1", "--delta", "0.05"], ("hockey_stick", 0.05)),
+        (["--rho", "0.5"], ("zcdp", 0.5)),
+        (["--renyi", "2:0.5"], ("renyi", 0.5)),
+        (["-e", "4", "--outputs", "2"], ("outputs", 2)),
+    ],
+    ids=["delta", "rho", "renyi", "outputs"],
+)
+def test_other_limits(run, options, limit):
+    """Every other limit is a constraint of the library, whose measure is among the guarantees and within it."""
+    found = machine(run, "--p0", "0.8,0.2", "--p1", "0.3,0.7", *options)
+    values = {one["notion"]: one["value"] for one in found["guarantees"]}
+    assert values[limit[0]] <= limit[1]
+    assert found["verified"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--delta", "0.1"], "--epsilon beside it"),
+        (["--renyi", "2"], "limit"),
+        (["-e", "1", "--outputs", "0"], "m"),
+    ],
+)
+def test_limits_that_are_none(run, options, message):
+    """Without a limit of privacy, or with half of one, there is a message and no design."""
+    result = run("design", *PAIR, *options)
+    assert result.exit_code != 0
+    assert message in result.stderr

@@ -40,3 +40,20 @@ def test_bad_input(refused, tmp_path):
     assert "got equal ones" in refused("frontier", "--p0", "0.5,0.5", "--p1", "0.5,0.5")
     (tmp_path / "frontier.csv").write_text("precious")
     assert "frontier.csv: expected a path that does not exist yet" in refused("frontier", *PAIR, "-e", "1", "-t", "0.1")
+
+
+def test_jobs_and_resume(run, refused, tmp_path):
+    """Two processes and a folder to resume from write the table of one; the folder serves the same command only."""
+    grid = ("frontier", *PAIR, "--epsilon", "1,2", "--eta", "0.1,0.3")
+    assert run(*grid, "--out", "one.csv").exit_code == 0
+    result = run(*grid, "--out", "two.csv", "--jobs", "2", "--resume", "work")
+    assert result.exit_code == 0, result.stderr
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").iterdir()}
+    assert len(parts) == 3
+    assert run(*grid, "--out", "three.csv", "--resume", "work").exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "work").iterdir()} == parts
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "three.csv").read_bytes()
+    other = ("frontier", *PAIR, "--epsilon", "1", "--eta", "0.1", "--out", "four.csv", "--resume", "work")
+    assert "folder of the same frontier" in refused(*other)
+    assert "jobs: expected" in refused("frontier", *PAIR, "--out", "four.csv", "--jobs", "0")

@@ -1,10 +1,15 @@
 """``ldpopt survey``: from questions to a page, in files."""
 
 import json
+import os
+import signal
 import stat
+import threading
+import time
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 SURVEY = """
 [survey]
@@ -55,7 +60,15 @@ def test_all_commands_in_turn(run, written):
     assert run("survey", "report", "plan.json", "counts.json").exit_code == 0
     page = (written / "report.html").read_text()
     assert page.startswith("<!doctype html>")
-    for text in ("Smoking", "smokes", "Design effect", "Whatever you answer", "data:image/png;base64"):
+    for text in (
+        "Smoking",
+        "smokes",
+        "Design effect",
+        "Whatever you answer",
+        "channel of this survey",
+        "randomized response",
+        "data:image/png;base64",
+    ):
         assert text in page
     assert "http" not in page
 
@@ -81,3 +94,73 @@ def test_bad_use_is_one_line_and_exit_code_two(run, written, arguments, message)
     assert message in said.output
     assert said.output.count("\n") == 1
     assert sorted(path.name for path in written.iterdir() if not path.name.startswith(".")) == before
+
+
+PLAIN = """
+[survey]
+name = "Smoking"
+respondent = "id"
+[[questions]]
+name = "smokes"
+categories = ["no", "sometimes", "daily"]
+epsilon = 1.0
+"""
+
+
+@pytest.fixture
+def partitions(run, tmp_path):
+    """A plan, a key, answers in twelve files, and the reports of a run without a cluster."""
+    (tmp_path / "survey.toml").write_text(PLAIN)
+    (tmp_path / "answers").mkdir()
+    for file in range(12):
+        rows = [f"{file}-{i},{('no', 'sometimes', 'daily')[i % 3]}" for i in range(400)]
+        (tmp_path / "answers" / f"{file:02d}.csv").write_text("id,smokes\n" + "\n".join(rows) + "\n")
+    assert run("survey", "plan", "survey.toml").exit_code == 0
+    privatize = ("survey", "privatize", "plan.json", "answers", "--key", "k", "-o")
+    assert run(*privatize, "alone", "--new-key").exit_code == 0
+    return privatize
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_a_local_cluster_writes_the_same_bytes(run, partitions, tmp_path):
+    """With --dask the reports are those of one process, and the page and the counts follow from them."""
+    said = run(*partitions, "cluster", "--dask", "--workers", 2)
+    assert said.exit_code == 0, said.output
+    assert "4,800 reports" in said.stdout
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "alone")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_killed_under_a_scheduler_changes_nothing(run, partitions, tmp_path):
+    """With --scheduler on a cluster of two workers, one killed as soon as reports appear, the bytes are the same."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+        killed = []
+
+        def kill():
+            while not list(tmp_path.glob(".cluster.partial/*.csv")) and not (tmp_path / "cluster").exists():
+                time.sleep(0.001)
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+        watch = threading.Thread(target=kill)
+        watch.start()
+        said = run(*partitions, "cluster", "--scheduler", cluster.scheduler_address)
+        watch.join()
+    assert said.exit_code == 0, said.output
+    assert killed
+    assert contents(tmp_path / "cluster") == contents(tmp_path / "alone")
+    assert not list(tmp_path.glob(".cluster*"))
+
+
+def test_a_scheduler_is_an_address(run, partitions):
+    """What is no address is refused in one line."""
+    said = run(*partitions, "cluster", "--scheduler", "somewhere")
+    assert said.exit_code == 2
+    assert "tcp://" in said.output

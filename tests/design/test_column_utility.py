@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from ldpopt.channel import Channel
 from ldpopt.design import (
@@ -45,6 +46,45 @@ def test_regimes_of_mutual_information(k):
     )
     assert small.value == pytest.approx(binary, rel=2e-2)
     assert small.value >= binary * (1 - 1e-9)
+
+
+def patterns_by_brute_force(prior, epsilon, eta):
+    """The pattern program of mutual information with all 2^k columns at once, TV rows included [KOV14, Thm 4]."""
+    k, gain = len(prior), math.exp(epsilon) - 1
+    inside = (np.arange(2**k)[:, None] >> np.arange(k)) & 1
+    columns = 1 + gain * inside
+    mixture = columns @ prior
+    worth = (columns * np.log(columns / mixture[:, None])) @ prior
+    above, below = np.triu_indices(k, 1)
+    caps = gain * (inside[:, above] * (1 - inside[:, below])).T
+    found = linprog(-worth, caps, np.full(len(above), eta), columns.T, np.ones(k))
+    return -found.fun
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 7, 10])
+def test_mutual_information_against_all_patterns(k):
+    """With and without a TV cap the design keeps what the program over all 2^k staircase patterns keeps."""
+    rng = np.random.default_rng(k)
+    for epsilon in (0.3, 2.0):
+        prior = rng.dirichlet(np.ones(k))
+        for eta in (1.0, 0.5 * math.tanh(epsilon / 2)):
+            design = optimal_channel(MutualInformation(prior), [LocalDP(epsilon), TotalVariation(eta)])
+            assert design.value == pytest.approx(patterns_by_brute_force(prior, epsilon, eta), rel=1e-7, abs=1e-10)
+            assert design.certified
+
+
+@pytest.mark.parametrize("k", [4, 9])
+def test_the_binary_regime_of_mutual_information(k):
+    """For small epsilon the best binary mechanism, on a set of mass nearest to 1/2, keeps everything [KOV14, Thm 8]."""
+    prior = np.random.default_rng(k).dirichlet(np.ones(k))
+    epsilon = 1e-3
+    inside = (np.arange(1, 2**k - 1)[:, None] >> np.arange(k)) & 1
+    best = inside[np.argmin(np.abs(inside @ prior - 0.5))]
+    likely = math.exp(epsilon) / (1 + math.exp(epsilon))
+    binary = np.column_stack([np.where(best, likely, 1 - likely), np.where(best, 1 - likely, likely)])
+    utility = MutualInformation(prior)
+    design = optimal_channel(utility, LocalDP(epsilon))
+    assert design.value == pytest.approx(utility.value(binary), rel=1e-6)
 
 
 def test_one_test_and_one_term_are_the_divergence():

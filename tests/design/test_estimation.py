@@ -12,6 +12,7 @@ from ldpopt.design import (
     DOptimal,
     FisherInformation,
     LocalDP,
+    MVOptimal,
     TotalVariation,
     estimation_design,
     optimal_channel,
@@ -123,6 +124,25 @@ def test_eta_that_cannot_bind_is_said():
     assert estimation_design(utility, [LocalDP(1.0), TotalVariation(0.2)]).value > 14
 
 
+@pytest.mark.parametrize("eta", [1.0, 0.25])
+def test_mv_optimal_designs_have_the_least_largest_variance(eta):
+    """The largest variance of the MV-optimal design is proved least: below that of the A-optimal one, of subset
+    selections, and of A-optimal designs for any weights, which it equals for the least favourable ones.
+    """
+    prior = np.array([0.5, 0.3, 0.15, 0.05])
+    utility, constraints = FisherInformation(prior, MVOptimal()), [LocalDP(1.0), TotalVariation(eta)]
+    design = estimation_design(utility, constraints)
+    assert design.certified
+    assert design.certificate.verify()
+    assert design.value == pytest.approx(np.diag(brute_covariance(design.channel, prior)).max(), rel=1e-9)
+    assert design.value < 0.97 * utility.value(estimation_design(FisherInformation(prior), constraints).channel)
+    rng = np.random.default_rng(4)
+    for weights in rng.dirichlet(np.ones(4), 20):
+        weighted = estimation_design(FisherInformation(prior, AOptimal(weights)), constraints, certify=False)
+        assert weighted.value <= design.value * (1 + 1e-6)
+        assert utility.value(weighted.channel) >= design.lower_bound
+
+
 @pytest.mark.parametrize("around", [Box(0.1), Contamination(0.3)], ids=repr)
 def test_minimax_designs_guard_against_a_wrong_pilot(around):
     """The worst case of the minimax design is proved optimal and below that of the design that trusts the pilot."""
@@ -144,6 +164,16 @@ def test_anything_else_at_all_leaves_the_uniform_design():
     """Where every distribution is possible the minimax sum of variances is that of the uniform one [YB]."""
     design = estimation_design(FisherInformation(SKEWED, neighbourhood=Contamination(1.0)), LocalDP(1.0))
     assert design.value == pytest.approx(12.229751, rel=1e-4)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(4, 8.0), (8, 6.0), (8, 10.0), (6, 14.0)])
+def test_designs_of_little_privacy_are_certified(k, epsilon):
+    """At a large epsilon, where dual values are poor, sharper multipliers still prove the optimum (seed 1)."""
+    p = np.random.default_rng(1).dirichlet(np.ones(k))
+    utility = FisherInformation(p)
+    design = estimation_design(utility, LocalDP(epsilon))
+    assert design.certified
+    assert utility.unprivate < design.lower_bound <= design.value
 
 
 def test_more_categories_than_can_be_priced_have_a_relaxed_bound():
@@ -178,6 +208,7 @@ def test_a_false_certificate_fails():
         (lambda: AOptimal([1, -1]), "non-negative"),
         (lambda: AOptimal([[1, 0], [0, -1]]), "positive semidefinite"),
         (lambda: FisherInformation([0.5, 0.5], neighbourhood=0.1), "neighbourhood"),
+        (lambda: FisherInformation([0.5, 0.5], MVOptimal(), Box(0.1)), "concave"),
         (lambda: Box(0), "radius"),
         (lambda: estimation_design(FisherInformation([0.5, 0.5]), TotalVariation(0.3)), "LocalDP among them"),
         (lambda: estimation_design(FisherInformation([0.5, 0.5]), [LocalDP(1), TotalVariation(0)]), "eta"),

@@ -9,8 +9,9 @@ from scipy import stats
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
 from ldpopt.bounds import erased_share
-from ldpopt.design import Contraction, Erasure, LabelDual, MergedPartition, Partition, PatternDual, PatternLP
+from ldpopt.design import Contraction, CutDual, Erasure, LabelDual, MergedPartition, Partition, PatternDual, PatternLP
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
+from ldpopt.errors import SolverError
 from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation
 
@@ -184,8 +185,59 @@ def test_zero_optimum():
     assert (design.value, design.upper_bound, design.certified) == (0.0, 0.0, True)
 
 
-def test_uncertified_with_eta_says_why():
-    """With a TV cap and many inputs the bound is rigorous, and the design says what is only conjectured."""
+@pytest.mark.parametrize(("k", "epsilon", "eta"), [(17, 1.0, 0.2), (40, 0.3, 0.1), (61, 4.0, 0.2), (250, 1.5, 0.3)])
+def test_the_default_route_is_certified_with_eta(k, epsilon, eta):
+    """Under a TV cap the coin between partitions is proved optimal for any number of inputs met in practice."""
+    design = optimal_channel(utility(k, 0), constraints(epsilon, eta))
+    assert design.certified
+    assert design.tolerance == 1e-6
+    assert design.relative_gap <= 1e-7
+    assert isinstance(design.certificate, CutDual)
+    assert design.verify()
+
+
+@pytest.mark.parametrize("k", [8, 40])
+def test_multipliers_of_a_neighbour(monkeypatch, k):
+    """Between two break points in eta one set of multipliers proves every optimum; beyond them new ones are found."""
+    problem = utility(k, 0)
+    first = optimal_channel(problem, constraints(1.0, 0.10))
+    calls = []
+    for name in ("cut_multipliers", "pattern_lp"):
+        monkeypatch.setattr(f"ldpopt.design.prove.{name}", _counted(name, calls))
+    second = optimal_channel(problem, constraints(1.0, 0.12), near=first)
+    assert not calls
+    assert second.certified
+    assert second.verify()
+    assert second.upper_bound > first.upper_bound
+    other = optimal_channel(problem, constraints(2.0, 0.5), near=first)
+    assert calls
+    assert other.certified
+    alone = optimal_channel(problem, constraints(2.0, 0.5))
+    assert other.value == alone.value
+    assert other.verify()
+    with pytest.raises(InvalidInput, match="near: expected a Design"):
+        optimal_channel(problem, constraints(1.0, 0.1), near="first")
+
+
+def _counted(name, calls):
+    from ldpopt.design import prove
+
+    function = getattr(prove, name)
+
+    def counted(*arguments):
+        calls.append(name)
+        return function(*arguments)
+
+    return counted
+
+
+def test_uncertified_with_eta_says_why(monkeypatch):
+    """Where no multipliers are found the bound is rigorous but coarse, and the design says what is conjectured."""
+
+    def gives_up(*arguments):
+        raise SolverError("too degenerate")
+
+    monkeypatch.setattr("ldpopt.design.prove.cut_multipliers", gives_up)
     design = optimal_channel(utility(61, 0), constraints(4.0, 0.2))
     assert not design.certified
     assert "conjectured" in design.note
@@ -260,3 +312,22 @@ def test_array_views():
     assert np.asarray(channel).shape == channel.shape
     assert float(local_dp(np.asarray(channel))) == float(local_dp(channel))
     assert Channel.from_json(channel.to_json()) == channel
+
+
+def test_a_neighbour_proves_the_next():
+    """Multipliers of a neighbouring cap are right for every cap, and tight on the same piece of the envelope."""
+    problem = utility(5, 2)
+    near = optimal_channel(problem, constraints(1.0, 0.05))
+    for eta in (0.01, 0.1, 0.3, 0.45):
+        plain = optimal_channel(problem, constraints(1.0, eta))
+        made = optimal_channel(problem, constraints(1.0, eta), near=near)
+        assert made.certified
+        assert made.certificate.verify()
+        assert made.value == plain.value
+        assert made.upper_bound == pytest.approx(plain.upper_bound, rel=1e-6)
+    reused = optimal_channel(problem, constraints(1.0, 0.06), near=near)
+    assert np.array_equal(reused.certificate.rows, near.certificate.rows)
+    assert reused.certificate.eta == 0.06
+    other = optimal_channel(utility(5, 3), constraints(1.0, 0.06), near=near)
+    assert other.value == optimal_channel(utility(5, 3), constraints(1.0, 0.06)).value
+    assert other.certified

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "add-a-constraint.md"
 
 def test_the_page_runs():
     """The documented constraint is Rényi-LDP of order one, and finds its optimum without a certificate."""
-    source = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.S).group(1)
+    source = re.search(r"```{testcode}\n(.*?)```", PAGE.read_text(), re.S).group(1)
     names = {}
     exec(source, names)
     design = names["design"]

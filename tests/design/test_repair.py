@@ -1,5 +1,6 @@
 """Tests of `ldpopt.design.repair`."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from design_problems import constraints
@@ -26,3 +27,19 @@ def test_a_matrix_that_is_no_solution_is_refused():
     """Full disclosure is not passed off as nearly private."""
     with pytest.raises(SolverError, match="too far from private"):
         repair(np.eye(3), [LocalDP(1.0)])
+
+
+def test_noise_is_repaired_along_the_edges_of_a_graph():
+    """Where metric privacy allows tiny entries, noise that dwarfs them is repaired at the cost of the noise alone."""
+    k = 40
+    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    exact = np.exp(-1.0 * distance)
+    exact[:, [0, -1]] /= 1 - np.exp(-1.0)  # the tails pile up at the ends
+    exact /= exact.sum(axis=1, keepdims=True)
+    metric = LocalDP(1.0, nx.path_graph(k))
+    noisy = np.maximum(exact + 1e-10 * np.random.default_rng(2).normal(size=exact.shape), 0.0)
+    fixed = repair(noisy, [metric])
+    assert float(metric.measure(Channel(fixed))) <= 1.0
+    assert np.abs(fixed - exact).max() <= 1e-6
+    with pytest.raises(SolverError, match="too far from private"):
+        repair(np.eye(k), [metric])

@@ -10,29 +10,62 @@ from types import ModuleType
 import pytest
 
 import ldpopt
-from ldpopt.references import REFERENCES
+from ldpopt.references import REFERENCES, cited
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
-from api_pages import pages
+from api_pages import IN_NATS, pages, parameters
+from checks import refusals
 from docstrings import markdown
-from public_names import public_modules, registry
+from public_names import is_class, public_modules, registry
 
 sys.path.pop(0)
 
-FORMULAS = ("bounds", "composition", "divergences", "mechanisms", "privacy")
-"""Packages whose functions compute what a paper defines or proves."""
-
 NO_FORMULA = {
-    "ldpopt.composition.compose_same_input",  # applies `compose` to each pair of inputs
-    "ldpopt.composition.largest_count",  # a search on `compose`
-    "ldpopt.composition.largest_epsilon",  # a search on `k_fold`
-    "ldpopt.privacy.audit",  # gathers measures that cite their own sources
+    "ldpopt.channel.as_channel": "checks and converts",
+    "ldpopt.composition.compose_same_input": "applies `compose` to each pair of inputs",
+    "ldpopt.composition.largest_count": "a search on `compose`",
+    "ldpopt.composition.largest_epsilon": "a search on `k_fold`",
+    "ldpopt.frontiers.frontier": "gathers designs, mechanisms and bounds that cite their own sources",
+    "ldpopt.privacy.audit": "gathers measures that cite their own sources",
+    "ldpopt.references.reference": "finds a paper",
+    "ldpopt.survey.aggregate": "counts",
+    "ldpopt.survey.make_plan": "gathers channels that cite their own sources",
+    "ldpopt.survey.merge": "adds counts",
+    "ldpopt.survey.plan_survey": "designs every question by `estimation_design`",
+    "ldpopt.survey.privatize": "draws reports from the plan's channels",
+    "ldpopt.survey.privatize_frame": "draws reports from the plan's channels",
+    "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
+    "ldpopt.survey.with_constant": "adds a column",
 }
+"""Functions outside `io`, `plots` and `reproduce` that rest on no paper of their own, and what they do instead."""
+
+ARRAYS = {"p", "q", "p0", "p1", "p2", "prior", "pilot", "joint", "contrasts", "counts", "design", "type_one", "values"}
+"""Parameters that are arrays wherever they occur."""
+
+SHAPE = re.compile(r"\((?:[a-z]\w*|\d+)(?:, ?[a-z0-9.]\w*)*,?\)|shape|k x k")
 
 PAGES = pages()
 NAMES = registry()
 FUNCTIONS = [full for full, entry in NAMES.items() if inspect.isfunction(entry.value)]
-COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] in FORMULAS]
+COMPUTING = [full for full in FUNCTIONS if full.split(".")[1] not in ("io", "plots", "reproduce")]
+OWN = [full for full, entry in NAMES.items() if full in FUNCTIONS or is_class(entry.value)]
+
+
+RETURNED = {
+    word
+    for full in FUNCTIONS
+    for word in re.findall(r"\w+", str(inspect.signature(NAMES[full].value).return_annotation))
+}
+CLASSES = [
+    full
+    for full, entry in NAMES.items()
+    if is_class(entry.value)
+    and not inspect.isabstract(entry.value)
+    and not getattr(entry.value, "_is_protocol", False)
+    and not issubclass(entry.value, BaseException)
+    and entry.module != "ldpopt.design"  # passed to `optimal_channel` or carried by what it returns, which show them
+    and not entry.name.endswith("Row")  # the rows of a table, whose maker shows them
+]
 
 
 @pytest.mark.parametrize("module", public_modules())
@@ -51,7 +84,7 @@ def test_every_public_name_is_in_the_reference(module):
 def test_every_shortcut_is_in_the_reference():
     """Every name of the package itself is listed with where it is documented."""
     for name in ldpopt.__all__:
-        assert f"`ldpopt.{name}`" in PAGES["index.md"]
+        assert f"`ldpopt.{name}` | {{py:obj}}`ldpopt." in PAGES["index.md"]
 
 
 @pytest.mark.parametrize("full", [f for f, e in NAMES.items() if inspect.isclass(e.value) or f in FUNCTIONS])
@@ -66,13 +99,75 @@ def test_every_docstring_begins_with_a_summary(full):
     assert re.search(r"[.:?)\]]$", summary.replace('"""', "").strip()), summary
 
 
+def entry_of(full):
+    """The entry of a public name in the page of its module."""
+    module, name = full.rsplit(".", 1)
+    start = re.search(rf"^`+{{py:\w+}} {name}\b", PAGES[f"{module}.md"], re.MULTILINE)
+    fence = start[0].split("{")[0]
+    return PAGES[f"{module}.md"][start.start() :].split(f"\n{fence}\n")[0]
+
+
+@pytest.mark.parametrize("full", FUNCTIONS)
+def test_every_function_shows_an_example(full):
+    """A public function shows a value, or what it leaves behind."""
+    assert ">>> " in inspect.getdoc(NAMES[full].value)
+
+
+@pytest.mark.parametrize("full", CLASSES)
+def test_every_class_is_shown_in_use(full):
+    """A class shows an example itself, or is what a function that shows one returns."""
+    assert ">>> " in inspect.getdoc(NAMES[full].value) or NAMES[full].name in RETURNED
+
+
 @pytest.mark.parametrize("full", COMPUTING)
-def test_every_formula_has_a_source_and_an_example(full):
-    """A function that computes what a paper states cites it by a registered key, and shows a value."""
-    doc = inspect.getdoc(NAMES[full].value)
-    assert ">>> " in doc
-    keys = {key for key in re.findall(r"[\[;] ?([A-Z][A-Za-z]*\d*)(?=[,;\] ])", doc) if key in REFERENCES}
-    assert keys or full in NO_FORMULA
+def test_every_formula_has_a_source(full):
+    """A function that computes what a paper defines or proves cites it by a registered key; the others are listed."""
+    keys = set(cited(inspect.getdoc(NAMES[full].value)))
+    assert keys <= set(REFERENCES)
+    assert bool(keys) is (full not in NO_FORMULA)
+
+
+def test_the_list_of_functions_without_a_formula_is_current():
+    """Every name in the list is a public function."""
+    assert set(NO_FORMULA) <= set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("full", [f for f in COMPUTING if ARRAYS & parameters(NAMES[f].value)])
+def test_arrays_have_shapes(full):
+    """A function that takes an array says of which shape."""
+    assert SHAPE.search(inspect.getdoc(NAMES[full].value).split(">>>")[0])
+
+
+@pytest.mark.parametrize("full", [f for f in OWN if IN_NATS & parameters(NAMES[f].value)])
+def test_privacy_parameters_have_units(full):
+    """The page of a name with a parameter such as epsilon says that it is in nats."""
+    assert "in nats" in PAGES[f"{NAMES[full].module}.md"]
+
+
+@pytest.mark.parametrize("full", OWN)
+def test_errors_are_in_the_reference(full):
+    """Whatever checks its arguments says in the reference that `InvalidInput` follows, and for what."""
+    value = NAMES[full].value
+    if inspect.isclass(value) and (inspect.isabstract(value) or issubclass(value, BaseException)):
+        return
+    entry = entry_of(full)
+    for line in refusals(value):
+        assert markdown(line).split(":")[0] in entry
+    if inspect.isfunction(value) and re.search(r"raise (invalid|InvalidInput)\(", inspect.getsource(value)):
+        assert "InvalidInput" in entry
+
+
+def test_what_is_refused_is_read_from_the_code():
+    """Shared checks, checks of one's own and the fields of a class appear with what they expect."""
+    from ldpopt.design import MergedPartition
+    from ldpopt.mechanisms import Gaussian, subset_selection
+    from ldpopt.privacy import hockey_stick_contraction
+
+    assert refusals(subset_selection)[:2] == ["`k`: an integer of at least 2", "`size`: an integer of at least 1"]
+    assert "`size`: an integer below k = `k`" in refusals(subset_selection)
+    assert refusals(MergedPartition) == ["`bins`: an integer of at least 2"]
+    assert refusals(Gaussian) == ["`sigma`: a positive number", "`sensitivity`: a positive number"]
+    assert "`gamma`: a number of at least 1" in refusals(hockey_stick_contraction)
 
 
 def test_docstrings_become_markdown():

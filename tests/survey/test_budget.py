@@ -60,3 +60,14 @@ def test_bad_budgets_are_refused():
         Budget(0.0)
     with pytest.raises(InvalidInput, match="questions"):
         split_budget({}, Budget(1.0))
+
+
+def test_many_categories_are_split_by_their_optimal_channels():
+    """Eleven categories, skewed: both questions need the same respondents through their optimal channels, to 2 %."""
+    skewed = np.array([0.8, *[0.02] * 10])
+    targets = {"many": (skewed, HalfWidth(0.05)), "two": (np.array([0.3, 0.7]), HalfWidth(0.02))}
+    split = split_budget(targets, Budget(2.0))
+    needed = [QuestionPlanner(p).respondents(t, split.epsilons[name]) for name, (p, t) in targets.items()]
+    assert max(needed) <= 1.02 * min(needed)
+    assert max(needed) <= 1.02 * split.respondents
+    assert sum(split.epsilons.values()) <= 2.0

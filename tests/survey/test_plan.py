@@ -1,11 +1,13 @@
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
+from ldpopt.composition import compose
 from ldpopt.datasets import load_anes96
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import Simulated, Survey, plan_survey
-from ldpopt.survey.planfile import Plan
+from ldpopt.survey.planfile import Plan, composed_epsilon
 from ldpopt.survey.spec import QuestionSpec, SurveySpec
 
 
@@ -77,4 +79,44 @@ def test_a_plan_file_makes_a_survey(tmp_path):
     reports = again.privatize(frame, Simulated(np.random.default_rng(0)))
     from_arrow = survey.estimate("a", reports)
     from_pandas = survey.estimate("a", reports.to_pandas())
+    from_polars = survey.estimate("a", pl.from_arrow(reports))
     np.testing.assert_array_equal(from_arrow.values, from_pandas.values)
+    np.testing.assert_array_equal(from_arrow.values, from_polars.values)
+    same = again.privatize(pl.from_pandas(frame), Simulated(np.random.default_rng(0)))
+    assert same.equals(reports)
+
+
+def test_a_delta_in_the_budget_is_composed_and_kept():
+    """With [budget] delta the questions share (epsilon, delta): each gets more than without, and no more composed."""
+    text = """
+    [survey]
+    name = "demo"
+    [budget]
+    epsilon = 1.0
+    {delta}
+    """ + "".join(f'[[questions]]\nname = "q{i}"\ncategories = ["no", "yes"]\nhalf_width = 0.05\n' for i in range(4))
+    plain = plan_survey(SurveySpec.from_toml(text.format(delta="")))
+    loose = plan_survey(SurveySpec.from_toml(text.format(delta="delta = 1e-2")))
+    assert loose.plan.epsilon > plain.plan.epsilon
+    assert composed_epsilon(loose.plan, 1e-2) <= 1.0
+    assert "at delta 0.01" in repr(loose)
+    # The k-fold composition of Theorem 2, from the plan's own claims, says the same.
+    claims = [(q.epsilon, 0.0, q.eta) for q in loose.plan.questions]
+    assert float(compose(claims).delta_at(1.0)) <= 1e-2
+    with pytest.raises(InvalidInput, match="delta"):
+        SurveySpec.from_toml(
+            '[survey]\nname = "d"\n[budget]\ndelta = 0.1\n[[questions]]\nname = "a"\ncategories = [1, 2]'
+        )
+
+
+def test_fixed_questions_count_in_a_composed_budget():
+    """A question of fixed epsilon is composed with those that share the rest."""
+    questions = (
+        QuestionSpec("a", ("no", "yes"), epsilon=0.4),
+        QuestionSpec("b", ("no", "yes")),
+        QuestionSpec("c", (1, 2)),
+    )
+    planned = plan_survey(SurveySpec("demo", questions, epsilon=1.0, delta=1e-2))
+    assert composed_epsilon(planned.plan, 1e-2) <= 1.0 < planned.plan.epsilon
+    with pytest.raises(InvalidInput, match="more than the fixed"):
+        plan_survey(SurveySpec("demo", questions, epsilon=0.3, delta=1e-9))

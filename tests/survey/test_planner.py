@@ -3,8 +3,10 @@ import math
 import pytest
 
 from ldpopt.errors import InvalidInput
+from ldpopt.privacy import local_dp
 from ldpopt.survey.planner import QuestionPlanner
 from ldpopt.survey.precision import HalfWidth, TestPower
+from ldpopt.survey.protocols import compare_protocols
 
 Z = 1.959963984540054
 QUESTION = QuestionPlanner([0.1, 0.9])
@@ -63,3 +65,41 @@ def test_what_cannot_be_is_refused(call, message):
     """Targets out of reach and malformed ones are named."""
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def test_a_test_is_planned_for_its_power():
+    """The channel for a test needs no more respondents than the one of least variances, and here fewer by a third."""
+    pilot, other = [0.4, 0.3, 0.2, 0.1], [0.3, 0.3, 0.2, 0.2]
+    planner, target = QuestionPlanner(pilot), TestPower(other)
+    n = planner.respondents(target, 1.0)
+    assert n < 0.67 * target.respondents(planner.channel(1.0), pilot)
+    assert planner.power(n, other, 1.0) >= 0.8
+    channel = planner.channel(1.0, precision=target)
+    assert target.respondents(channel, pilot) == n
+    assert float(local_dp(channel)) <= 1.0
+
+
+@pytest.mark.parametrize("pilot", [[0.5, 0.3, 0.15, 0.05], [0.9, 0.05, 0.05]])
+@pytest.mark.parametrize("eta", [1.0, 0.3])
+def test_every_unknown_solved_both_ways(pilot, eta):
+    """Respondents, half-width, power, epsilon and eta: each solved from the others gives the others back."""
+    planner, epsilon, width = QuestionPlanner(pilot), 1.2, 0.04
+    n = planner.respondents(HalfWidth(width), epsilon, eta)
+    assert planner.half_width(n, epsilon, eta) == pytest.approx(width, rel=1e-3)
+    assert planner.epsilon(HalfWidth(width), n, eta) == pytest.approx(epsilon, rel=2e-3)
+    if eta < 1:
+        assert planner.eta(HalfWidth(width), n, epsilon) == pytest.approx(eta, rel=2e-3)
+    other = [pilot[0] - 0.1, pilot[1] + 0.1, *pilot[2:]]
+    for_power = planner.respondents(TestPower(other, 0.9), epsilon, eta)
+    assert planner.power(for_power, other, epsilon, eta) == pytest.approx(
+        0.9, abs=0.01
+    )  # exact, where n is planned by the limit law
+    assert planner.epsilon(TestPower(other, 0.9), for_power, eta) == pytest.approx(epsilon, rel=5e-3)
+
+
+@pytest.mark.parametrize("pilot", [[0.5, 0.3, 0.15, 0.05], [0.7, 0.1, 0.1, 0.1], [0.25] * 4])
+def test_no_protocol_beats_the_channel_planned_for_the_widest_interval(pilot):
+    """Planned for the largest variance, the optimal channel comes first among all protocols, by respondents."""
+    table = compare_protocols(pilot, HalfWidth(0.05), 1.0)
+    assert table.rows[0].protocol == "optimal channel"
+    assert all(row.respondents >= table.rows[0].respondents for row in table)

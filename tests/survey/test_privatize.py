@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -359,13 +360,23 @@ def test_ids_may_be_integers(tmp_path: Path, memoised: Memoised) -> None:
         privatize_frame(plan(), raw.set_column(0, "id", raw["id"].cast(pa.float64())), memoised)
 
 
+class Interchanged:
+    """A frame that speaks the older interchange protocol alone."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame)
+
+    def __dataframe__(self, **options: Any) -> Any:
+        return self._table.__dataframe__(**options)
+
+
 def test_frames_of_other_libraries(memoised: Memoised) -> None:
     """pandas and Polars frames give the same reports; something else is refused."""
-    polars = pytest.importorskip("polars")
     raw = frame(0)
     one, _ = privatize_frame(plan(), raw, memoised)
     two, _ = privatize_frame(plan(), polars.from_pandas(raw), memoised)
-    assert one["vote"].to_pylist() == two["vote"].to_pylist()
+    older, _ = privatize_frame(plan(), Interchanged(raw), memoised)
+    assert one["vote"].to_pylist() == two["vote"].to_pylist() == older["vote"].to_pylist()
     with pytest.raises(InvalidInput, match="data frame"):
         privatize_frame(plan(), raw.to_dict(), memoised)
     with pytest.raises(InvalidInput, match="at least one row"):

@@ -1,18 +1,30 @@
 """What a design must guarantee: one file a notion, named as the measure in `ldpopt.privacy` that re-checks it."""
 
+from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.approximate_dp import ApproximateLDP
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.constraints.capacity import CapacityBounded
+from ldpopt.design.constraints.invariant import Invariant
 from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.outputs import Outputs
 from ldpopt.design.constraints.renyi import RenyiLDP
+from ldpopt.design.constraints.support import Support
 from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.constraints.trade_off import TradeOff
+from ldpopt.design.constraints.zcdp import ZCDP
 
 __all__ = [
+    "ZCDP",
+    "AlphabetConstraint",
     "ApproximateLDP",
+    "CapacityBounded",
     "ColumnConstraint",
     "Constraint",
+    "Invariant",
     "LocalDP",
+    "Outputs",
     "RenyiLDP",
+    "Support",
     "TotalVariation",
     "TradeOff",
 ]

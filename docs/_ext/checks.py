@@ -1,0 +1,82 @@
+"""What a function or a class refuses, read from its code: the checks that end in `InvalidInput`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from typing import Any
+
+VALIDATORS = {
+    "as_channel": "a `Channel` or a row-stochastic matrix (k, m)",
+    "unit_interval": "a number in [0, 1]",
+    "positive_epsilon": "a positive number, in nats",
+    "distribution": "a probability vector",
+    "positive_integer": "an integer of at least {minimum}",
+    "nonnegative": "a number of at least 0",
+    "number": "a number",
+    "positive": "a positive number",
+    "finite_array": "an array of finite numbers",
+}
+"""Checks that many functions share, by name: what they expect of the argument that they are given first."""
+
+
+def refusals(value: Any) -> list[str]:
+    """What must hold of the arguments of a function, or of the fields of a class, as Markdown, in order of the code."""
+    made: list[str] = []
+    names = set(inspect.signature(value).parameters)
+    for source in _sources(value):
+        for call in ast.walk(ast.parse(textwrap.dedent(source))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+                found = _refusal(call, names)
+                if found and found not in made:
+                    made.append(found)
+    return made
+
+
+def _sources(value: Any) -> list[str]:
+    if inspect.isclass(value):
+        checks = [vars(base)["__post_init__"] for base in value.__mro__ if "__post_init__" in vars(base)]
+        return [inspect.getsource(check) for check in checks if check.__module__.startswith("ldpopt")]
+    try:
+        return [inspect.getsource(inspect.unwrap(value))]
+    except (OSError, TypeError):
+        return []
+
+
+def _refusal(call: ast.Call, names: set[str]) -> str | None:
+    name = call.func.id  # type: ignore[attr-defined]
+    if name == "invalid" and len(call.args) >= 2:
+        what, expected = _text(call.args[0]), _text(call.args[1])
+        return f"{_subject(what)}: {expected}".removeprefix("`what`: ") if what and expected else None
+    if name in VALIDATORS and call.args:
+        given = call.args[0]
+        subject = given.attr if isinstance(given, ast.Attribute) else given.id if isinstance(given, ast.Name) else None
+        if subject not in names:
+            return None
+        third = call.args[2] if len(call.args) > 2 else None
+        own = _text(third) if name == "number" and third is not None else None
+        minimum = next((_text(word.value) for word in call.keywords if word.arg == "minimum"), _text(third) or "1")
+        return f"`{subject}`: {own or VALIDATORS[name].format(minimum=minimum)}"
+    return None
+
+
+def _subject(what: str) -> str:
+    """The checked thing, as code when it is a name."""
+    return f"`{what}`" if re.fullmatch(r"[A-Za-z_]\w*", what) else what
+
+
+def _text(node: ast.expr | None) -> str | None:
+    """The words of a string; what an f-string fills in is shown as the expression it fills in."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        parts = [str(part.value) if isinstance(part, ast.Constant) else _filled(part) for part in node.values]
+        return "".join(parts)
+    return None
+
+
+def _filled(part: ast.expr) -> str:
+    assert isinstance(part, ast.FormattedValue)
+    return f"`{ast.unparse(part.value).removeprefix('self.')}`"

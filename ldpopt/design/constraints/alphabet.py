@@ -1,0 +1,92 @@
+"""Constraints on channels whose outputs are given, so that none may be merged, split or added."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.distribution import Array, Index
+from ldpopt.privacy import Guarantee
+
+
+class AlphabetConstraint(ABC):
+    """A convex constraint on a matrix (k, m) with a fixed number m of outputs.
+
+    The utility is then convex on a convex set without the freedom to split outputs, so that designs are searched for
+    and bounded by branching (`design.BranchAndBound`). Multipliers are the constraint's own business: `pose` says how
+    to read them off a solved program, `support` and `charge` what they prove.
+    """
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether all inputs are treated alike, so that inputs of equal likelihood ratio may be merged."""
+        return True
+
+    @property
+    def labelled(self) -> bool:
+        """Whether outputs are told apart, so that exchanging two of them makes another channel."""
+        return True
+
+    @property
+    @abstractmethod
+    def bound(self) -> float:
+        """The cap."""
+
+    @abstractmethod
+    def measure(self, channel: Channel) -> Guarantee:
+        """The namesake measure of a channel, at most `bound` where the constraint holds."""
+
+    @abstractmethod
+    def outputs(self, inputs: int) -> int:
+        """The number m of outputs of channels with this many inputs; `InvalidInput` where there are none such."""
+
+    def kinds(self, outputs: int) -> Index:
+        """A number for each output; two of the same number may be exchanged without changing the constraint."""
+        return np.arange(outputs)
+
+    def pairs(self, inputs: int) -> int:
+        """How many pairs of inputs the program compares, for what it costs."""
+        return 0
+
+    def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
+        """What the outputs are called, if the constraint says."""
+        return None
+
+    @abstractmethod
+    def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
+        """cvxpy constraints on the variable `q` (k, m), and what reads the multiplier after solving.
+
+        give : a cvxpy expression by which equations may be violated, where a program must not be infeasible.
+        """
+
+    def expression(self, q: Any) -> Sequence[Any]:
+        """The constraint as cvxpy constraints on a matrix variable `q` (k, m)."""
+        return self.pose(q)[0]
+
+    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
+        """(m, k) prices u with u.Q <= `charge` for every matrix Q of shape (k, m) that meets the constraint."""
+        return np.zeros(shape[::-1])
+
+    def charge(self, multiplier: Any) -> float:
+        """What the multiplier adds to the bound."""
+        return 0.0
+
+    def idle(self, shape: tuple[int, int]) -> Any:
+        """The multiplier that charges nothing."""
+        return None
+
+    def scaled(self, multiplier: Any, scale: float) -> Any:
+        """The multiplier of a program whose utility is `scale` times as large."""
+        return multiplier
+
+    def mend(self, matrix: Array) -> Array:
+        """The matrix (k, m) with what a solver leaves undone of the constraint's equations done."""
+        return matrix
+
+    def constant(self, shape: tuple[int, int]) -> Array | None:
+        """A row (m,) whose constant channel meets the constraint; None if any row does."""
+        return None

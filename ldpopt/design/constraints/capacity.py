@@ -1,0 +1,192 @@
+"""The constraint that an adversary from a restricted class tell no two answers apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.design.terms import Index, all_pairs
+from ldpopt.distribution import Array, number
+from ldpopt.errors import invalid
+from ldpopt.privacy import Guarantee, capacity_bounded
+from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
+from ldpopt.privacy.features import feature_map
+
+TRACE = 1e-9
+"""The probability of an output that a design would not use, under a restricted total variation."""
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityBounded(AlphabetConstraint):
+    """The restricted divergence between any two rows is at most `bound` > 0 [CIM, Def 3].
+
+    features : array (m,) or (m, d), one row an output of the channel, or `privacy.Affine`, `privacy.Polynomial`: what
+        the adversary computes. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
+        `RestrictedTotalVariation()`. Merging and splitting outputs changes what features say, so the alphabet is fixed.
+
+    The program says that for each pair of rows p, q there is a measure r that no function of the class tells from p
+    and that is near q: the dual of the definition [CIM, Lem 1], jointly convex in p, q and r.
+
+    >>> cap = CapacityBounded([0, 1], RestrictedTotalVariation(), 0.5)
+    >>> cap.measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= cap.bound
+    True
+    """
+
+    features: Any
+    divergence: Any
+    bound: float = math.nan
+
+    def __post_init__(self) -> None:
+        known = (RestrictedKL, RestrictedRenyi, RestrictedAlpha, RestrictedTotalVariation)
+        if not isinstance(self.divergence, known):
+            raise invalid("divergence", "a restricted divergence such as RestrictedKL()", self.divergence)
+        object.__setattr__(self, "features", feature_map(self.features))
+        level = number(self.bound, "bound", "a positive number")
+        if not level > 0:
+            raise invalid("bound", "a positive number", level)
+        if self._power > 1 and (self._power - 1) * level > 100:
+            raise invalid("bound", "(order - 1) bound of at most 100", level)
+        object.__setattr__(self, "bound", level)
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The channel's own restricted divergence; inf where it has not one output a feature."""
+        if channel.shape[1] != self._count:
+            return Guarantee(self.divergence.notion, np.inf, np.inf, None, True, "[CIM, Def 3]")
+        return capacity_bounded(channel, self.features, self.divergence)
+
+    def outputs(self, inputs: int) -> int:
+        """One a feature."""
+        return self._count
+
+    def pairs(self, inputs: int) -> int:
+        """All ordered pairs."""
+        return inputs * (inputs - 1)
+
+    def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
+        """For every ordered pair a measure r with the moments of one row, near the other."""
+        import cvxpy as cp
+
+        k, m = q.shape
+        left, right = all_pairs(k)
+        near, far = _rows(right, k) @ q, _rows(left, k) @ q
+        basis, variation = self._basis, isinstance(self.divergence, RestrictedTotalVariation)
+        r = cp.Variable((len(left), m), nonneg=self._power == 1 and not variation)
+        moments = (r - far) @ basis == 0
+        if variation:
+            above = cp.Variable((len(left), m), nonneg=True)
+            caps = cp.sum(above, axis=1) <= np.full(len(left), self._cap)
+            posed = [moments, caps, above >= r - near]
+        else:
+            each = cp.Variable((len(left), m))
+            caps = cp.sum(each, axis=1) <= np.full(len(left), self._cap)
+            if self._power == 1:
+                cone = cp.constraints.ExpCone(-each, r, near)
+            elif self._power == 2:
+                flat = [cp.vec(part, order="F") for part in (each + near, 2 * r, each - near)]
+                cone = cp.SOC(flat[0], cp.vstack(flat[1:]), axis=0)
+            else:
+                flat = [cp.vec(part, order="F") for part in (each, near, r)]
+                cone = cp.constraints.PowCone3D(*flat, np.full(len(left) * m, 1 / self._power))
+            posed = [moments, caps, cone]
+
+        def read() -> Any:
+            weight = np.maximum(np.asarray(caps.dual_value), 0.0)
+            return self._functions(weight, -np.asarray(moments.dual_value) @ basis.T)
+
+        return posed, read
+
+    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
+        """weight (E_p h - E_q f*(h)) for the function h of every pair, whatever h in the class."""
+        weight, coefficients = multiplier
+        k, m = shape
+        left, right = all_pairs(k)
+        h = coefficients @ self._basis.T
+        h, star = self._feasible(h)
+        total = np.zeros((k, m))
+        np.add.at(total, left, weight[:, None] * h)
+        np.add.at(total, right, -weight[:, None] * star)
+        return np.asarray(total.T)
+
+    def charge(self, multiplier: Any) -> float:
+        """The weights, times the cap of the f-divergence."""
+        return float(multiplier[0].sum() * self._level_of_f)
+
+    def idle(self, shape: tuple[int, int]) -> Any:
+        """No weight on any pair."""
+        pairs = shape[0] * (shape[0] - 1)
+        return np.zeros(pairs), np.zeros((pairs, self._basis.shape[1]))
+
+    def scaled(self, multiplier: Any, scale: float) -> Any:
+        """Weights scale with the utility, functions do not."""
+        return multiplier[0] * scale, multiplier[1]
+
+    def mend(self, matrix: Array) -> Array:
+        """A trace of every output where the adversary's functions are bounded: on what never occurs they are not."""
+        if not isinstance(self.divergence, RestrictedTotalVariation) or matrix.max(axis=0).all():
+            return matrix
+        return np.asarray((1 - TRACE * matrix.shape[1]) * matrix + TRACE)
+
+    @property
+    def _basis(self) -> Array:
+        return np.asarray(self.features.basis(self._count))
+
+    @property
+    def _count(self) -> int:
+        return int(len(self.features.features))
+
+    @property
+    def _power(self) -> float:
+        """The order of the alpha-divergence that the program bounds, 1 for KL and total variation."""
+        return float(getattr(self.divergence, "order", 1.0))
+
+    @property
+    def _cap(self) -> float:
+        """The cap of sum_y q |r/q|^order, of KL or of total variation."""
+        a = self._power
+        if a == 1:
+            return self.bound
+        return math.exp((a - 1) * self.bound) if isinstance(self.divergence, RestrictedRenyi) else 1 + a * (
+            a - 1
+        ) * self.bound  # fmt: skip
+
+    @property
+    def _level_of_f(self) -> float:
+        """The cap of sup E_p h - E_q f*(h), for f(t) = t log t - t + 1, (|t|^a - 1)/(a^2 - a) or (t - 1)_+."""
+        a = self._power
+        return self.bound if a == 1 else (self._cap - 1) / (a * (a - 1))
+
+    def _feasible(self, h: Array) -> tuple[Array, Array]:
+        """h (pairs, m), scaled into the domain of f* where need be, and f*(h)."""
+        if isinstance(self.divergence, RestrictedTotalVariation):
+            low, span = h.min(axis=1, keepdims=True), np.ptp(h, axis=1, keepdims=True)
+            h = (h - low) / np.maximum(span, 1.0)
+            return h, h
+        if self._power == 1:
+            h = np.minimum(h, 300.0)  # the exponential stays finite
+            return h, np.expm1(h)
+        a = self._power
+        return h, (a - 1) ** (a / (a - 1)) / a * np.abs(h) ** (a / (a - 1)) + 1 / (a * (a - 1))
+
+    def _functions(self, weight: Array, prices: Array) -> tuple[Array, Array]:
+        """The functions of the class that the dual values name: weight (pairs,), coefficients (pairs, r).
+
+        Stationarity in r says weight f'(r/q) = prices, and f' is the function; of t log t it is one more than of f.
+        """
+        weight = weight * (self._power * (self._power - 1) if self._power > 1 else 1.0)
+        kept = weight > 1e-9 * max(float(weight.max(initial=0.0)), 1e-300)
+        h = np.where(kept[:, None], prices, 0.0) / np.where(kept, weight, 1.0)[:, None]
+        if self._power == 1 and not isinstance(self.divergence, RestrictedTotalVariation):
+            h = h - 1
+        return np.where(kept, weight, 0.0), h @ self._basis
+
+
+def _rows(at: Index, k: int) -> Any:
+    import scipy.sparse as sparse
+
+    return sparse.csr_array((np.ones(len(at)), (np.arange(len(at)), at)), shape=(len(at), k))

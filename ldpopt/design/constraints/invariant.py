@@ -1,0 +1,105 @@
+"""The constraint that a channel leave one distribution as it is: invariant post-randomisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.distribution import Array, distribution
+from ldpopt.errors import invalid
+from ldpopt.privacy import Guarantee
+
+ROUNDING = 1e-13
+"""Reports whose law is this near to p have law p: what float64 leaves of an equation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Invariant(AlphabetConstraint):
+    """p Q = p: reports have the same law as answers, so that tables need no correction [PRAM, section 3].
+
+    p : distribution of shape (k,). The channel has k outputs, labelled as its inputs. Held to 1e-13 in every entry.
+
+    >>> Invariant([0.5, 0.5]).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
+    0.0
+    """
+
+    p: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", distribution(self.p, "p"))
+
+    @property
+    def symmetric(self) -> bool:
+        """Outputs are named as inputs, so that no two inputs are alike."""
+        return False
+
+    @property
+    def bound(self) -> float:
+        """What rounding leaves of an equation."""
+        return ROUNDING
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The largest entry of |p Q - p|; inf where the shape is another."""
+        if channel.shape != (len(self.p), len(self.p)):
+            return Guarantee("invariant", np.inf, np.inf, None, True, "[PRAM, section 3]")
+        off = float(np.abs(self.p @ channel.matrix - self.p).max())
+        return Guarantee("invariant", off, off, None, True, "[PRAM, section 3]")
+
+    def outputs(self, inputs: int) -> int:
+        """As many as inputs."""
+        if len(self.p) != inputs:
+            raise invalid("p", f"{inputs} entries, one an input", len(self.p))
+        return inputs
+
+    def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
+        """Those of the inputs."""
+        return tuple(inputs)
+
+    def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
+        """One equation an output."""
+        import cvxpy as cp
+
+        if isinstance(give, float):
+            kept = self.p @ q == self.p
+            return [kept], lambda: np.asarray(kept.dual_value)
+        off = cp.Variable(len(self.p))
+        kept = self.p @ q + off == self.p
+        return [kept, cp.norm1(off) <= give], lambda: np.asarray(kept.dual_value)
+
+    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
+        """The price of an output times p."""
+        return np.asarray(multiplier[:, None] * self.p)
+
+    def charge(self, multiplier: Any) -> float:
+        """The prices of the outputs, by p."""
+        return float(multiplier @ self.p)
+
+    def idle(self, shape: tuple[int, int]) -> Any:
+        """No prices."""
+        return np.zeros(shape[1])
+
+    def scaled(self, multiplier: Any, scale: float) -> Any:
+        """Prices scale with the utility."""
+        return multiplier * scale
+
+    def mend(self, matrix: Array) -> Array:
+        """Both margins of the joint law diag(p) Q made p, by scaling in turn [Sinkhorn]; zeros stay zeros."""
+        used = self.p > 0
+        q = np.where(used[:, None] & ~used[None, :], 0.0, matrix)
+        q = q / q.sum(axis=1, keepdims=True)
+        for _ in range(500):
+            made = self.p @ q
+            if np.abs(made - self.p).max() <= ROUNDING / 8:
+                break
+            q = q * np.where(used[:, None] & (made > 0), self.p / np.where(made > 0, made, 1.0), 1.0)
+            q = q / q.sum(axis=1, keepdims=True)
+        return np.asarray(q)
+
+    def constant(self, shape: tuple[int, int]) -> Array | None:
+        """p itself."""
+        return np.asarray(self.p)

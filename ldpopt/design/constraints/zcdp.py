@@ -1,0 +1,82 @@
+"""The constraint that a channel be zero-concentrated: Rényi divergences of all orders at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.renyi import moment
+from ldpopt.design.terms import Box, Term, all_pairs
+from ldpopt.distribution import Array, number
+from ldpopt.errors import invalid
+from ldpopt.privacy import Guarantee, zcdp
+from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
+
+GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
+APART = 1e-4
+
+
+@dataclass(frozen=True)
+class ZCDP(ColumnConstraint):
+    """The Rényi divergence of every order a > 1 between any two rows is at most a rho, rho > 0 [BS, Def 1.1].
+
+    orders : the orders, from 1 (the KL divergence) below inf, that the program poses: what they bound, all orders
+        bound too, so that the bounds of designs hold. Designs add the orders that their channels exceed, and are
+        measured by the exact supremum over all orders (`privacy.zcdp`).
+
+    >>> ZCDP(0.5).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= 0.5
+    True
+    """
+
+    rho: float
+    orders: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        rho = number(self.rho, "rho", "a positive number")
+        if not 0 < rho <= 100:
+            raise invalid("rho", "a number in (0, 100]", rho)
+        orders = tuple(sorted({renyi_order(order) for order in self.orders}))
+        if not orders or not np.isfinite(orders[-1]) or (orders[-1] - 1) * orders[-1] * rho > 500:
+            raise invalid("orders", "at least one order a from 1 with a (a - 1) rho of at most 500", orders)
+        object.__setattr__(self, "rho", rho)
+        object.__setattr__(self, "orders", orders)
+
+    @property
+    def bound(self) -> float:
+        """The largest rho allowed."""
+        return self.rho
+
+    def measure(self, channel: Channel) -> Guarantee:
+        """The channel's own rho, over all orders."""
+        return zcdp(channel)
+
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+        """One moment sum an order and ordered pair."""
+        return tuple(moment(len(inputs), order, order * self.rho) for order in self.orders)
+
+    def tightened(self, matrix: Array) -> ZCDP | None:
+        """With the order that `matrix` (k, m) exceeds most; None when it exceeds none by a relative 1e-7."""
+        left, right = all_pairs(len(matrix))
+        if not len(left):
+            return None
+        used = matrix[:, matrix.max(axis=0) > 1e-9]
+        used = used / used.sum(axis=1, keepdims=True)
+        usable = GRID[GRID * (GRID - 1) * self.rho <= 500]
+
+        def worst(orders: Array) -> Array:
+            return np.array([renyi_of_pairs(used[left], used[right], a)[0].max() / a for a in orders])
+
+        rates = worst(usable)
+        at = int(rates.argmax())
+        low, high = usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)]
+        fine = np.linspace(low, high, 41)
+        finer = worst(fine)
+        order, rate = float(fine[finer.argmax()]), float(finer.max())
+        near = min(abs(order - known) for known in self.orders) <= APART * (order - 1)
+        if rate <= self.rho * (1 + 1e-7) or near:
+            return None
+        return replace(self, orders=(*self.orders, order))

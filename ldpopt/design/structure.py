@@ -1,0 +1,225 @@
+"""The extreme points that are optimal: which staircase patterns carry mass, and at which epsilon that changes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.design.column_patterns import LIMIT, pattern_columns
+from ldpopt.design.column_utility import ColumnUtility
+from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.partition import Blocks, Cut
+from ldpopt.design.patterns import members
+from ldpopt.design.problem import pose
+from ldpopt.design.utilities import Divergence
+from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.errors import SolverError, invalid
+
+MOST = 500
+"""More pieces than this are ties that rounding decides, not structures."""
+
+Pattern = tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What an optimal channel looks like on a range of epsilon, seen at both ends.
+
+    low, high : the range, in nats. patterns : for every report of positive probability the answers that it favours,
+    by the ratio exp(epsilon); the empty pattern is erasure. classes : how many answers (or groups of answers of one
+    likelihood ratio) could have been told apart.
+    """
+
+    low: float
+    high: float
+    patterns: tuple[Pattern, ...]
+    classes: int
+
+    @property
+    def name(self) -> str:
+        """Binary mechanism, randomized response, randomized response on blocks, or a mixture of patterns."""
+        told = [pattern for pattern in self.patterns if pattern]
+        answers = [x for pattern in told for x in pattern]
+        erased = " with erasure" if len(told) < len(self.patterns) else ""
+        if not told:
+            return "erasure"
+        if len(set(answers)) < len(answers) or len(told) == 1:
+            return f"mixture of {len(told)} patterns{erased}"
+        if len(told) == 2:
+            return f"binary mechanism{erased}"
+        everyone = len(told) == self.classes
+        return ("randomized response" if everyone else f"randomized response on {len(told)} blocks") + erased
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Structures:
+    """The distinct optimal structures over a range of epsilon, in order.
+
+    Between one structure's `high` and the next one's `low`, at most `tolerance` apart, lies the break point. Structures
+    that are optimal only strictly between two neighbouring points of the search grid can be missed.
+    """
+
+    pieces: tuple[Structure, ...]
+    utility: Divergence | ColumnUtility
+    eta: float
+    tolerance: float
+
+    @property
+    def breaks(self) -> Array:
+        """(pieces - 1, 2) brackets of the break points, in nats."""
+        ends = [(a.high, b.low) for a, b in pairwise(self.pieces)]
+        return np.array(ends, dtype=np.float64).reshape(-1, 2)
+
+    def at(self, epsilon: float) -> Structure:
+        """The structure at an epsilon of the range; at a break point, the one before."""
+        for piece in self.pieces:
+            if self.pieces[0].low <= epsilon <= piece.high + self.tolerance:
+                return piece
+        raise invalid("epsilon", f"a number in [{self.pieces[0].low:g}, {self.pieces[-1].high:g}]", epsilon)
+
+    def to_csv(self) -> str:
+        """One line a structure: its range, its name and its patterns, answers joined by ``|``."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["low", "high", "structure", "patterns"])
+        for piece in self.pieces:
+            writer.writerow([piece.low, piece.high, piece.name, " ".join(map(_shown, piece.patterns))])
+        return out.getvalue()
+
+    def __iter__(self) -> Iterator[Structure]:
+        return iter(self.pieces)
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def __repr__(self) -> str:
+        cap = f", eta = {self.eta:g}" if self.eta < 1 else ""
+        lines = [f"Structures of {self.utility.name}{cap}; break points to {self.tolerance:g}"]
+        for piece in self.pieces:
+            shown = " ".join(map(_shown, piece.patterns))
+            shown = shown if len(shown) <= 60 else shown[:59] + "…"
+            lines.append(f"  epsilon {piece.low:<10.7g} to {piece.high:<10.7g} {piece.name}: {shown}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "<tr><th>from</th><th>to</th><th>structure</th><th>patterns</th></tr>"
+        body = "".join(
+            f"<tr><td>{p.low:.7g}</td><td>{p.high:.7g}</td><td>{escape(p.name)}</td>"
+            f"<td>{escape(' '.join(map(_shown, p.patterns)))}</td></tr>"
+            for p in self.pieces
+        )
+        return f"<table>{head}{body}</table>"
+
+
+def structures(
+    utility: Divergence | ColumnUtility,
+    low: float,
+    high: float,
+    *,
+    eta: float = 1.0,
+    tolerance: float = 1e-9,
+    grid: int = 64,
+) -> Structures:
+    """The staircase patterns that carry mass in the optimal channel, and where that changes [KOV14, Thm 2].
+
+    utility : a finite `Divergence`, by the best partitions [SPR]; or a `MutualInformation`, `Tests` or `WeightedSum` of
+    up to 14 answers, by the pattern program. low, high : the range of epsilon in nats. eta : a cap on the total
+    variation. tolerance : the width to which every break point is bracketed, by bisection; at least 1e-12.
+    grid : how many values of epsilon are looked at first, evenly in its logarithm.
+
+    >>> from ldpopt.divergences import KL
+    >>> structures(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 0.1, 5.0, tolerance=1e-6)
+    Structures of KL divergence; break points to 1e-06
+      epsilon 0.1        to 1.661086   binary mechanism: {0} {1|2}
+      epsilon 1.661087   to 5          randomized response: {0} {1} {2}
+    """
+    low, high, eta = positive_epsilon(low, "low"), positive_epsilon(high, "high"), unit_interval(eta, "eta")
+    if not low < high:
+        raise invalid("high", f"a number above low = {low:g}", high)
+    tolerance = number(tolerance, "tolerance", "a positive number")
+    if not tolerance >= 1e-12:
+        raise invalid("tolerance", "at least 1e-12", tolerance)
+    made = _Seen(utility, eta)
+    points = np.geomspace(low, high, positive_integer(grid, "grid", 2))
+    points[[0, -1]] = low, high
+    ends: list[tuple[float, float]] = []
+    waiting = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
+    while waiting:
+        a, b = waiting.pop()
+        if made(a) == made(b):
+            continue
+        middle = (a + b) / 2
+        if b - a <= tolerance or not a < middle < b:
+            ends.append((a, b))
+            if len(ends) > MOST:
+                raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
+        else:
+            waiting += [(middle, b), (a, middle)]
+    starts, stops = [low, *(b for _, b in ends)], [*(a for a, _ in ends), high]
+    pieces = tuple(Structure(a, b, made(a), made.classes) for a, b in zip(starts, stops, strict=True))
+    return Structures(pieces, utility, eta, tolerance)
+
+
+class _Fewest(Blocks):
+    """Of partitions that keep the same, the one with fewer blocks: ties would be decided by rounding."""
+
+    def best(self, penalty: float) -> Cut:
+        """The best partition, a block costing a hair more than `penalty`."""
+        every = np.arange(len(self.pair))
+        return super().best(penalty + 1e-13 * float(self.value(every, every + 1).sum()))
+
+
+class _Seen:
+    """The patterns of the optimal channel at an epsilon, each computed once."""
+
+    def __init__(self, utility: Any, eta: float) -> None:
+        self.utility, self.eta = utility, eta
+        self.known: dict[float, tuple[Pattern, ...]] = {}
+        if isinstance(utility, Divergence) and not utility.continuous:
+            self.classes = len(pose(utility, LocalDP(1.0)).reduction.pair)
+        elif isinstance(utility, ColumnUtility) and utility.size <= LIMIT:
+            self.classes = utility.size
+        else:
+            expected = f"a Divergence of finite distributions, or a column utility of up to {LIMIT} answers"
+            raise invalid("utility", expected, utility)
+
+    def __call__(self, epsilon: float) -> tuple[Pattern, ...]:
+        if epsilon not in self.known:
+            find = _of_partitions if isinstance(self.utility, Divergence) else _of_patterns
+            self.known[epsilon] = find(self.utility, epsilon, self.eta)
+        return self.known[epsilon]
+
+
+def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pattern, ...]:
+    problem = pose(utility, [LocalDP(epsilon), TotalVariation(eta)])
+    blocks = _Fewest(utility.f, problem.reduction.pair, problem.ratio)
+    coin = ((1.0, blocks.optimum()),) if problem.cap is None else blocks.envelope(problem.cap)
+    cuts = [cut.cuts for weight, cut in coin if weight > 1e-12]
+    runs = {(a, b) for cut in cuts for a, b in pairwise(cut)}
+    classes = problem.reduction.classes
+    inside = [(classes >= a) & (classes < b) for a, b in runs]
+    return _sorted(inside, utility.inputs or tuple(range(len(utility.p0))))
+
+
+def _of_patterns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Pattern, ...]:
+    masks, theta, *_ = pattern_columns(utility, epsilon, eta)
+    used = members(masks[theta > 1e-9 * theta.max()], utility.size)
+    return _sorted(list(used), utility.inputs or tuple(range(utility.size)))
+
+
+def _sorted(inside: list[Any], labels: tuple[Hashable, ...]) -> tuple[Pattern, ...]:
+    """The patterns in order of their answers; all answers alike say nothing, as none does."""
+    places = sorted({tuple(np.flatnonzero(each).tolist()) if not each.all() else () for each in inside})
+    return tuple(tuple(labels[x] for x in place) for place in places)
+
+
+def _shown(pattern: Pattern) -> str:
+    return "{" + "|".join(map(str, pattern)) + "}" if pattern else "{}"

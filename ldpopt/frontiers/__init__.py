@@ -1,0 +1,7 @@
+"""Frontiers: the optimum over a range of privacy limits."""
+
+from ldpopt.frontiers.family import FamilyFrontier, FamilyRow
+from ldpopt.frontiers.grid import BASELINES, Frontier, FrontierRow
+from ldpopt.frontiers.tabulate import frontier
+
+__all__ = ["BASELINES", "FamilyFrontier", "FamilyRow", "Frontier", "FrontierRow", "frontier"]

@@ -1,0 +1,98 @@
+"""A frontier's parts, computed by whoever is free, saved as they come, and put together in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.files import PathLike
+from ldpopt.frontiers.checkpoint import checkpoint
+from ldpopt.frontiers.fingerprint import fingerprint
+from ldpopt.frontiers.workers import checked, results
+from ldpopt.version import __version__
+
+Part = TypeVar("Part")
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Work(Generic[Part, Row]):
+    """What is to be done: `compute` gives the rows of a part; `pack` and `unpack` make them JSON and back."""
+
+    parts: Sequence[Part]
+    compute: Callable[[Part], list[Row]]
+    pack: Callable[[Row], Any]
+    unpack: Callable[[Part, int, Any], Row]
+    points: int
+
+
+def run(
+    work: Work[Part, Row],
+    each: Callable[[Row], object] | None,
+    jobs: int,
+    client: Any,
+    resume: PathLike | None,
+    progress: bool,
+) -> tuple[Row, ...]:
+    """The rows of all parts, in order; every finished part is on the disk before the next is waited for."""
+    jobs = checked(jobs, client)
+    done: dict[int, list[Row]] = {}
+    opened = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, work.parts))
+    with opened as folder, _bar(work.points, progress) as advance:
+
+        def finish(number: int, rows: list[Row]) -> None:
+            done[number] = rows
+            for row in rows:
+                advance()
+                if each is not None:
+                    each(row)
+
+        if folder is not None:
+            for number, part in enumerate(work.parts):
+                saved = folder.load(number)
+                if saved is not None:
+                    finish(number, _unpacked(work, part, saved, folder.part(number)))
+        left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
+        with closing(results(work.compute, left, jobs, client)) as made:
+            for number, rows in made:
+                if folder is not None:
+                    folder.save(number, [work.pack(row) for row in rows])
+                finish(number, rows)
+    return tuple(row for number in sorted(done) for row in done[number])
+
+
+def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list[Row]:
+    try:
+        return [work.unpack(part, at, row) for at, row in enumerate(saved)]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        expected = "finished rows of this frontier (without the file, they are computed again)"
+        raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
+
+
+@contextmanager
+def _bar(points: int, shown: bool) -> Iterator[Callable[[], object]]:
+    """A bar on standard error that goes away when the work is done, if it is to be shown."""
+    if not shown:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("frontier", total=points)
+        yield lambda: bar.advance(task)
+
+
+def number_to_json(value: float | None) -> float | str | None:
+    """A number as strict JSON has it: one that is not finite as its name."""
+    return value if value is None or abs(value) < float("inf") else str(value)
+
+
+def number_from_json(value: Any) -> float | None:
+    """The number behind `number_to_json`."""
+    return None if value is None else float(value)

@@ -1,0 +1,172 @@
+"""A budget of outputs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.design import (
+    ApproximateLDP,
+    Divergence,
+    LocalDP,
+    MutualInformation,
+    Outputs,
+    RenyiLDP,
+    TotalVariation,
+    optimal_channel,
+)
+from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER, TOTAL_VARIATION
+from ldpopt.errors import InvalidInput
+
+
+def pair(k, seed):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
+
+
+def two_levels(f, p0, p1, corners):
+    """The best channel of two outputs whose first column takes the values of a corner, above and below a cut."""
+    order = np.argsort(p0 / p1)
+    best = 0.0
+    for low, high in corners:
+        for cut in range(1, len(p0)):
+            q = np.full(len(p0), low)
+            q[order[cut:]] = high
+            for column in (q, low + high - q):
+                matrix = np.column_stack([column, 1 - column])
+                best = max(best, float(f.excess(p0 @ matrix, p1 @ matrix).sum()))
+    return best
+
+
+@pytest.mark.parametrize("k", [3, 4, 9])
+@pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER], ids=lambda f: f.name)
+def test_two_outputs_take_two_levels(k, f):
+    """With two outputs the first column q rises with the ratio and takes two values, a corner of what one pair allows.
+
+    Pairs of rows (a, b) and (b, a) that are allowed, with all (a, a), span a triangle that holds every pair of values
+    between a and b; and a convex function of q on [a, b]^k is largest where q is a or b.
+    """
+    p0, p1 = pair(k, k)
+    e = math.exp(3.0)
+    for caps, corners in (
+        ([LocalDP(3.0)], [(1 / (1 + e), e / (1 + e))]),
+        ([LocalDP(3.0), TotalVariation(0.4)], [(0.4 / (e - 1), 0.4 * e / (e - 1))]),
+        ([ApproximateLDP(1.0, 0.1)], [(0.0, 0.1), (0.9 / (1 + math.e), 1 - 0.9 / (1 + math.e))]),
+    ):
+        design = optimal_channel(Divergence(f, p0, p1), [*caps, Outputs(2)])
+        assert design.value == pytest.approx(two_levels(f, p0, p1, corners), rel=1e-8)
+        assert design.certified
+        assert design.certificate.verify()
+        assert design.channel.shape[1] <= 2
+        assert all(g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
+
+
+def test_three_outputs_against_every_vertex_of_a_grid():
+    """No three columns between m and e m, with m on a grid and rows at the corners of what they allow, do better."""
+    k, ratio = 4, math.exp(7.0)
+    p0, p1 = pair(4, 0)
+    design = optimal_channel(Divergence(KL, p0, p1), [LocalDP(7.0), Outputs(3)])
+    free = optimal_channel(Divergence(KL, p0, p1), LocalDP(7.0))
+    assert free.channel.shape[1] > 3
+    assert design.value < free.value
+    assert design.certified
+    best = 0.0
+    grid = np.linspace(1 / (2 * ratio), 4 / ratio, 8)
+    for floors in itertools.product(grid, repeat=3):
+        floor = np.array(floors)
+        rows = []
+        for order in itertools.permutations(range(3)):
+            row, left = floor.copy(), 1 - floor.sum()
+            for y in order:
+                given = min(left, (ratio - 1) * floor[y])
+                row[y] += given
+                left -= given
+            if abs(left) < 1e-12:
+                rows.append(row)
+        if not rows:
+            continue
+        rows = np.unique(np.round(rows, 12), axis=0)
+        every = np.array(list(itertools.product(range(len(rows)), repeat=k)))
+        a, b = np.einsum("x,nxy->ny", p0, rows[every]), np.einsum("x,nxy->ny", p1, rows[every])
+        best = max(best, float(KL.excess(a, b).sum(axis=1).max()))
+    assert best <= design.upper_bound * (1 + 1e-9)
+    assert best >= 0.97 * design.value
+
+
+def test_more_outputs_keep_more_and_enough_keep_all():
+    """The optimum rises with the budget, to the optimum without one, whose own certificate then serves."""
+    utility = Divergence(KL, *pair(8, 8))
+    free = optimal_channel(utility, LocalDP(4.0))
+    designs = [optimal_channel(utility, [LocalDP(4.0), Outputs(m)]) for m in (1, 2, 3, 8)]
+    values = [design.value for design in designs]
+    assert values == sorted(values)
+    assert values[0] == pytest.approx(0.0, abs=1e-12)
+    assert values[-1] == free.value
+    assert all(design.certified for design in designs[1:])
+    assert all(design.certificate.verify() for design in designs)
+    assert "does not bind" in designs[-1].note
+
+
+def test_quantizers_without_privacy():
+    """Without privacy the best m reports are the best cut of the sorted answers into m runs."""
+    p0, p1 = pair(7, 3)
+    order = np.argsort(p0 / p1)
+    a, b = p0[order], p1[order]
+    best = 0.0
+    for cuts in itertools.combinations(range(1, 7), 2):
+        parts = np.split(np.arange(7), cuts)
+        best = max(best, sum(float(KL.excess(a[part].sum(), b[part].sum())) for part in parts))
+    design = optimal_channel(Divergence(KL, p0, p1), Outputs(3))
+    assert design.value == pytest.approx(best, rel=1e-9)
+    assert design.certified
+
+
+def test_a_conic_constraint_with_two_outputs():
+    """Two outputs under Rényi-LDP: the level that the divergence of two numbers allows, at the best cut."""
+    p0, p1 = pair(4, 11)
+    level = 0.4
+
+    def spread(low, high):
+        return math.log(high**2 / low + (1 - high) ** 2 / (1 - low))
+
+    best = 0.0
+    for low in np.linspace(0.002, 0.6, 1500):
+        bottom, top = low, 1.0
+        for _ in range(50):
+            middle = (bottom + top) / 2
+            inside = middle < 1 and max(spread(low, middle), spread(middle, low)) <= level
+            bottom, top = (middle, top) if inside else (bottom, middle)
+        best = max(best, two_levels(KL, p0, p1, [(low, bottom)]))
+    design = optimal_channel(Divergence(KL, p0, p1), [RenyiLDP(2.0, level), Outputs(2)])
+    assert best <= design.upper_bound * (1 + 1e-9)
+    assert design.value == pytest.approx(best, rel=1e-4)
+    assert design.certified
+
+
+def test_other_utilities_take_a_budget():
+    """Mutual information with few outputs is searched for, and bounded by the optimum without the budget."""
+    utility = MutualInformation([0.3, 0.3, 0.2, 0.2])
+    free = optimal_channel(utility, LocalDP(3.0))
+    design = optimal_channel(utility, [LocalDP(3.0), Outputs(2)])
+    assert design.channel.shape[1] <= 2
+    assert 0 < design.value < free.value
+    assert design.upper_bound == pytest.approx(free.upper_bound)
+    assert not design.certified
+    e = math.exp(3.0)
+    cuts = [np.where(np.isin(np.arange(4), part), e, 1.0) / (1 + e) for part in ([0], [0, 1], [0, 2], [2], [2, 3])]
+    assert design.value >= max(utility.value(np.column_stack([q, 1 - q])) for q in cuts) - 1e-9
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.0, True, "2"])
+def test_malformed_budgets(bad):
+    """A budget is a positive integer."""
+    with pytest.raises(InvalidInput, match="m"):
+        Outputs(bad)
+
+
+def test_total_variation_needs_two_outputs_only():
+    """For total variation the binary channel is optimal, so that two outputs lose nothing [GI, Thm 5]."""
+    utility = Divergence(TOTAL_VARIATION, *pair(6, 1))
+    design = optimal_channel(utility, [LocalDP(1.0), Outputs(2)])
+    assert design.value == pytest.approx(optimal_channel(utility, LocalDP(1.0)).value, rel=1e-9)

@@ -1,0 +1,136 @@
+"""Concentrated privacy as a design constraint."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.design import (
+    ZCDP,
+    Divergence,
+    ExpectedLoss,
+    LocalDP,
+    Outputs,
+    RenyiLDP,
+    TangentExchange,
+    optimal_channel,
+)
+from ldpopt.divergences import JENSEN_SHANNON, KL
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import renyi, zcdp
+
+
+def pair(k, seed):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
+
+
+def test_two_answers_by_brute_force():
+    """For two answers and two reports the best channel is found on a fine grid of both levels."""
+    rho, p0, p1 = 0.5, np.array([0.8, 0.2]), np.array([0.3, 0.7])
+    design = optimal_channel(Divergence(KL, p0, p1), ZCDP(rho))
+    best = 0.0
+    for a in np.linspace(0.5, 0.999, 20):
+        low, high = 0.0, a
+        for _ in range(16):
+            b = (low + high) / 2
+            kept = float(zcdp([[a, 1 - a], [b, 1 - b]])) <= rho
+            low, high = (low, b) if kept else (b, high)
+        for q in ([[a, 1 - a], [high, 1 - high]], [[high, 1 - high], [a, 1 - a]]):
+            best = max(best, Divergence(KL, p0, p1).value(q))
+    assert best <= design.upper_bound * (1 + 1e-9)
+    assert design.value >= best * (1 - 1e-6)
+    assert design.guarantees[0].value <= rho
+    assert design.relative_gap <= 1e-5
+    assert design.certificate.verify()
+
+
+def test_every_order_holds():
+    """The design's divergence of each order is within the order times rho, and the bound is below each order's own."""
+    utility = Divergence(JENSEN_SHANNON, *pair(4, 4))
+    design = optimal_channel(utility, ZCDP(0.3))
+    for order in (1, 1.5, 2, 4, 16, 64):
+        assert float(renyi(design.channel, order)) <= 0.3 * order * (1 + 1e-9)
+    assert float(zcdp(design.channel)) <= 0.3
+    for order in (2, 4):
+        own = optimal_channel(utility, RenyiLDP(float(order), 0.3 * order))
+        assert design.value <= own.upper_bound * (1 + 1e-9)
+    assert design.relative_gap <= 1e-4
+    assert design.certificate.verify()
+
+
+def test_interior_orders_are_found():
+    """A channel that meets the posed orders and exceeds another gives that order to the next program."""
+    rare = np.array([[0.95, 0.05], [0.999, 0.001]])
+    constraint = ZCDP(float(zcdp(rare)) * 0.999)
+    tighter = constraint.tightened(rare)
+    assert tighter is not None
+    assert len(tighter.orders) == 2
+    added = max(tighter.orders)
+    assert added > 1
+    assert float(renyi(rare, added)) / added > constraint.rho
+    assert ZCDP(float(zcdp(rare))).tightened(rare) is None
+
+
+def test_pure_privacy_is_concentrated():
+    """epsilon-LDP channels are (epsilon tanh(epsilon/2))-zCDP, so that the zCDP optimum is not smaller [GI; BS]."""
+    utility = Divergence(KL, *pair(3, 9))
+    epsilon = 0.8
+    rho = epsilon * math.tanh(epsilon / 2)
+    pure = optimal_channel(utility, LocalDP(epsilon))
+    assert float(zcdp(pure.channel)) <= rho * (1 + 1e-9)
+    assert optimal_channel(utility, ZCDP(rho)).upper_bound >= pure.value * (1 - 1e-9)
+    both = optimal_channel(utility, [LocalDP(epsilon), ZCDP(rho * 0.5)], certify=False)
+    assert both.value < pure.value
+    assert [g.value <= c.bound for g, c in zip(both.guarantees, both.constraints, strict=True)] == [True, True]
+
+
+def test_no_random_channel_does_better():
+    """Random channels mixed until they are concentrated stay below the bound."""
+    rng = np.random.default_rng(2)
+    utility = Divergence(KL, *pair(3, 12))
+    constraint = ZCDP(0.2)
+    design = optimal_channel(utility, constraint)
+    for _ in range(12):
+        raw = rng.dirichlet(np.full(3, 0.5), 3)
+        mean = raw.mean(axis=0)
+        low, high = 0.0, 1.0
+        for _ in range(10):
+            middle = (low + high) / 2
+            kept = constraint.measure(Channel(middle * raw + (1 - middle) * mean)).value <= constraint.bound
+            low, high = (middle, high) if kept else (low, middle)
+        assert utility.value(low * raw + (1 - low) * mean) <= design.upper_bound
+
+
+def test_other_utilities_and_budgets():
+    """Concentrated privacy combines with a budget of outputs and with a linear utility."""
+    prior = np.array([0.5, 0.3, 0.2])
+    for utility, caps in (
+        (Divergence(KL, *pair(3, 3)), [ZCDP(0.2), Outputs(1)]),
+        (ExpectedLoss(prior, 1 - np.eye(3)), [ZCDP(0.2)]),
+    ):
+        design = optimal_channel(utility, caps)
+        assert design.guarantees[0].value <= 0.2
+        assert design.value <= design.upper_bound
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan, "1"])
+def test_malformed_levels(bad):
+    """rho is a positive number."""
+    with pytest.raises(InvalidInput, match="rho"):
+        ZCDP(bad)
+
+
+@pytest.mark.parametrize("orders", [(), (0.5,), (math.inf,), (1000.0,)])
+def test_malformed_orders(orders):
+    """Orders are finite, from 1, and small enough for float64."""
+    with pytest.raises(InvalidInput, match="order"):
+        ZCDP(1.0, orders)
+
+
+@pytest.mark.parametrize("bad", [dict(rounds=0), dict(accuracy=0.0), dict(rounds=1.5)])
+def test_malformed_methods(bad):
+    """Rounds are a positive integer, accuracy is positive."""
+    with pytest.raises(InvalidInput):
+        TangentExchange(**bad)

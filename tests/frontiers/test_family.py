@@ -1,0 +1,101 @@
+"""Frontiers over any family of constraints."""
+
+import csv
+import io
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+from design_problems import utility
+
+from ldpopt import (
+    ApproximateLDP,
+    ExpectedLoss,
+    InvalidInput,
+    LocalDP,
+    MutualInformation,
+    RenyiLDP,
+    TotalVariation,
+    frontier,
+    optimal_channel,
+)
+from ldpopt.design import Exchange
+from ldpopt.frontiers import FamilyFrontier
+from ldpopt.privacy import local_dp
+
+
+class Square:
+    """A user's own constraint: the likelihood ratios are at most the square of `level`."""
+
+    def __init__(self, level):
+        self.bound = 2 * math.log(level)
+
+    def measure(self, channel):
+        return local_dp(channel)
+
+    def expression(self, q):
+        k = q.shape[0]
+        return [q[a] <= math.exp(self.bound) * q[b] for a in range(k) for b in range(k) if a != b]
+
+
+def test_rows_are_the_designs():
+    """Every row says what the design of its own constraints says, whatever the family."""
+    problem = utility(3, 1)
+    families = {
+        "pure": (LocalDP, [0.5, 1.0]),
+        "slack": (lambda delta: ApproximateLDP(0.7, delta), [0.0, 0.05]),
+        "renyi": (lambda at: [RenyiLDP(*at)], [(2.0, 0.3)]),
+        "line": (lambda epsilon: [LocalDP(epsilon, nx.path_graph(3)), TotalVariation(0.3)], [0.5]),
+    }
+    for family, parameters in families.values():
+        table = frontier(problem, family, parameters)
+        assert isinstance(table, FamilyFrontier)
+        assert table.parameters == tuple(parameters)
+        assert table.certified
+        for row in table:
+            design = optimal_channel(problem, family(row.parameter))
+            assert (row.value, row.upper_bound, row.method) == (design.value, design.upper_bound, design.method)
+            assert row.channel == design.channel
+            assert row.guarantees == design.guarantees
+
+
+def test_other_utilities_and_own_constraints():
+    """Losses, informations, utilities of the parameter, and a constraint that the package does not know."""
+    losses = frontier(ExpectedLoss(None, 1 - np.eye(3)), LocalDP, [0.5, 1.0])
+    assert losses.value == pytest.approx([-2 / (math.exp(e) + 2) for e in (0.5, 1.0)], rel=1e-8)
+    assert np.diff(frontier(MutualInformation([0.5, 0.3, 0.2]), LocalDP, [0.5, 1.0, 2.0]).value).min() > 0
+    moving = frontier(lambda epsilon: utility(3, int(epsilon)), LocalDP, [1.0, 2.0])
+    assert moving.value[1] == optimal_channel(utility(3, 2), LocalDP(2.0)).value
+    own = frontier(utility(3, 1), Square, [1.5])
+    assert own.value[0] == pytest.approx(optimal_channel(utility(3, 1), LocalDP(2 * math.log(1.5))).value, rel=1e-5)
+    assert math.isinf(own.upper_bound[0])
+    assert not own.certified
+    named = frontier(utility(3, 1), LocalDP, [1.0], method=Exchange())
+    assert "exchange" in named.rows[0].method
+
+
+def test_tables():
+    """CSV, DataFrame, text and HTML show the same rows."""
+    table = frontier(utility(3, 1), lambda at: [LocalDP(at[0]), TotalVariation(at[1])], [(1.0, 0.2), (1.0, 0.3)])
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert float(rows[1]["value"]) == table.rows[1].value == table.to_pandas().value[1]
+    assert float(rows[0]["total_variation"]) <= 0.2
+    assert "1, 0.2" in repr(table)
+    assert table._repr_html_().count("<tr>") == 3
+    assert "certified" in repr(table.rows[0])
+
+
+def test_bad_input():
+    """Empty ranges, parameters, utilities and constraints that are none are refused."""
+    problem = utility(3, 1)
+    with pytest.raises(InvalidInput, match="at least one parameter"):
+        frontier(problem, LocalDP, [])
+    with pytest.raises(InvalidInput, match="parameter: expected"):
+        frontier(problem, LocalDP, ["a"])
+    with pytest.raises(InvalidInput, match="utility: expected"):
+        frontier(3, LocalDP, [1.0])
+    with pytest.raises(InvalidInput, match="constraint: expected"):
+        frontier(problem, lambda e: [e], [1.0])
+    with pytest.raises(InvalidInput, match="method: expected None"):
+        frontier(problem, [1.0], [0.2], method=Exchange())

@@ -1,0 +1,186 @@
+"""Whoever does the work, and however often it is interrupted, the frontier is the same to the last bit."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from design_problems import random_pair, utility
+
+from ldpopt import Divergence, InvalidInput, LocalDP, RenyiLDP, frontier
+from ldpopt.divergences import KL, FDivergence
+
+EPSILONS, ETAS = [0.5, 1.5], [0.02 * i for i in range(1, 13)]
+GRID = (EPSILONS, ETAS)
+
+
+def renyi(epsilon):
+    return RenyiLDP(2.0, epsilon)
+
+
+def small():
+    return utility(4, 3)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The tables of one process: over (epsilon, eta), over a family, and of a divergence of one's own."""
+    own = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
+    return {
+        "grid": (small(), *GRID, frontier(small(), *GRID)),
+        "family": (small(), renyi, [0.3, 0.4], frontier(small(), renyi, [0.3, 0.4])),
+        "own": (Divergence(own, *random_pair(3, 1)), LocalDP, [0.5, 1.0],
+                frontier(Divergence(own, *random_pair(3, 1)), LocalDP, [0.5, 1.0])),
+    }  # fmt: skip
+
+
+def test_processes_change_nothing(alone):
+    """Two processes give the rows of one, bit for bit, also for a divergence made of lambdas."""
+    for posed, first, second, table in alone.values():
+        seen = []
+        made = frontier(posed, first, second, jobs=2, each=seen.append)
+        assert made.rows == table.rows
+        assert sorted(map(repr, seen)) == sorted(map(repr, table.rows))
+
+
+def test_an_executor_does_the_work(alone):
+    """Anything with `submit` will do."""
+    posed, *points, table = alone["grid"]
+    with ThreadPoolExecutor(2) as pool:
+        assert frontier(posed, *points, client=pool).rows == table.rows
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_dask_cluster_changes_nothing(alone, tmp_path):
+    """A cluster of two workers gives the rows of one process, and what it finished is kept."""
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        for name in ("grid", "family"):
+            posed, *points, table = alone[name]
+            assert frontier(posed, *points, client=client, resume=tmp_path / name).rows == table.rows
+    posed, *points, table = alone["family"]
+    assert frontier(posed, *points, resume=tmp_path / "family").rows == table.rows
+
+
+SCRIPT = """
+import sys, time
+import numpy as np
+from ldpopt import Divergence, RenyiLDP, frontier
+from ldpopt.divergences import KL
+u = Divergence(KL, *np.random.default_rng(3).dirichlet(np.ones(4), 2))
+frontier(u, {first}, {second}, resume=sys.argv[1], each=lambda row: time.sleep(0.2))
+"""
+
+
+@pytest.mark.parametrize("name", ["grid", "family"])
+def test_a_killed_run_goes_on(alone, tmp_path, name):
+    """After SIGKILL in mid-run, whole parts are there, and the same call gives the rows of an uninterrupted run."""
+    posed, *points, table = alone[name]
+    family = "lambda epsilon: RenyiLDP(2.0, epsilon)" if name == "family" else str(points[0])
+    script = SCRIPT.format(first=family, second=points[1])
+    folder = tmp_path / "run"
+    with subprocess.Popen([sys.executable, "-P", "-c", script, str(folder)]) as run:
+        while not list(folder.glob("part-*.json")):
+            time.sleep(0.02)
+            assert run.poll() is None
+        os.kill(run.pid, signal.SIGKILL)
+    done = {path: path.stat().st_mtime_ns for path in folder.glob("part-*.json")}
+    assert 0 < len(done) < (4 if name == "grid" else 2)
+    assert frontier(posed, *points, resume=folder).rows == table.rows
+    assert all(path.stat().st_mtime_ns == before for path, before in done.items())
+    assert not list(folder.glob(".*"))
+
+
+def test_an_interrupted_run_keeps_what_is_done(alone, tmp_path):
+    """Ctrl-C in mid-run leaves whole parts and no other file; so it does with two processes."""
+    posed, *points, table = alone["grid"]
+
+    def interrupt(row):
+        if row.epsilon == 1.5:
+            raise KeyboardInterrupt
+
+    for jobs in (1, 2):
+        folder = tmp_path / str(jobs)
+        with pytest.raises(KeyboardInterrupt):
+            frontier(posed, *points, each=interrupt, resume=folder, jobs=jobs)
+        names = {path.name for path in folder.iterdir()}
+        assert "problem.json" in names
+        assert names - {"problem.json"} <= {f"part-{i:06d}.json" for i in range(4)}
+        assert frontier(posed, *points, resume=folder).rows == table.rows
+
+
+def test_another_problem_is_refused(alone, tmp_path):
+    """A folder goes with one problem: another utility, grid or method is refused, and nothing is written."""
+    posed, *points, _ = alone["grid"]
+    frontier(posed, *points, resume=tmp_path / "run")
+    before = sorted(tmp_path.rglob("*"))
+    others = [
+        (utility(4, 4), *points),
+        (posed, [0.5], points[1]),
+        (posed, points[0], points[1][:-1]),
+        (posed, renyi, [0.3]),
+    ]
+    for other in others:
+        with pytest.raises(InvalidInput, match="folder of the same frontier"):
+            frontier(*other, resume=tmp_path / "run")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_other_folders_are_refused(alone, tmp_path):
+    """Files, folders with other content, spoilt parts and folders in use are refused."""
+    posed, *points, _ = alone["grid"]
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InvalidInput, match="place for a new one"):
+        frontier(posed, *points, resume=tmp_path / "file")
+    with pytest.raises(InvalidInput, match="empty folder"):
+        frontier(posed, *points, resume=tmp_path)
+    folder = tmp_path / "run"
+
+    def again(_):
+        frontier(posed, *points, resume=folder)
+
+    with pytest.raises(InvalidInput, match="no other run"):
+        frontier(posed, *points, each=again, resume=folder)
+    part = folder / "part-000000.json"
+    whole = part.read_text()
+    for spoilt in ("{}", whole.replace('"eta"', '"etta"', 1), whole.replace("0.5", "0.25", 1), "[1", whole[:-5]):
+        part.write_text(spoilt)
+        with pytest.raises(InvalidInput, match=r"part-000000|JSON"):
+            frontier(posed, *points, resume=folder)
+    (folder / "problem.json").write_text("{}")
+    with pytest.raises(InvalidInput, match="what a frontier began with"):
+        frontier(posed, *points, resume=folder)
+
+
+def test_a_failing_point_is_said(tmp_path):
+    """An error in a worker reaches the caller, and what was finished stays."""
+    infinite = Divergence(KL, [0.2, 0.3, 0.5], [0.5, 0.5, 0.0])
+
+    def family(epsilon):
+        return LocalDP(epsilon) if epsilon < 1 else RenyiLDP(0.5 + epsilon, epsilon)
+
+    for jobs in (1, 2):
+        with pytest.raises(InvalidInput, match="may be infinite"):
+            frontier(infinite, family, [0.5, 0.7, 1.0], jobs=jobs, resume=tmp_path / str(jobs))
+    assert (tmp_path / "1" / "part-000001.json").exists()
+
+
+def test_workers_are_checked():
+    """Jobs are counted, clients take work, and there is one of the two."""
+    for jobs in (0, 1.5, "2", -2):
+        with pytest.raises(InvalidInput, match="jobs"):
+            frontier(small(), [1.0], [0.1], jobs=jobs)
+    with pytest.raises(InvalidInput, match="client"):
+        frontier(small(), [1.0], [0.1], client=3)
+    with pytest.raises(InvalidInput, match="beside a client"), ThreadPoolExecutor(1) as pool:
+        frontier(small(), [1.0], [0.1], client=pool, jobs=2)
+
+
+def test_progress_is_shown_on_standard_error(capsys):
+    """A bar leaves standard output alone."""
+    frontier(small(), [1.0], [0.1], progress=True)
+    assert capsys.readouterr().out == ""
