@@ -72,3 +72,13 @@ def ceil_digits(value: float, digits: int = 6) -> str:
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     text = f"{float(rounded):.{digits}g}"
     return text if float(text) >= value else str(rounded)  # subnormal numbers have few digits
+
+
+def floor_digits(value: float, digits: int = 6) -> str:
+    """`value` in `digits` significant digits, rounded down: what is printed of a budget is not above it.
+
+    >>> floor_digits(0.0243569), floor_digits(-0.1234567), floor_digits(0.0)
+    ('0.0243569', '-0.123457', '0')
+    """
+    text = ceil_digits(-value, digits)
+    return text.removeprefix("-") if text.startswith("-") or value == 0 else f"-{text}"

@@ -117,6 +117,10 @@ def _renyi_and_zcdp(eps: float, rho: float, xi: float, tau: float, delta: float,
         least("zcdp_delta", c.zcdp_delta(zcdp, epsilon).delta, three_way(xi, rho, mpf(epsilon)))
         outer = c.approximate_zcdp_to_approximate(ApproximateZCDP(delta, xi, rho), epsilon).delta
         least("approximate_zcdp_to_approximate", outer, d + (1 - d) * three_way(xi, rho, mpf(epsilon)))
+    curve = c.approximate_curve_to_zcdp(min(xi, 1.0), min(rho, 1.0))
+    x_hat, r_hat = mpf(min(xi, 1.0)), mpf(min(rho, 1.0))
+    least("approximate_curve_to_zcdp xi", curve.xi, x_hat - r_hat / 4 + 5 * mpmath.root(r_hat, 4))
+    least("approximate_curve_to_zcdp rho", curve.rho, r_hat / 4)
     made = c.mcdp_to_zcdp(MCDP(eps, tau))
     least("mcdp_to_zcdp rho", made.rho, t**2 / 2)
     if not mpf(made.xi) + mpf(made.rho) >= e:

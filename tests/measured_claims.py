@@ -12,7 +12,17 @@ from mpmath import mpf
 from ldpopt.channel import Channel
 from ldpopt.composition import FinitePair, compose, compose_same_input
 from ldpopt.errors import LdpoptError
-from ldpopt.privacy import approximate_dp, hockey_stick, local_dp, mcdp, renyi, total_variation, trade_off, zcdp
+from ldpopt.privacy import (
+    approximate_dp,
+    approximate_zcdp,
+    hockey_stick,
+    local_dp,
+    mcdp,
+    renyi,
+    total_variation,
+    trade_off,
+    zcdp,
+)
 from ldpopt.privacy.guarantee import Guarantee
 
 Wrong = list[str]
@@ -28,6 +38,30 @@ def check(rng: np.random.Generator) -> Wrong:
                 part(channel, rng, wrong)
             except (LdpoptError, ArithmeticError, ValueError) as error:  # a valid channel must be measured
                 wrong.append(f"{part.__name__}: {type(error).__name__}: {error}")
+        return [f"{text} on {channel.matrix.tolist()}" for text in wrong]
+
+
+def check_approximate_zcdp(rng: np.random.Generator) -> Wrong:
+    """Violations found for a random delta: rho of the least favourable pairs covers a few orders."""
+    channel, delta = Channel(truth.channels(rng)), float(10.0 ** rng.uniform(-12, -0.3))
+    orders = [1 + 10.0 ** rng.uniform(-6, 0), float(rng.uniform(1, 4)), 1 + 10.0 ** rng.uniform(0, 2)]
+    with mpmath.workdps(truth.digits(channel.matrix)):
+
+        def slope(p: truth.Row, q: truth.Row) -> mpf:
+            left, right = truth.cut(p, q, delta), truth.cut(q, p, delta)
+            if left is None or right is None:
+                return mpf(0)
+            (left, right) = ([value / mpmath.fsum(row) for value in row] for row in (left, right))
+            return max(truth.renyi(left, right, order) / order for order in orders)
+
+        wrong: Wrong = []
+        try:
+            found = approximate_zcdp(channel, delta)
+            _at_least(
+                f"approximate_zcdp({delta!r})", found.value, truth.worst(truth.rows(channel.matrix), slope), wrong
+            )
+        except (LdpoptError, ArithmeticError, ValueError) as error:
+            wrong.append(f"approximate_zcdp: {type(error).__name__}: {error}")
         return [f"{text} on {channel.matrix.tolist()}" for text in wrong]
 
 

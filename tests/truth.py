@@ -127,7 +127,8 @@ def renyi(p: Row, q: Row, order: float | mpf) -> mpf:
         return mpmath.inf
     s = mpf(order) - 1
     logs = [(a, mpmath.log(a / b)) for a, b in zip(p, q, strict=True) if a > 0]
-    return mpmath.log(mpmath.fsum(a * mpmath.exp(s * z) for a, z in logs)) / s
+    # Of two equal laws it is 0, which a sum in finite precision may miss on either side.
+    return max(mpf(0), mpmath.log(mpmath.fsum(a * mpmath.exp(s * z) for a, z in logs)) / s)
 
 
 def cumulant(p: Row, q: Row, s: float) -> mpf:
@@ -135,6 +136,16 @@ def cumulant(p: Row, q: Row, s: float) -> mpf:
     logs = [(a, mpmath.log(a / b)) for a, b in zip(p, q, strict=True) if a > 0]
     mean = mpmath.fsum(a * z for a, z in logs)
     return mpmath.log(mpmath.fsum(a * mpmath.exp(mpf(s) * (z - mean)) for a, z in logs))
+
+
+def cut(p: Row, q: Row, delta: float) -> Row | None:
+    """min(p, t q) with the t at which it loses `delta` of p; p for no such t, None where that is all of p - q."""
+    t, kept, lost = mpf(0), mpf(0), mpf(0)
+    for a, b in sorted(zip(p, q, strict=True), key=lambda pair: pair[0] / pair[1] if pair[1] else mpmath.inf)[::-1]:
+        kept, lost = kept + a, lost + b
+        if kept > delta:
+            t = max(t, (kept - mpf(delta)) / lost if lost else mpmath.inf)
+    return None if t <= 1 else [a if mpmath.isinf(t) else min(a, t * b) for a, b in zip(p, q, strict=True)]
 
 
 def product(p: Row, q: Row, times: int) -> tuple[Row, Row]:

@@ -35,11 +35,11 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
     if not meets(low):
         raise invalid("target", f"one that {count} mechanisms of epsilon {low:g} meet", target)
     if meets(high):
-        return PureDP(high, tight=False, reference="[GI, Thm 2]")
+        return PureDP(high, tight=False, reference="[GI, Thm 2]", budget=True)
     while high - low > 1e-9 * high:
         middle = math.sqrt(low * high) if high > 4 * low else (low + high) / 2
         low, high = (middle, high) if meets(middle) else (low, middle)
-    return PureDP(toward_privacy(low), tight=True, reference="[GI, Thm 2]")
+    return PureDP(toward_privacy(low), tight=True, reference="[GI, Thm 2]", budget=True)
 
 
 def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> int:

@@ -218,8 +218,7 @@ class Columns:
         slope = np.asarray(self.f.derivative(r)) - self.f.derivative(1.0)
         level = np.asarray(self.f.excess(r, np.ones_like(r))) - r * slope
         profits = (slope[:, None] * self.pair.p0 + level[:, None] * self.pair.p1) / self.scale - rows
-        network = Network(pairs, 1)
-        return np.array([network.route(each)[1] for each in profits]).T
+        return np.asarray(Network(pairs, 1).route(profits)[1].T)
 
     def violated(self, theta: Array) -> tuple[list[tuple[float, float]], list[tuple[int, int]]]:
         """Posteriors (low, high) of kernels, and single pairs, whose caps the weights exceed most."""

@@ -80,14 +80,13 @@ def largest_violation(
         hidden = (np.log2(len(rows)) + 24) * ULP * ratio * (sizes + 2 * np.abs(rows).sum() + 2 * pairs.sum())
         level = attained + np.maximum(accuracy, hidden)
         bound = _gain(profits - moved, ratio)
-        for i in np.flatnonzero(bound > level):
-            if flows == most:
-                break
-            out, side = network.route(profits[i])
-            flows += 1
-            better = float(_gain(profits[i] - out, ratio))
-            if better < bound[i]:
-                bound[i], moved[i] = better, out
+        tried = np.flatnonzero(bound > level)[: most - flows]
+        flows += len(tried)
+        out, sides = network.route(profits[tried])
+        better = _gain(profits[tried] - out, ratio)
+        nearer = better < bound[tried]
+        bound[tried[nearer]], moved[tried[nearer]] = better[nearer], out[nearer]
+        for side in sides:
             gain = column_gain(f, p0, p1, rows, pairs, np.where(side, ratio, 1.0))
             attained = max(attained, gain)
             if gain > accuracy:

@@ -24,6 +24,9 @@ WHOLE = 2.0**30
 FINER = 2.0**-16
 """What a flow leaves is routed once more, in units finer by this: 2^-46 of the largest pair."""
 
+ARCS = 1 << 17
+"""About as many arcs are routed at a time."""
+
 Members = npt.NDArray[np.bool_]
 
 
@@ -72,48 +75,77 @@ class Network:
         return _Arcs(tail, head.astype(np.int32), starts, inner, supply, demand)
 
     def route(self, profits: Array) -> tuple[Array, Members]:
-        """What each input sends less what it receives, (k,), and the side of the minimum cut that keeps its profit.
+        """What each input sends less what it receives, and the side of the minimum cut that keeps its profit.
 
-        The flow z has 0 <= z <= pairs and moves as much of the profits (k,) as it can to where there is loss.
+        profits : (n, k), a problem in each row; so are the answers. The flow z has 0 <= z <= pairs and moves as much of
+        the profits as it can to where there is loss. Rows are routed many at a time, as one network of separate parts.
         """
-        k = len(profits)
         loads = np.clip(profits, -self._outward, self._outward)
-        if loads.max() <= 0 or loads.min() >= 0:
-            return np.zeros(k), profits > 0
+        sent, side = np.zeros(profits.shape), profits > 0
+        mixed = np.flatnonzero((loads.max(axis=1) > 0) & (loads.min(axis=1) < 0))
+        step = max(1, ARCS // len(self._arcs.tail))
+        for at in range(0, len(mixed), step):
+            rows = mixed[at : at + step]
+            sent[rows], side[rows] = self._route(profits[rows], loads[rows])
+        return sent, side
+
+    def _route(self, profits: Array, loads: Array) -> tuple[Array, Members]:
+        n, k = profits.shape
         arcs = self._arcs
         tail, head = arcs.tail[arcs.inner], arcs.head[arcs.inner]
         limit = self.pairs[tail, head]
-        capacity = np.zeros(len(arcs.tail))
-        capacity[arcs.inner] = limit
-        capacity[arcs.supply], capacity[arcs.demand] = np.maximum(loads, 0.0), np.maximum(-loads, 0.0)
-        unit = 2.0 ** np.ceil(np.log2(float(capacity.max()) / WHOLE))
-        net = np.zeros(len(capacity))
+        capacity = np.zeros((n, len(arcs.tail)))
+        capacity[:, arcs.inner] = limit
+        capacity[:, arcs.supply], capacity[:, arcs.demand] = np.maximum(loads, 0.0), np.maximum(-loads, 0.0)
+        unit = 2.0 ** np.ceil(np.log2(capacity.max(axis=1, keepdims=True) / WHOLE))
+        net = np.zeros(capacity.shape)
         for _ in range(self.passes):
             net += self._maximum_flow(capacity - net, unit)
-            unit *= FINER
+            unit = unit * FINER
         # Arcs and profits of the size of the last unit are rounding.
         tiny = 4 * unit / FINER
-        z = np.clip(net[arcs.inner], 0.0, limit)
-        sent = np.asarray(np.bincount(tail, z, k) - np.bincount(head, z, k), dtype=np.float64)
-        free = np.zeros((k, k), dtype=bool)
-        free[tail, head] = limit - net[arcs.inner] > tiny
+        z = np.zeros((n, k, k))
+        z[:, tail, head] = np.clip(net[:, arcs.inner], 0.0, limit)
+        sent = z.sum(axis=2) - z.sum(axis=1)
+        free = np.zeros((n, k, k), dtype=bool)
+        free[:, tail, head] = limit - net[:, arcs.inner] > tiny
         reached = profits - sent > tiny
         while True:
-            wider = reached | free[reached].any(axis=0)
+            wider = reached | (reached[:, None] @ free)[:, 0]
             if (wider == reached).all():
-                return sent, np.asarray(reached)
+                return sent, reached
             reached = wider
 
-    def _maximum_flow(self, capacity: Array, unit: float) -> Array:
-        """The net flow on every arc, minus that on its reverse, routed in whole `unit`s."""
+    def _maximum_flow(self, capacity: Array, unit: Array) -> Array:
+        """The net flow on every arc, minus that on its reverse, routed in whole `unit`s: (n, arcs)."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_flow
 
-        arcs = self._arcs
-        n = len(arcs.starts) - 1
+        n, k = len(capacity), len(self.pairs)
         whole = np.floor(np.clip(capacity / unit, 0.0, WHOLE)).astype(np.int32)
-        found = maximum_flow(csr_array((whole, arcs.head, arcs.starts), shape=(n, n)), n - 2, n - 1)
-        flow = found.flow
-        if len(flow.data) != len(arcs.tail):
-            return np.asarray(flow.toarray()[arcs.tail, arcs.head] * unit)
-        return np.asarray(flow.data * unit)
+        head, starts, order = self._copies(n)
+        nodes = n * k + 2
+        network = csr_array((whole.ravel()[order], head, starts), shape=(nodes, nodes))
+        found = maximum_flow(network, nodes - 2, nodes - 1).flow
+        flow = found.data
+        if len(flow) != len(order):
+            flow = found[np.repeat(np.arange(nodes), np.diff(starts)), head]
+        net = np.empty(whole.size)
+        net[order] = flow
+        return net.reshape(whole.shape) * unit
+
+    def _copies(self, n: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Index]:
+        """Heads, starts and order of the arcs of n copies of the inputs that share one source and one sink."""
+        arcs, k = self._arcs, len(self.pairs)
+        own = int(arcs.starts[k])
+        copy = np.arange(n)[:, None]
+        local = arcs.head[:own]
+        ends = np.arange(n * k)
+        head = np.concatenate([np.where(local < k, local + copy * k, local - k + n * k).ravel(), ends, ends])
+        sizes = np.concatenate([np.tile(np.diff(arcs.starts[: k + 1]), n), [n * k, n * k]])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        number = copy * len(arcs.tail) + np.arange(len(arcs.tail))
+        order = np.concatenate(
+            [number[:, part].ravel() for part in np.split(np.arange(len(arcs.tail)), [own, own + k])]
+        )
+        return head.astype(np.int32), starts.astype(np.int32), order

@@ -166,8 +166,8 @@ def _finish(
     channel = Channel(rows.matrix[classes], finite.inputs, rows.outputs)
     guarantees = tuple(constraint.measure(channel) for constraint in problem.constraints)
     value = finite.value(channel)
-    certificate = _certificate(problem, found, channel, value, near) if certify else None
-    bound = max(value, certificate.upper_bound) if certificate else math.inf
+    certificate, proved = _certificate(problem, found, channel, value, near) if certify else (None, math.inf)
+    bound = max(value, proved)
     # A gap below the rounding of the utility itself is no gap.
     gap = bound - value - 1e-13 * min(finite.unprivate, 1.0)
     bracketed = certificate is not None and coarse(problem, certificate) and gap > CERTIFIED_GAP * bound
@@ -182,9 +182,11 @@ def _finish(
 
 def _certificate(
     problem: Problem, found: Found, channel: Channel, value: float, near: Certificate | None
-) -> Certificate | None:
+) -> tuple[Certificate | None, float]:
+    """What proves the channel, and its bound: inf for none."""
     if found.prove is not None:
-        return found.prove(problem, channel)
+        certificate = found.prove(problem, channel)
+        return certificate, certificate.upper_bound if certificate else math.inf
     return prove(problem, channel, value, _cuts(problem, found.matrix), near)
 
 

@@ -36,8 +36,8 @@ SPREAD = 80
 
 def prove(
     problem: Problem, channel: Channel, value: float, cuts: Array, near: Certificate | None = None
-) -> Certificate:
-    """The certificate with the smallest bound among those the problem admits, stopping at the first that is tight.
+) -> tuple[Certificate, float]:
+    """The certificate with the smallest bound among those the problem admits, up to the first that is tight; its bound.
 
     `cuts` (c, 2): pairs of posteriors P0/(P0+P1) of neighbouring inputs that `channel` treats differently. `near` :
     that of a neighbouring problem, whose multipliers are tried first: between two break points in eta one set of
@@ -52,7 +52,7 @@ def prove(
         if least - value <= _enough(problem, certificate) * least:
             break
     assert best is not None
-    return best
+    return best, least
 
 
 def _enough(problem: Problem, certificate: Certificate) -> float:

@@ -25,7 +25,7 @@ from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 from ldpopt.privacy.zcdp import zcdp
-from ldpopt.rounding import ceil_digits
+from ldpopt.rounding import ceil_digits, floor_digits
 
 FORMAT = "ldpopt-audit"
 VERSION = 1
@@ -151,5 +151,5 @@ def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:
     name = guarantee.title
     witness = str(guarantee.witness) if guarantee.witness else ""
     if guarantee.notion in MORE_IS_MORE_PRIVATE:
-        return name, ">=", ceil_digits(-guarantee.lower).removeprefix("-"), witness, guarantee.reference
+        return name, ">=", floor_digits(guarantee.lower), witness, guarantee.reference
     return name, "=" if guarantee.exact else "<=", ceil_digits(guarantee.value), witness, guarantee.reference

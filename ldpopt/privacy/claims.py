@@ -9,21 +9,23 @@ from typing import Any, ClassVar, TypeVar
 from ldpopt.distribution import number, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ceil_digits
+from ldpopt.rounding import ceil_digits, floor_digits
 
 C = TypeVar("C", bound="Claim")
 
 
 @dataclass(frozen=True, repr=False)
 class Claim:
-    """A guarantee as numbers. `tight` and `reference` say how it was derived and take no part in comparisons.
+    """A guarantee as numbers. The keywords say how it was derived and take no part in comparisons.
 
     tight : True when some mechanism with the premise attains the conclusion, so that no better conversion exists;
         False when it is sound but loose; None for a claim that was not derived.
+    budget : True for the most that meets a target; shown rounded down, where a guarantee is rounded up.
     """
 
     tight: bool | None = field(default=None, compare=False, kw_only=True)
     reference: str = field(default="", compare=False, kw_only=True)
+    budget: bool = field(default=False, compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{f.name}={self._shown(f.name)}" for f in fields(self) if f.compare)
@@ -31,9 +33,9 @@ class Claim:
         return f"{type(self).__name__}({numbers}){worth}"
 
     def _shown(self, name: str) -> str:
-        """A number rounded up; an order, of which more would claim more, rounded down."""
-        value = getattr(self, name)
-        return ceil_digits(-value).removeprefix("-") if name == "order" else ceil_digits(value)
+        """A number rounded up; an order, of which more would claim more, rounded down. The reverse for a budget."""
+        down = (name == "order") is not self.budget
+        return (floor_digits if down else ceil_digits)(getattr(self, name))
 
 
 def nonnegative(value: Any, what: str) -> float:

@@ -34,7 +34,8 @@ def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> 
     factor = _exp(eps)
     return worst_pair(
         "hockey_stick", channel, graph, lambda p, q: hockey_stick_of_pairs(p, q, eps), REFERENCE,
-        parameters={"epsilon": eps}, event=lambda p, q: p > factor * q, screen=lambda matrix: screen(matrix, eps),
+        parameters={"epsilon": eps}, event=lambda p, q: _positive_part(p, q, factor)[0] > 0,
+        screen=lambda matrix: screen(matrix, eps),
     )  # fmt: skip
 
 

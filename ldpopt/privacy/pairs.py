@@ -67,15 +67,17 @@ def worst_pair(
     parameters: Mapping[str, float] | None = None,
     event: Event | None = None,
     screen: Screen | None = None,
-    limit: int = BUDGET,
+    limit: int | None = None,
     exact: bool = True,
 ) -> Guarantee:
     """The largest value of `measure` over the pairs that `graph` compares, as a `Guarantee` with its witness.
 
     `screen` maps the matrix to (k, k) bounds below and above on every ordered pair; where all pairs of a large
     channel are compared, only those whose bound above reaches the best bound below are measured themselves. Large is
-    more than `limit` entries of stacked pairs, and so many are measured at most, unless it is `SCREENED`: all then.
+    more than `limit` entries of stacked pairs, `BUDGET` unless given, and so many are measured at most, unless it is
+    `SCREENED`: all then.
     """
+    limit = BUDGET if limit is None else limit
     lower, upper, best = 0.0, 0.0, None
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])

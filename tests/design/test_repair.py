@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from design_problems import constraints
 
-from ldpopt import Channel, LocalDP, SolverError
-from ldpopt.design.repair import repair
+from ldpopt import Channel, LocalDP, SolverError, TotalVariation
+from ldpopt.design.repair import Unrepairable, repair
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, total_variation
 
@@ -43,3 +43,12 @@ def test_noise_is_repaired_along_the_edges_of_a_graph():
     assert np.abs(fixed - exact).max() <= 1e-6
     with pytest.raises(SolverError, match="too far from private"):
         repair(np.eye(k), [metric])
+
+
+def test_a_matrix_that_would_have_to_be_mixed_much_is_refused():
+    """Randomized response of TV 0.5 is no solution under a cap of 0.4, nor under 0.499; it is mended under 0.4999."""
+    matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    for eta in (0.4, 0.499):
+        with pytest.raises(Unrepairable):
+            repair(matrix, [TotalVariation(eta)])
+    assert total_variation(repair(matrix, [TotalVariation(0.4999)])).value <= 0.4999

@@ -1,6 +1,9 @@
 import math
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import ZCDP, ApproximateDP, FinitePair, PureDP, RenyiDP
@@ -58,3 +61,13 @@ def test_bad_targets():
         with pytest.raises(InvalidInput):
             call()
     assert math.isinf(largest_pure(ApproximateDP(1.0, 1.0)).epsilon)
+
+
+@given(st.floats(1e-3, 20.0), st.floats(1e-12, 0.5))
+def test_a_printed_budget_is_not_above_it(epsilon, delta):
+    """What a calibration prints, read back, allows no more than what it found; the order it is for is not lowered."""
+    target = ApproximateDP(epsilon, delta)
+    for found in (largest_rho(target), largest_rho_sharp(target), largest_pure(target), largest_renyi(target, 1e7 / 3)):
+        shown = dict(re.findall(r"(\w+)=([^,)]+)", repr(found).split(" (")[0]))
+        assert all(float(text) <= getattr(found, name) for name, text in shown.items() if name != "order")
+        assert float(shown.get("order", "inf")) >= getattr(found, "order", 0.0)

@@ -50,10 +50,21 @@ def test_the_screen_of_a_large_channel_finds_the_worst_pair(monkeypatch):
     monkeypatch.setattr(pairs, "BUDGET", 2000 * 12)  # 2000 of the 3540 pairs
     rng = np.random.default_rng(2)
     i, j = np.nonzero(~np.eye(60, dtype=bool))
-    for q in (rng.dirichlet(np.ones(12), 60), np.exp(-rng.uniform(0, 60, (60, 12))), np.ones((60, 60)) + np.eye(60)):
+    nearly_equal = 1 + 1e-15 * rng.random((60, 12))
+    for q in (
+        rng.dirichlet(np.ones(12), 60), np.exp(-rng.uniform(0, 60, (60, 12))), np.ones((60, 60)) + np.eye(60),
+        nearly_equal, np.vstack([np.eye(12), nearly_equal[12:]]),
+    ):  # fmt: skip
         q = q / q.sum(axis=1, keepdims=True)
         for epsilon in (0.0, 0.3, 5.0, 800.0):
             lower, upper = hockey_stick_of_pairs(q[i], q[j], epsilon)
             found = hockey_stick(q, epsilon)
             assert lower.max() <= found.value <= upper.max() + 1e-12
             assert found.lower <= upper.max()
+
+
+def test_the_witness_of_impossible_outputs_survives_any_epsilon():
+    """Past the range of exp, delta is the mass of outputs impossible under the other input, which witness it."""
+    found = hockey_stick([[0.7, 0.3, 0.0], [0.7, 0.0, 0.3]], 800.0)
+    assert found.value == pytest.approx(0.3, rel=1e-12)
+    assert found.witness.outputs == (1,)
