@@ -22,6 +22,8 @@ from ldpopt.design.constraints import (
 )
 from ldpopt.design.design import Design
 from ldpopt.design.interval_dual import verify_measured
+from ldpopt.design.local_search import LocalSearch
+from ldpopt.design.methods import Method, PatternLP
 from ldpopt.design.patterns import Masks, members
 from ldpopt.design.program import Expression, label_program
 from ldpopt.design.repair import repair
@@ -29,7 +31,7 @@ from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.terms import Box, Term
 from ldpopt.design.utilities import Divergence
 from ldpopt.distribution import Array
-from ldpopt.errors import SolverError
+from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.rounding import toward_privacy
 from ldpopt.tolerances import CERTIFIED_GAP
 
@@ -74,21 +76,36 @@ class ColumnPatternDual(Certificate):
         return verify_measured(self, self.constraints)
 
 
-def best_columns(utility: ColumnUtility, constraints: Sequence[Constraint], certify: bool) -> Design:
-    """The channel of the largest column utility found, and what bounds the optimum."""
+def best_columns(
+    utility: ColumnUtility, constraints: Sequence[Constraint], certify: bool, method: Method | None = None
+) -> Design:
+    """The channel of the largest column utility found, and what bounds the optimum.
+
+    `method` is a `PatternLP` or a `LocalSearch`, whose starts and generator count; by default the first where it
+    applies. The others go by one likelihood ratio, and these utilities have none, or several.
+    """
+    if not isinstance(method, PatternLP | LocalSearch | None):
+        expected = f"PatternLP or LocalSearch for {utility.name} (the others need the likelihood ratio of a Divergence)"
+        raise invalid("method", expected, type(method).__name__)
     given = tuple(constraints)
     pure = [c for c in given if isinstance(c, LocalDP) and c.symmetric]
     plain = all(c in pure or isinstance(c, TotalVariation) for c in given)
     epsilon = min((c.epsilon for c in pure), default=math.inf)
     eta = min((c.eta for c in given if isinstance(c, TotalVariation)), default=1.0)
     certificate, note = None, ""
-    if plain and pure and utility.size <= LIMIT:
+    hindrance = _hindrance(plain and bool(pure), utility.size)
+    if isinstance(method, PatternLP) and hindrance:
+        raise invalid("method", "LocalSearch where the patterns cannot all be priced", Phrase(hindrance))
+    if not hindrance and not isinstance(method, LocalSearch):
         masks, theta, rows, pairs, weights = pattern_columns(utility, epsilon, eta)
         inside = members(masks, utility.size).T
         matrix = np.where(inside, math.exp(toward_privacy(epsilon)), 1.0) * np.maximum(theta, 0.0)
         matrix, how = matrix[:, matrix.max(axis=0) > 1e-12], f"pattern LP over {2**utility.size - 1} staircase patterns"
     else:
-        matrix, how = ascend(utility, given), f"convex-concave ascent from {STARTS} starts"
+        search = method if isinstance(method, LocalSearch) else LocalSearch(STARTS)
+        reason = f": {hindrance}" if hindrance else ""
+        how = f"convex-concave ascent from {search.starts} starts{reason}"
+        matrix = ascend(utility, given, search)
     matrix = repair(matrix / matrix.sum(axis=1, keepdims=True), given, utility.inputs)
     channel = Channel(Channel(matrix).merge().matrix, utility.inputs)
     value = utility.value(channel)
@@ -104,6 +121,13 @@ def best_columns(utility: ColumnUtility, constraints: Sequence[Constraint], cert
         note = "a local search, not certified: the upper bound is that of a relaxation, each divergence by itself"
     guarantees = tuple(constraint.measure(channel) for constraint in given)
     return Design(utility, given, channel, value, bound, guarantees, how, certificate, certified, CERTIFIED_GAP, note)
+
+
+def _hindrance(private: bool, size: int) -> str:
+    """Why the pattern program does not apply; empty where it does."""
+    if not private:
+        return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
+    return f"{size} inputs have too many staircase patterns to price all (at most {LIMIT})" if size > LIMIT else ""
 
 
 def relaxation(utility: ColumnUtility, constraints: Sequence[Constraint]) -> float:
@@ -178,7 +202,7 @@ def pattern_columns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple
     raise SolverError("pattern LP: pricing did not settle; take fewer inputs")
 
 
-def ascend(utility: ColumnUtility, constraints: Sequence[Constraint]) -> Array:
+def ascend(utility: ColumnUtility, constraints: Sequence[Constraint], search: LocalSearch) -> Array:
     """The best of several convex-concave ascents: maximise the tangents of the utility, and repeat."""
     terms: list[Term | Box] = []
     expressions: list[Expression] = []
@@ -188,10 +212,14 @@ def ascend(utility: ColumnUtility, constraints: Sequence[Constraint]) -> Array:
             terms += constraint.columns(utility.inputs or range(k))
         else:
             expressions.append(constraint.expression)
-    rng = np.random.default_rng(0)
+    rng = search.rng or np.random.default_rng(0)
+    outputs = search.outputs or k + 1
     best, most = np.full((k, 1), 1.0), 0.0
-    for number in range(STARTS):
-        q = np.eye(k) + 0.1 if number == 0 else rng.dirichlet(np.full(k, 0.3), k + 1).T * k + 1e-3
+    for number in range(search.starts):
+        if number == 0 and search.outputs is None:
+            q = np.eye(k) + 0.1
+        else:
+            q = rng.dirichlet(np.full(k, 0.3), outputs).T * k + 1e-3
         reached = -math.inf
         for _ in range(30):
             gains = utility.gradients(q)

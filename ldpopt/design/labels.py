@@ -3,8 +3,9 @@
 Cut the likelihood ratios M0/M1 into intervals. Above each, the chord of the divergence is linear in the column, so the
 best channel with one output an interval is a convex program: an upper bound, because outputs of one interval merge for
 free. Its channel, re-measured, is a lower bound. Where an output lies strictly inside its interval the interval is cut
-at that output's own ratio, and closely around it; pairs of inputs join when the channel violates their constraint. Both
-bounds meet after a handful of rounds, and the last dual values are the certificate.
+at that output's own ratio, and closely around it; of conic constraints, pairs of inputs join when the channel violates
+theirs (linear ones are for `interval_program`). Both bounds meet after a handful of rounds, and the last dual values
+are the certificate.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificate import Certificate
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.interval_dual import IntervalDual, Multiplier, chords, residual
+from ldpopt.design.interval_program import Memory, interval_program
 from ldpopt.design.methods import Found
 from ldpopt.design.outputs import cleanest, merge, tangents, tangents_at
 from ldpopt.design.problem import Problem
-from ldpopt.design.program import Expression, Solved, label_program, scaled
+from ldpopt.design.program import SMALL, Expression, Solved, label_program, scaled
 from ldpopt.design.ratio_knots import cut_knots, even_knots, graded_knots
-from ldpopt.design.terms import Box, Index, Moment, Term
+from ldpopt.design.terms import Box, HockeyStick, Index, Moment, Term
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError, invalid
@@ -78,14 +80,16 @@ class Round:
         constraints = tuple(c for c in problem.constraints if isinstance(c, ColumnConstraint))
         if len(constraints) < len(problem.constraints):
             return None
-        multipliers = tuple(
-            Multiplier(number, pairs, scaled(self.terms[number], values, self.scale))
-            for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True))
-        )
+        multipliers = []
+        for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True)):
+            if isinstance(self.terms[number], HockeyStick) and len(pairs):
+                paid = np.flatnonzero(values.any(axis=0))
+                pairs, values = pairs[paid], values[:, paid]
+            multipliers.append(Multiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
         points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
         return IntervalDual(
             problem.utility, channel, problem.epsilon, problem.eta,
-            constraints, self.solved.rows * self.scale, multipliers, points, self.knots,
+            constraints, self.solved.rows * self.scale, tuple(multipliers), points, self.knots,
         )  # fmt: skip
 
 
@@ -156,11 +160,18 @@ class Labels:
                 active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
         champion, stale = start, 0
+        memory: Memory | None = None
         for number in range(1, rounds + 1):
+            large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
+            if large:
+                active = [np.arange(len(term)) for term in self.terms]
             kept = [t if isinstance(t, Box) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
             gains = chords(self.f, self.p0, self.p1, knots) / scale
             try:
-                solved = label_program(gains, kept, self.expressions)
+                if large:
+                    solved, memory = interval_program(gains, kept, knots, memory)
+                else:
+                    solved = label_program(gains, kept, self.expressions)
             except SolverError:
                 # A cone program too degenerate for the solver: what is proved so far stands.
                 if best is None or best.gap == np.inf:
@@ -204,7 +215,8 @@ class Labels:
     def _used(self, matrix: Array) -> Array:
         """The posteriors of the outputs that matter."""
         a, b = self.p0 @ matrix, self.p1 @ matrix
-        return np.asarray((a / (a + b))[(a + b > 1e-6)])
+        some = a + b > 1e-6
+        return np.asarray(a[some] / (a + b)[some])
 
     def _tight(self, term: Term | Box, matrix: Array) -> Index:
         """The pairs whose constraint `matrix` uses up."""

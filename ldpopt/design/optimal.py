@@ -81,7 +81,8 @@ def optimal_channel(
         `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
     method : a method object (`Partition()`, `PatternLP()`, `MergedPartition(bins)`, `ColumnGeneration()`, `Exchange()`,
         `Erasure()`, `LocalSearch(starts)`; `BranchAndBound(nodes)` where the outputs are fixed) for a `Divergence` or
-        an `AgainstSet`; chosen by the problem when None.
+        an `AgainstSet`; `PatternLP()` or `LocalSearch(starts)` for a `MutualInformation`, `Tests` or `WeightedSum`.
+        Chosen by the problem when None. The other utilities are each one convex program and take no method.
     certify : False skips the certificate, and with it the upper bound.
     near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose multipliers are tried as a
         proof before new ones are computed. Along eta they often suffice: the optimum is piecewise linear in it.
@@ -131,9 +132,7 @@ def _designed(
     if isinstance(utility, AgainstSet):
         return best_against(utility, given, method, certify)
     if isinstance(utility, ColumnUtility):
-        if method is not None:
-            raise invalid("method", f"None for {utility.name}", method)
-        return best_columns(utility, given, certify)
+        return best_columns(utility, given, certify, method)
     if isinstance(utility, FisherInformation):
         if method is not None:
             raise invalid("method", "None for a FisherInformation, which has one method", method)

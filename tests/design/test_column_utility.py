@@ -10,8 +10,11 @@ from ldpopt.channel import Channel
 from ldpopt.design import (
     ApproximateLDP,
     Divergence,
+    Exchange,
     LocalDP,
+    LocalSearch,
     MutualInformation,
+    PatternLP,
     Tests,
     TotalVariation,
     WeightedSum,
@@ -140,3 +143,33 @@ def test_malformed_utilities():
         MutualInformation([1.0, 0.0])
     with pytest.raises(InvalidInput, match="others"):
         Tests(KL, [0.5, 0.5], [])
+
+
+def test_method_and_reason():
+    """Mutual information says which method found it and why, and takes the two that apply."""
+    utility = MutualInformation([0.5, 0.3, 0.2])
+    exact = optimal_channel(utility, LocalDP(1.0), method=PatternLP())
+    assert exact.method == "pattern LP over 7 staircase patterns"
+    assert exact.certified
+    searched = optimal_channel(utility, LocalDP(1.0), method=LocalSearch(3))
+    assert searched.method == "convex-concave ascent from 3 starts"
+    assert searched.value == pytest.approx(exact.value, rel=1e-6)
+    assert searched.upper_bound >= exact.value
+    slack = optimal_channel(utility, ApproximateLDP(1.0, 0.01))
+    assert slack.method.startswith("convex-concave ascent from 8 starts: staircase patterns are optimal under LocalDP")
+    wide = optimal_channel(MutualInformation(np.full(15, 1 / 15)), LocalDP(1.0), method=LocalSearch(1), certify=False)
+    assert wide.method.endswith("15 inputs have too many staircase patterns to price all (at most 14)")
+
+
+@pytest.mark.parametrize(
+    ("utility", "caps", "method", "message"),
+    [
+        (MutualInformation([0.5, 0.5]), LocalDP(1.0), Exchange(), "PatternLP or LocalSearch for mutual information"),
+        (MutualInformation([0.5, 0.5]), ApproximateLDP(1.0, 0.1), PatternLP(), "optimal under LocalDP"),
+        (MutualInformation(np.full(15, 1 / 15)), LocalDP(1.0), PatternLP(), "15 inputs have too many"),
+    ],
+)
+def test_methods_that_do_not_apply(utility, caps, method, message):
+    """A method that cannot take the utility says why."""
+    with pytest.raises(InvalidInput, match=message):
+        optimal_channel(utility, caps, method=method)

@@ -14,6 +14,7 @@ from ldpopt.design import (
     Divergence,
     Exchange,
     LocalDP,
+    Partition,
     PatternLP,
     RenyiLDP,
     TotalVariation,
@@ -59,6 +60,17 @@ def test_exchange_meets_the_partition(k):
     found = optimal_channel(utility, LocalDP(1.5), method=Exchange())
     assert found.value == pytest.approx(optimal_channel(utility, LocalDP(1.5)).value, rel=1e-7)
     assert found.certified
+
+
+def test_exchange_meets_the_partition_under_a_cap():
+    """With a TV cap too, for 30 inputs, and its own multipliers prove it."""
+    utility = Divergence(SQUARED_HELLINGER, *np.random.default_rng(0).dirichlet(np.ones(30), 2))
+    caps = [LocalDP(1.5), TotalVariation(0.3)]
+    found = optimal_channel(utility, caps, method=Exchange())
+    other = optimal_channel(utility, caps, method=Partition(), certify=False)
+    assert found.value == pytest.approx(other.value, rel=1e-9)
+    assert found.upper_bound == pytest.approx(found.value, rel=1e-7)
+    assert found.certificate.verify()
 
 
 def test_approximate_ldp_at_the_ends():
