@@ -1,4 +1,4 @@
-"""Column generation for an estimate: the program over a few columns is solved, and those that pay at its dual values join."""
+"""Column generation for an estimate: columns that pay at the dual values of the program over a few join it."""
 
 from __future__ import annotations
 
