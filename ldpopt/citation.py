@@ -44,7 +44,6 @@ _FOUND_BY = {
     "public coin between": "[HS; Huber]",
     "linear program on tangents": "[PAL]",
     "local search": "[CCP]",
-    "exchange over single ratios": "[HK]",
 }
 """How the method of a design begins, and the papers of that method."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -100,8 +101,11 @@ def verdict_in(folder: Path) -> dict[str, Any] | None:
 
 
 def _toml(experiment: Experiment) -> str:
+    def key(name: str) -> str:
+        return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
+
     def lines(parameters: Parameters) -> str:
-        return "".join(f"{name} = {json.dumps(value)}\n" for name, value in parameters.items())
+        return "".join(f"{key(name)} = {json.dumps(value)}\n" for name, value in parameters.items())
 
     return f"{lines(experiment.full)}\n[quick]\n{lines(experiment.quick)}"
 

@@ -79,3 +79,18 @@ def test_the_two_forms_do_not_share_a_folder(tmp_path):
     with pytest.raises(InvalidInput, match="expected a folder for the same form of the experiment"):
         run(EXPERIMENTS[NAME], tmp_path, quick=True)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_run_whose_parameters_have_any_names_goes_on(tmp_path):
+    """Keys with spaces or dots are quoted in the parameters' file, so that a second run reads what the first wrote."""
+    given = EXPERIMENTS[NAME]
+    odd = {'all "these", a = b': given.quick["epsilons"]}
+    experiment = dataclasses.replace(
+        given, full=odd, quick=odd, points=lambda found: given.points({"epsilons": next(iter(found.values()))})
+    )
+    counted, first = counting(experiment)
+    verdict = run(counted, tmp_path)
+    again, second = counting(experiment)
+    assert run(again, tmp_path) == verdict
+    assert len(first) > 0
+    assert second == []

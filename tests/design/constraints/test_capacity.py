@@ -65,13 +65,13 @@ def test_designs_are_within_the_capacity_and_the_bound_above_every_random_channe
     rng = np.random.default_rng(7)
     utility = Divergence(JENSEN_SHANNON, *pair(3, 8))
     constraint = CapacityBounded([0.0, 1.0, 2.0], divergence, level)
-    design = optimal_channel(utility, constraint, method=BranchAndBound(nodes=25, starts=3))
+    design = optimal_channel(utility, constraint, method=BranchAndBound(nodes=6, starts=2))
     assert design.guarantees[0].value <= level
     assert float(capacity_bounded(design.channel, [0.0, 1.0, 2.0], divergence)) <= level
     assert design.channel.shape == (3, 3)
     assert design.certificate.verify()
     best = 0.0
-    for _ in range(30):
+    for _ in range(15):
         raw = rng.dirichlet(np.full(3, 0.3), 3) * (1 - 1e-6) + 1e-6 / 3
         mean = raw.mean(axis=0)
         low, high = 0.0, 1.0
@@ -88,7 +88,7 @@ def test_a_weak_adversary_allows_more():
     """Capacity bounds less than total variation does, and a larger class bounds more."""
     utility = Divergence(JENSEN_SHANNON, *pair(3, 4))
     cap = RestrictedTotalVariation()
-    method = BranchAndBound(nodes=60)
+    method = BranchAndBound(nodes=20)
     weak = optimal_channel(utility, CapacityBounded([0, 1, 2, 3], cap, 0.2), method=method)
     strong = optimal_channel(utility, CapacityBounded(Polynomial([0, 1, 2, 3], 2), cap, 0.2), method=method)
     plain = optimal_channel(utility, TotalVariation(0.2))
