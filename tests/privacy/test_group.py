@@ -65,3 +65,10 @@ def test_bad_input(call):
     """Orders too small for the group, empty groups and wrong notions are refused."""
     with pytest.raises(InvalidInput):
         call()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+def test_group_delta_is_the_geometric_sum(epsilon):
+    """[GI, Def 1] applied three times: delta (1 + e^epsilon + e^(2 epsilon)), which is 3 delta for epsilon 0."""
+    made = group_approximate(ApproximateDP(epsilon, 1e-6), 3)
+    assert made.delta == pytest.approx(1e-6 * (1 + math.exp(epsilon) + math.exp(2 * epsilon)), rel=1e-12)

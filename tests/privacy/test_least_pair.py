@@ -10,7 +10,7 @@ import truth
 
 from ldpopt.composition import compose, compose_same_input
 from ldpopt.privacy import FinitePair, local_dp
-from ldpopt.privacy.least_pair import least_pair
+from ldpopt.privacy.least_pair import least_pair, pair_through
 
 
 def powers(p, q):
@@ -115,3 +115,13 @@ def test_impossible_outcomes_of_subnormal_mass(mass):
     composed = compose([FinitePair(*rows)], 2)
     assert composed.delta_at(5.0) > 2 * mass
     assert composed.epsilon_at(2 * mass) == np.inf
+
+
+def test_the_pair_of_a_curve_lies_on_its_hull():
+    """Of bounds that are not convex in e^epsilon, the pair has the lower hull: points above it are passed under."""
+
+    t = np.array([1.0, 2.0, 3.0, 5.0, 9.0])
+    curve = np.array([0.5, 0.4, 0.26, 0.22, 0.1])  # the hull leaves out the second and the fourth
+    p, q = pair_through(np.log(t), curve)
+    found = [np.maximum(p - each * q, 0.0).sum() for each in t]
+    assert found == pytest.approx([0.5, 0.38, 0.26, 0.26 - 0.16 / 3, 0.1], abs=1e-12)
