@@ -24,6 +24,7 @@ from ldpopt.design.program import Solved
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.design.terms import Box, HockeyStick, Index, Term
 from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
 
 LEAST = 1e-10
 """Gains below this, in units of the optimum, are the solver's accuracy."""
@@ -81,6 +82,8 @@ def interval_program(
         for mine, flow in zip(cells, flows, strict=True):
             mine[others[joining]] = flow[joining] > 0
         posed = np.union1d(posed, others[joining])
+    else:
+        raise SolverError(f"program of intervals: not settled after {ROUNDS} programs; pass another method")
     matrix = np.zeros((k, n))
     matrix[:, posed] = q
     multipliers = []
