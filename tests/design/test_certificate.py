@@ -1,5 +1,6 @@
 """Tests of `ldpopt.design.certificate`: bounds that hold whatever the multipliers, and failures that show."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -112,3 +113,13 @@ def test_the_largest_violation_against_every_corner(name, seed):
     accuracy = 1e-7 * float(worth.max())
     found = _largest_violation(f, p0, p1, rows, ratio, accuracy)
     assert exact * (1 - 1e-12) <= found <= exact + 2 * accuracy
+
+
+def test_an_exhausted_search_still_bounds():
+    """A search that stops before any interval is settled counts what is left: no column gains more."""
+    problem = utility(5, 3)
+    rows = 0.9 * (problem.p0 + problem.p1) / 100
+    columns = np.array(list(itertools.product([1.0, np.e], repeat=5)))
+    gain = (KL.excess(columns @ problem.p0, columns @ problem.p1) - columns @ rows).max()
+    bound = _largest_violation(KL, problem.p0, problem.p1, rows, np.e, -np.inf)
+    assert 0 < gain <= bound <= 1.01 * gain

@@ -122,3 +122,22 @@ def test_chords_lie_above():
     a, b = columns @ p0, columns @ p1
     at = np.clip(np.searchsorted(knots, a / (a + b)) - 1, 0, 8)
     assert ((linear[at] * columns).sum(axis=1) >= KL.excess(a, b) - 1e-15).all()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda s: s[::-1],  # in no increasing order
+        lambda s: np.insert(s, 1, s[0]),  # an interval of no width
+        lambda s: np.delete(s, 0),  # the smallest ratios on no interval
+        lambda s: np.delete(s, -1),
+        lambda s: np.append(-0.1, s),
+        lambda s: np.append(s, 1.1),
+    ],
+)
+def test_knots_that_do_not_cut_the_ratios_prove_nothing(spoil):
+    """Intervals must be in order, have a width, and hold every ratio; else the bound is infinite."""
+    design = made("approximate")
+    worse = replace(design.certificate, knots=spoil(design.certificate.knots))
+    assert worse.upper_bound == np.inf
+    assert not replace(design, certificate=worse).verify()
