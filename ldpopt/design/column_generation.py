@@ -13,7 +13,7 @@ from ldpopt.design.cut_columns import LEAST, Columns, blocks
 from ldpopt.design.cut_dual import CutDual
 from ldpopt.design.methods import Found, needs_epsilon
 from ldpopt.design.minimum_cut import Members
-from ldpopt.design.problem import Problem
+from ldpopt.design.problem import Problem, check_rounds
 from ldpopt.design.reduction import Pair
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array
@@ -54,10 +54,7 @@ class ColumnGeneration:
     accuracy: float = ACCURACY
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rounds, int) or self.rounds < 1:
-            raise invalid("rounds", "an integer of at least 1", self.rounds)
-        if not self.accuracy > 0:
-            raise invalid("accuracy", "a positive number", self.accuracy)
+        check_rounds(self.rounds, self.accuracy)
 
     def find(self, problem: Problem) -> Found:
         """The channel of the last program's pattern weights."""

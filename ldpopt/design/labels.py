@@ -22,13 +22,13 @@ from ldpopt.design.interval_dual import IntervalDual, Multiplier, chords, residu
 from ldpopt.design.interval_program import Memory, interval_program
 from ldpopt.design.methods import Found
 from ldpopt.design.outputs import cleanest, merge, tangents, tangents_at
-from ldpopt.design.problem import Problem
+from ldpopt.design.problem import Problem, check_rounds
 from ldpopt.design.program import SMALL, Expression, Solved, label_program, scaled
 from ldpopt.design.ratio_knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.terms import Box, HockeyStick, Index, Moment, Term
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.errors import InvalidInput, SolverError
 
 ROUNDS = 40
 GRID = 25
@@ -50,10 +50,7 @@ class Exchange:
     accuracy: float = ACCURACY
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rounds, int) or self.rounds < 1:
-            raise invalid("rounds", "an integer of at least 1", self.rounds)
-        if not self.accuracy > 0:
-            raise invalid("accuracy", "a positive number", self.accuracy)
+        check_rounds(self.rounds, self.accuracy)
 
     def find(self, problem: Problem) -> Found:
         """The channel of the last program, its outputs merged where they are too rare to matter."""

@@ -95,3 +95,11 @@ def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) ->
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
     problem = Problem(utility, given, epsilon, eta, reduce(p0, p1), cells, plain)
     return problem if problem.symmetric else replace(problem, reduction=Reduction(Pair(p0, p1), np.arange(len(p0))))
+
+
+def check_rounds(rounds: int, accuracy: float) -> None:
+    """Refuse what is no limit of rounds, or no relative gap at which to stop."""
+    if not isinstance(rounds, int) or rounds < 1:
+        raise invalid("rounds", "an integer of at least 1", rounds)
+    if not accuracy > 0:
+        raise invalid("accuracy", "a positive number", accuracy)

@@ -73,10 +73,12 @@ class TangentExchange:
 
 def applies(problem: Problem) -> bool:
     """Whether every constraint is a divergence of finite order between all pairs of rows."""
-    if not all(isinstance(c, ColumnConstraint) for c in problem.constraints):
-        return False
-    terms = [term for c in problem.constraints for term in c.columns(range(len(problem.reduction.pair)))]  # type: ignore[attr-defined]
-    return all(isinstance(term, Moment) for term in terms)
+    inputs = range(len(problem.reduction.pair))
+    return all(
+        isinstance(constraint, ColumnConstraint)
+        and all(isinstance(term, Moment) for term in constraint.columns(inputs))
+        for constraint in problem.constraints
+    )
 
 
 def _beside(problem: Problem) -> Found:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Label
+from ldpopt.design.constraints.base import Measured
 from ldpopt.distribution import Array, Index
-from ldpopt.privacy import Guarantee
 
 
-class AlphabetConstraint(ABC):
+class AlphabetConstraint(Measured):
     """A convex constraint on a matrix (k, m) with a fixed number m of outputs.
 
     The utility is then convex on a convex set without the freedom to split outputs, so that designs are searched for
@@ -22,23 +22,9 @@ class AlphabetConstraint(ABC):
     """
 
     @property
-    def symmetric(self) -> bool:
-        """Whether all inputs are treated alike, so that inputs of equal likelihood ratio may be merged."""
-        return True
-
-    @property
     def labelled(self) -> bool:
         """Whether outputs are told apart, so that exchanging two of them makes another channel."""
         return True
-
-    @property
-    @abstractmethod
-    def bound(self) -> float:
-        """The cap."""
-
-    @abstractmethod
-    def measure(self, channel: Channel) -> Guarantee:
-        """The namesake measure of a channel, at most `bound` where the constraint holds."""
 
     @abstractmethod
     def outputs(self, inputs: int) -> int:

@@ -32,12 +32,8 @@ class Constraint(Protocol):
         ...
 
 
-class ColumnConstraint(ABC):
-    """A constraint that is a sum over outputs of convex, homogeneous functions of the columns.
-
-    Such a constraint survives the merging of outputs with equal likelihood ratios, so that the ratio-labelled
-    program is exact for it, and its terms carry the multipliers of certificates.
-    """
+class Measured(ABC):
+    """What the constraints of this package share: a cap, and the measure that re-checks every design."""
 
     @property
     def symmetric(self) -> bool:
@@ -51,7 +47,15 @@ class ColumnConstraint(ABC):
 
     @abstractmethod
     def measure(self, channel: Channel) -> Guarantee:
-        """The namesake measure of a channel."""
+        """The namesake measure of a channel, at most `bound` where the constraint holds."""
+
+
+class ColumnConstraint(Measured):
+    """A constraint that is a sum over outputs of convex, homogeneous functions of the columns.
+
+    Such a constraint survives the merging of outputs with equal likelihood ratios, so that the ratio-labelled
+    program is exact for it, and its terms carry the multipliers of certificates.
+    """
 
     @abstractmethod
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
