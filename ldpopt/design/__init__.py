@@ -1,12 +1,16 @@
 """Optimal channels with certificates."""
 
-from ldpopt.design.against_set import AgainstSet
-from ldpopt.design.alphabet_design import AlphabetLossDual
-from ldpopt.design.branch import BranchAndBound
-from ldpopt.design.branch_dual import BranchDual, Relaxed
-from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual, Verification
-from ldpopt.design.column_generation import ColumnGeneration
-from ldpopt.design.column_utility import ColumnUtility, MutualInformation, Tests, WeightedSum
+from ldpopt.design.candidate import Method
+from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.decisions import AlphabetLossDual, LossDual, SamplingDual
+from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.ratios import CutDual, LabelDual
+from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.constraints import (
     ZCDP,
     AlphabetConstraint,
@@ -22,26 +26,27 @@ from ldpopt.design.constraints import (
     TotalVariation,
     TradeOff,
 )
-from ldpopt.design.criteria import AOptimal, COptimal, Criterion, DOptimal, MVOptimal
-from ldpopt.design.cut_dual import CutDual
-from ldpopt.design.design import Design
-from ldpopt.design.estimation import estimation_design
-from ldpopt.design.estimation_certificate import EquivalenceDual
-from ldpopt.design.estimation_result import EstimationDesign
-from ldpopt.design.expected_loss import ExpectedLoss
-from ldpopt.design.fisher import FisherInformation
-from ldpopt.design.hypothesis_set import Around, Hull, HypothesisSet
-from ldpopt.design.interval_dual import IntervalDual, LossDual
-from ldpopt.design.labels import Exchange
-from ldpopt.design.local_search import LocalSearch
-from ldpopt.design.methods import Erasure, MergedPartition, Method, Partition, PatternLP
-from ldpopt.design.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
+from ldpopt.design.design import Design, EstimationDesign
+from ldpopt.design.methods.branch_and_bound import BranchAndBound
+from ldpopt.design.methods.column_generation import ColumnGeneration
+from ldpopt.design.methods.erasure import Erasure
+from ldpopt.design.methods.estimation import estimation_design
+from ldpopt.design.methods.exchange import Exchange
+from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.partition import MergedPartition, Partition
+from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.optimal import optimal_channel
-from ldpopt.design.private_sampling import PrivateSampling, SamplingDual
-from ldpopt.design.saddle import SaddlePoint
 from ldpopt.design.structure import Structure, Structures, structures
-from ldpopt.design.tangent_exchange import TangentExchange
-from ldpopt.design.utilities import Divergence
+from ldpopt.design.utilities.against_set import AgainstSet
+from ldpopt.design.utilities.column import ColumnUtility, MutualInformation, Tests, WeightedSum
+from ldpopt.design.utilities.criteria import AOptimal, COptimal, Criterion, DOptimal, MVOptimal
+from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.utilities.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
+from ldpopt.design.utilities.private_sampling import PrivateSampling
+from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet
 
 __all__ = [
     "ZCDP",

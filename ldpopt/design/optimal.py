@@ -11,25 +11,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
-from ldpopt.design.against_set import AgainstSet
-from ldpopt.design.alphabet_design import alphabet_design, on_alphabet
-from ldpopt.design.certificate import Certificate
-from ldpopt.design.column_patterns import best_columns
-from ldpopt.design.column_utility import ColumnUtility
+from ldpopt.design.candidate import Candidate, Method
+from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints import ZCDP, Constraint, TotalVariation
-from ldpopt.design.design import Design
-from ldpopt.design.estimation import estimation_design
-from ldpopt.design.estimation_result import EstimationDesign
-from ldpopt.design.expected_loss import ExpectedLoss, least_loss
-from ldpopt.design.fisher import FisherInformation
-from ldpopt.design.methods import Found, Method, PatternLP, choose
-from ldpopt.design.patterns import LIMIT
-from ldpopt.design.private_sampling import PrivateSampling, least_risk
-from ldpopt.design.problem import Problem, listed, pose
+from ldpopt.design.constraints.repair import Unrepairable, repair
+from ldpopt.design.design import Design, EstimationDesign
+from ldpopt.design.methods.choose import choose
+from ldpopt.design.methods.column_patterns import best_columns
+from ldpopt.design.methods.decisions import least_loss, least_risk
+from ldpopt.design.methods.estimation import estimation_design
+from ldpopt.design.methods.given_outputs import alphabet_design, on_alphabet
+from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.saddle import best_against
+from ldpopt.design.problems.problem import Problem, listed, pose
+from ldpopt.design.programs.patterns import LIMIT
 from ldpopt.design.prove import coarse, prove
-from ldpopt.design.repair import Unrepairable, repair
-from ldpopt.design.saddle import best_against
-from ldpopt.design.utilities import Divergence
+from ldpopt.design.utilities.against_set import AgainstSet
+from ldpopt.design.utilities.column import ColumnUtility
+from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.privacy import total_variation
@@ -151,7 +153,7 @@ def _designed(
 
 
 def _finish(
-    problem: Problem, utility: Divergence, found: Found, certify: bool, near: Certificate | None = None
+    problem: Problem, utility: Divergence, found: Candidate, certify: bool, near: Certificate | None = None
 ) -> Design:
     rows, classes = _rows(problem, found.matrix)
     edges = None
@@ -180,7 +182,7 @@ def _finish(
 
 
 def _certificate(
-    problem: Problem, found: Found, channel: Channel, value: float, near: Certificate | None
+    problem: Problem, found: Candidate, channel: Channel, value: float, near: Certificate | None
 ) -> tuple[Certificate | None, float]:
     """What proves the channel, and its bound: inf for none."""
     if found.prove is not None:
@@ -216,7 +218,9 @@ def _cuts(problem: Problem, matrix: Array) -> Array:
     return np.column_stack([posterior[at], posterior[at + 1]])
 
 
-def _note(problem: Problem, found: Found, channel: Channel, certificate: Certificate | None, certified: bool) -> str:
+def _note(
+    problem: Problem, found: Candidate, channel: Channel, certificate: Certificate | None, certified: bool
+) -> str:
     parts = []
     if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
         reach = float(total_variation(channel))

@@ -11,15 +11,17 @@ from itertools import chain
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.bracket import few_knots, knots, spread
-from ldpopt.design.certificate import Certificate, Contraction, LabelDual, PatternDual
-from ldpopt.design.column_generation import blocks_between, cut_multipliers
-from ldpopt.design.cut_dual import CutDual
-from ldpopt.design.exchange import dual_multipliers
-from ldpopt.design.patterns import LIMIT, pattern_lp
-from ldpopt.design.problem import Problem
-from ldpopt.design.reduction import Pair
-from ldpopt.design.utilities import Divergence
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.ratios import CutDual, LabelDual
+from ldpopt.design.methods.column_generation import blocks_between, cut_multipliers
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.problems.spread import few_knots, knots, spread
+from ldpopt.design.programs.patterns import LIMIT, pattern_lp
+from ldpopt.design.programs.ratio_dual import dual_multipliers
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
@@ -27,8 +29,10 @@ from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 COARSE = 14
 """The most points that dominate the inputs under a TV cap, for the pattern program."""
 
+
 EXACT = 200
 """The most inputs whose own multipliers are computed; above, points that dominate them serve."""
+
 
 SPREAD = 80
 """About as many points dominate more inputs than that under a TV cap."""

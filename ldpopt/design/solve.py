@@ -13,14 +13,18 @@ from ldpopt.errors import SolverError
 SIMPLEX = ("HIGHS", "CLARABEL")
 """Vertex solutions first: exact zeros and sharp dual values."""
 
+
 ALMOST = "CLARABEL or 1e-7"
 """Aims at 1e-9; where the last digits cannot be had, what it stops at must still be within 1e-7."""
+
 
 INTERIOR = (ALMOST, "HIGHS")
 """Central solutions first: dual values away from the boundary of the optimal face."""
 
+
 CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
 """For cones: at degenerate faces the last digits cannot be had. What the answer is worth is measured afterwards."""
+
 
 _OPTIONS: Mapping[str, dict[str, Any]] = {
     "HIGHS": {"highs_options": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}},
@@ -35,6 +39,7 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     },
     "CLARABEL at 1e-6": {"tol_gap_abs": 1e-6, "tol_gap_rel": 1e-6, "tol_feas": 1e-7},
 }
+
 
 _REMEDY = {
     "infeasible": "no channel meets all constraints; relax one",

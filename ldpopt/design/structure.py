@@ -13,18 +13,20 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.design.column_patterns import LIMIT, pattern_columns
-from ldpopt.design.column_utility import ColumnUtility
+from ldpopt.design.columns.masks import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.partition import Blocks, Cut
-from ldpopt.design.patterns import members
-from ldpopt.design.problem import pose
-from ldpopt.design.utilities import Divergence
+from ldpopt.design.methods.blocks import Blocks, Cut
+from ldpopt.design.methods.column_patterns import LIMIT
+from ldpopt.design.problems.problem import pose
+from ldpopt.design.programs.column_patterns import pattern_columns
+from ldpopt.design.utilities.column import ColumnUtility
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import SolverError, invalid
 
 MOST = 500
 """More pieces than this are ties that rounding decides, not structures."""
+
 
 Pattern = tuple[Label, ...]
 

@@ -12,9 +12,9 @@ import numpy as np
 from ldpopt import strictjson
 from ldpopt.channel import Channel
 from ldpopt.design import AgainstSet, Constraint, Design, Divergence, ExpectedLoss, PrivateSampling, optimal_channel
-from ldpopt.design.column_utility import ColumnUtility
-from ldpopt.design.methods import Method
-from ldpopt.design.problem import listed
+from ldpopt.design.candidate import Method
+from ldpopt.design.problems.problem import listed
+from ldpopt.design.utilities.column import ColumnUtility
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run

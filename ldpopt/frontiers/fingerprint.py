@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.utilities import is_frozen
+from ldpopt.design.utilities.divergence import is_frozen
 from ldpopt.divergences import FDivergence
 
 _PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])

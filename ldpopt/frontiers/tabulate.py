@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 
-from ldpopt.design.methods import Method
+from ldpopt.design.candidate import Method
 from ldpopt.errors import invalid
 from ldpopt.files import PathLike
 from ldpopt.frontiers.family import Family, FamilyFrontier, FamilyRow, Parameter, family_frontier

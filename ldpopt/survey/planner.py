@@ -26,7 +26,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.constraints import Constraint
-from ldpopt.design.neighbourhood import Neighbourhood
+from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput

@@ -10,8 +10,8 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal, MVOptimal
-from ldpopt.design.criteria import Criterion
-from ldpopt.design.scores import criterion_at
+from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.rounding import up

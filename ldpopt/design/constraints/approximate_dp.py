@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.terms import Box, Term, every_pair
+from ldpopt.design.constraints.terms import Ratio, Term, every_pair
 from ldpopt.distribution import unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, hockey_stick
@@ -45,6 +45,6 @@ class ApproximateLDP(ColumnConstraint):
         """The channel's own delta at this epsilon."""
         return hockey_stick(channel, self.epsilon)
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """One hockey-stick sum for every ordered pair."""
         return (every_pair(len(inputs), self.epsilon, self.delta),)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.terms import Box, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.privacy import Guarantee
 
 
@@ -58,11 +58,11 @@ class ColumnConstraint(Measured):
     """
 
     @abstractmethod
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """The constraint in column form, for a channel with these inputs."""
 
     def expression(self, q: Any) -> Sequence[Any]:
         """The constraint as cvxpy constraints on a matrix variable `q` (k, m) with inputs 0..k-1."""
-        from ldpopt.design.program import term_expressions
+        from ldpopt.design.programs.labels import term_expressions
 
         return term_expressions(self.columns(range(q.shape[0])), q)

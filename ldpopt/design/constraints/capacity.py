@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.terms import Index, all_pairs
+from ldpopt.design.constraints.terms import Index, all_pairs
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, capacity_bounded

@@ -10,8 +10,8 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.metric import Edges, edges, weighted_local_dp
-from ldpopt.design.terms import Box, HockeyStick, Term
+from ldpopt.design.constraints.policy import Edges, edges, weighted_local_dp
+from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
 from ldpopt.distribution import positive_epsilon
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
@@ -53,10 +53,10 @@ class LocalDP(ColumnConstraint):
         """The channel's own epsilon, for each unit of weight."""
         return local_dp(channel) if self.listed is None else weighted_local_dp(channel, self.listed)
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """Ratios within a box, or along the edges that no shorter path implies."""
         epsilon = toward_privacy(self.epsilon)
         if self.listed is None:
-            return (Box(math.exp(epsilon)),)
+            return (Ratio(math.exp(epsilon)),)
         left, right, weight = self.listed.needed(inputs)
         return (HockeyStick(left, right, np.exp(epsilon * weight), np.zeros(len(left))),)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.terms import Box, Moment, Term, all_pairs
+from ldpopt.design.constraints.terms import Moment, Ratio, Term, all_pairs
 from ldpopt.distribution import positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi
@@ -45,10 +45,10 @@ class RenyiLDP(ColumnConstraint):
         """The channel's own divergence of this order."""
         return renyi(channel, self.order)
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
         if math.isinf(self.order):
-            return (Box(math.exp(toward_privacy(self.epsilon))),)
+            return (Ratio(math.exp(toward_privacy(self.epsilon))),)
         return (moment(len(inputs), self.order, self.epsilon),)
 
 

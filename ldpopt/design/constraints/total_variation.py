@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.terms import Box, Term, every_pair
+from ldpopt.design.constraints.terms import Ratio, Term, every_pair
 from ldpopt.distribution import unit_interval
 from ldpopt.privacy import Guarantee, total_variation
 
@@ -34,6 +34,6 @@ class TotalVariation(ColumnConstraint):
         """The channel's own Dobrushin coefficient."""
         return total_variation(channel)
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
         return (every_pair(len(inputs), 0.0, self.eta),)

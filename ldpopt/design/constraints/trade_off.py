@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.terms import Box, Term, every_pair
+from ldpopt.design.constraints.terms import Ratio, Term, every_pair
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
 
@@ -54,6 +54,6 @@ class TradeOff(ColumnConstraint):
         worst = max((hockey_stick(channel, e).value - d for e, d in self.levels), default=0.0)
         return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """One hockey-stick sum a line and ordered pair."""
         return tuple(every_pair(len(inputs), e, d) for e, d in self.levels)

@@ -10,13 +10,15 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.renyi import moment
-from ldpopt.design.terms import Box, Term, all_pairs
+from ldpopt.design.constraints.terms import Ratio, Term, all_pairs
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 
 GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
+
+
 APART = 1e-4
 
 
@@ -54,7 +56,7 @@ class ZCDP(ColumnConstraint):
         """The channel's own rho, over all orders."""
         return zcdp(channel)
 
-    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Box, ...]:
+    def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """One moment sum an order and ordered pair."""
         return tuple(moment(len(inputs), order, order * self.rho) for order in self.orders)
 

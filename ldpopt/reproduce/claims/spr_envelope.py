@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design import Divergence, LocalDP, Partition, PatternLP, TotalVariation, optimal_channel
-from ldpopt.design.cut_columns import blocks, every_block
-from ldpopt.design.patterns import members
-from ldpopt.design.reduction import Pair, reduce
+from ldpopt.design.columns.masks import members
+from ldpopt.design.problems.reduction import Pair, reduce
+from ldpopt.design.programs.kernels import blocks, every_block
 from ldpopt.distribution import Array
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
 from ldpopt.errors import SolverError

@@ -1,0 +1,1 @@
+"""The trusted kernel: what proves a bound, rounded outward. It imports no solver and no method."""

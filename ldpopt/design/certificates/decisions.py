@@ -1,0 +1,103 @@
+"""Certificates where the outputs are decisions: of an expected loss, and of private sampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.boxes import Leaf, leaf_bound
+from ldpopt.design.certificates.intervals import ColumnDual, verify_measured
+from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.constraints.parts import parts
+from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.utilities.least_pair import tangents
+from ldpopt.design.utilities.private_sampling import PrivateSampling
+from ldpopt.distribution import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SamplingDual(Certificate):
+    """Tangents of the risk, mixed, and the certificate of the expected loss that they are.
+
+    ratios : (j,) of the tangents, the last one 0. mixture : (n, k, j) non-negative weights. prior : (n,) of the risks.
+    loss : the certificate of the least expected loss with this prior, and the tangents' slopes as the loss.
+    """
+
+    constraints: tuple[Constraint, ...]
+    ratios: Array
+    mixture: Array
+    prior: Array
+    loss: Certificate
+
+    argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
+
+    @property
+    def upper_bound(self) -> float:
+        """Minus (the tangents' constants and the least expected loss); inf if the loss is not that of the tangents."""
+        offset, slopes = linearised(self.utility, self.ratios, self.mixture, self.prior)
+        stated = self.loss.utility
+        same = np.array_equal(stated.loss, slopes) and np.array_equal(stated.priors, self.prior[None])
+        limited = getattr(self.loss, "constraints", None) == self.constraints
+        return self.loss.upper_bound - offset if same and limited else math.inf
+
+    def verify(self) -> Verification:
+        """Recompute the guarantees, the utility and the bound from scratch."""
+        return verify_measured(self, self.constraints)
+
+
+def linearised(utility: PrivateSampling, ratios: Array, mixture: Array, prior: Array) -> tuple[float, Array]:
+    """The constant and the loss (n, k) of the linear function below the risks mixed by `prior` (n,)."""
+    mixture = np.maximum(mixture, 0.0)
+    mixture = mixture / mixture.sum(axis=2, keepdims=True)
+    held = utility.distributions
+    on_held, on_drawn = tangents(utility.f, ratios[:-1])
+    # At ratio 0, reached where nothing is held, mu(0, b) itself is linear.
+    at_zero = float(utility.f.excess(0.0, 1.0)) if (held == 0).any() else 0.0
+    constant = prior @ (held * (mixture[..., :-1] @ on_held)).sum(axis=1)
+    slopes = np.where(held > 0, mixture[..., :-1] @ on_drawn, at_zero)
+    return float(constant), slopes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossDual(ColumnDual):
+    """Multipliers of the linear program of an expected loss: one column a decision, weights on the priors."""
+
+    weights: Array
+
+    argument = "linear-programming duality, one column a decision"
+
+    def gains(self, ratio: float) -> Array | None:
+        """Minus the loss under the mixture of the priors, which is below the worst of them."""
+        weights = np.maximum(self.weights, 0.0)
+        return np.asarray(-(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlphabetLossDual(Certificate):
+    """Multipliers of the program of an expected loss whose constraints fix the decisions: linear, hence exact.
+
+    constraints : all of them. leaf : the multipliers, checked against every decision.
+    """
+
+    constraints: tuple[Constraint, ...]
+    leaf: Leaf
+
+    argument = "linear-programming duality, one column a decision"
+
+    @property
+    def upper_bound(self) -> float:
+        """The bound, recomputed."""
+        terms, fixed, _ = parts(self.constraints, self.utility.inputs)
+        return leaf_bound(self.leaf, _losses(self.utility), terms, fixed, None)
+
+    def verify(self) -> Verification:
+        """Recompute the guarantees, the loss and the bound from scratch."""
+        return verify_measured(self, self.constraints)
+
+
+def _losses(utility: ExpectedLoss) -> Array:
+    """(priors, m, k) linear utilities."""
+    return np.asarray(-(utility.priors[:, None, :] * utility.loss.T[None]))

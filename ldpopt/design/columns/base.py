@@ -1,0 +1,76 @@
+"""The columns that designs for estimation are made of: which there are, which pay, and what none of them exceeds.
+
+A column is known by its logarithms (k,), in nats. Under plain LDP columns are staircase patterns, priced in halves or,
+for large alphabets, by local search and a relaxation. Under a policy graph they are its extreme columns, listed, or,
+where they are too many, those that local search meets, with a relaxation again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
+from ldpopt.design.columns.prices import Prices
+from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.distribution import Array
+
+if TYPE_CHECKING:
+    pass
+
+
+BATCH = 200
+"""Columns that join in a round."""
+
+
+AnyRelaxation = Relaxation | PolicyRelaxation
+
+
+class Columns(ABC):
+    """The columns of the channels within a constraint."""
+
+    epsilon: float
+    """The largest log-ratio of two entries of a column; inf where entries may be 0."""
+
+    kind: str
+    """What they are called in reports."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What reports call them, with their number."""
+
+    def values(self, heights: Array) -> Array:
+        """The columns with these logarithms."""
+        return np.asarray(np.exp(heights))
+
+    @abstractmethod
+    def start(self) -> Array:
+        """Logarithms (n, k) of columns to begin with, of which some mixture is constant."""
+
+    @abstractmethod
+    def complete(self, heights: Array) -> bool:
+        """Whether these are all columns."""
+
+    @abstractmethod
+    def paying(self, prices: Prices, used: Array, least: float) -> Array:
+        """Columns priced above `least`, the best of them or ones near to `used`."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> bool:
+        """Whether `most` is of all columns."""
+
+    @abstractmethod
+    def most(self, prices: Prices) -> float:
+        """The largest price, when exact."""
+
+    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
+        """Multipliers lambda (k,) and nu (k, k), and the relaxation by which no column pays at them."""
+        raise NotImplementedError
+
+    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
+        """No price is above it, by a relaxation; inf by one of another kind."""
+        raise NotImplementedError

@@ -1,0 +1,69 @@
+"""Which columns a problem of estimation has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.design.columns.base import Columns
+from ldpopt.design.columns.extreme import TooManyColumns, shortest_limits
+from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
+from ldpopt.design.columns.staircase import StaircaseColumns
+from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ldpopt.design.utilities.fisher_information import FisherInformation
+
+
+@lru_cache(maxsize=64)
+def _too_many(raw: bytes, k: int, ordered: bool) -> bool:
+    try:
+        _listed(raw, k, ordered)
+    except TooManyColumns:
+        return True
+    return False
+
+
+def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
+    """The largest log-ratio (k, k) that all `LocalDP` among `constraints` together leave to every two inputs."""
+    k = len(inputs)
+    limits = np.full((k, k), np.inf)
+    for constraint in constraints:
+        if not isinstance(constraint, LocalDP):
+            continue
+        if constraint.listed is None:
+            limits = np.minimum(limits, constraint.epsilon)
+        else:
+            left, right, weight = constraint.listed.needed(inputs)
+            limits[left, right] = np.minimum(limits[left, right], weight * constraint.epsilon)
+    np.fill_diagonal(limits, 0.0)
+    return shortest_limits(limits)
+
+
+def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
+    """The columns within `constraints`, and the cap on total variation, None if it cannot bind.
+
+    Raises `InvalidInput` where entries may be 0 for want of a path while the share of a category may be 0, too.
+    """
+    k = len(utility.prior)
+    limits = policy_limits(constraints, tuple(utility.inputs or range(k)))
+    apart = limits[~np.eye(k, dtype=bool)]
+    widest = float(apart.max())
+    eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
+    capped = eta < math.tanh(widest / 2)  # [GI, Prop 2], of every two inputs
+    if math.isinf(widest) and (utility.prior.min() <= 0 or utility.neighbourhood is not None):
+        raise InvalidInput(
+            "policy graph: expected a path between any two inputs where the share of a category may be 0, got none"
+        )
+    if widest == apart.min():
+        return StaircaseColumns(k, widest), eta if capped else None
+    if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
+        return SearchedColumns(limits), eta if capped else None
+    return PolicyColumns(limits, capped), eta if capped else None

@@ -1,0 +1,169 @@
+"""The columns that a policy graph leaves to a channel, as sums of finitely many: its extreme rays.
+
+The columns of a channel within  Q[x,y] <= exp(L[x,x']) Q[x',y]  form a cone. In logarithms h = log s on the support
+of a column, a ray is extreme when the constraints that hold with equality, h_x - h_x' = L[x,x'], connect the support: a
+system of difference constraints has its vertices at spanning trees of potentials. Every convex, homogeneous function
+of the column is largest, for a given sum of columns, on such rays [KOV14, Thm 2]. Where total variation counts too, the
+cone is first cut by all orders of the coordinates, in each of which (s_x - s_x')_+ is linear: then equalities
+h_x = h_x' connect as well. Between all inputs at one L they are the staircase patterns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput
+
+MOST = 2**16
+"""The most extreme columns that are listed."""
+
+
+STEPS = 2**20
+"""The most steps of their search."""
+
+
+TIGHT = 1e-9
+"""How near to equality, relative to the largest limit, a constraint holds with equality."""
+
+
+def shortest_limits(limits: Array) -> Array:
+    """What the limits (k, k) imply along paths, zero on the diagonal [Floyd; Warshall].
+
+    >>> float(shortest_limits(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2])
+    2.0
+    """
+    shortest = limits.copy()
+    np.fill_diagonal(shortest, 0.0)
+    for y in range(len(limits)):
+        shortest = np.minimum(shortest, shortest[:, y, None] + shortest[None, y])
+    return shortest
+
+
+def direct_limits(shortest: Array) -> npt.NDArray[np.bool_]:
+    """(k, k) whether two inputs are compared, and not through inputs between them alone; `shortest` is closed."""
+    k, slack = len(shortest), slack_of(shortest)
+    through = shortest[:, :, None] + shortest[None]
+    through[np.arange(k), np.arange(k)] = np.inf
+    through[:, np.arange(k), np.arange(k)] = np.inf
+    return np.asarray(np.isfinite(shortest) & (through.min(axis=1) > shortest + slack) & ~np.eye(k, dtype=bool))
+
+
+def slack_of(limits: Array) -> float:
+    """How near to equality a constraint holds with equality."""
+    return TIGHT * max(float(limits[np.isfinite(limits)].max()), 1e-300)
+
+
+def extreme_columns(limits: Array, ordered: bool = False) -> Array:
+    """Logarithms (n, k) of the extreme columns, the largest entry 0, -inf where a column is 0.
+
+    limits : (k, k) largest log s_x / s_x', inf where there is none. ordered : whether orders of the entries cut the
+    cone, as total variation needs. Raises `TooManyColumns` when there are more than `MOST`.
+
+    >>> path = np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
+    >>> extreme_columns(path)
+    array([[-2., -1.,  0.],
+           [-1.,  0., -1.],
+           [ 0., -1., -2.],
+           [ 0., -1.,  0.]])
+    """
+    shortest = shortest_limits(limits)
+    columns: list[Array] = []
+    for support in _supports(np.isfinite(shortest)):
+        for heights in _Growth(shortest, support, ordered).all():
+            columns.append(heights)
+            if len(columns) > MOST:
+                raise _too_many()
+    return np.array(sorted(columns, key=lambda heights: tuple(heights)))
+
+
+def _supports(reach: Array) -> list[tuple[int, ...]]:
+    """Sets that hold with every x all x' for which s_x <= exp(L) s_x': where a column may be positive."""
+    single = {frozenset(np.flatnonzero(row).tolist()) for row in reach}
+    found = set(single)
+    fresh = list(single)
+    while fresh:
+        fresh = [s for s in {a | b for a in fresh for b in single} if s not in found]
+        found.update(fresh)
+        if len(found) > MOST:
+            raise _too_many()
+    return sorted(tuple(sorted(s)) for s in found)
+
+
+class TooManyColumns(InvalidInput):
+    """There are more extreme columns than are listed."""
+
+
+def _too_many() -> TooManyColumns:
+    return TooManyColumns(f"policy graph: expected at most {MOST} extreme columns, got more; merge inputs")
+
+
+class _Growth:
+    """Potentials grown from the first input of a support along constraints that hold with equality.
+
+    Inputs are taken up in a breadth-first order: for each, its neighbours are tight with it or not, which is kept to,
+    so that every ray comes once.
+    """
+
+    def __init__(self, shortest: Array, support: tuple[int, ...], ordered: bool) -> None:
+        self.shortest, self.support, self.steps = shortest, support, 0
+        self.slack = slack_of(shortest)
+        direct = direct_limits(shortest)
+        self.rises: dict[int, dict[int, list[float]]] = {u: {} for u in support}
+        for u in support:
+            for v in support:
+                # What v may be above u where a constraint is tight: L[v,u], or -L[u,v], or nothing.
+                rises = [sign * shortest[a, b] for sign, a, b in ((1.0, v, u), (-1.0, u, v)) if direct[a, b]]
+                if u != v and (rises or ordered):
+                    self.rises[u][v] = [*rises, 0.0] if ordered else rises
+
+    def all(self) -> Iterator[Array]:
+        """Every extreme ray with exactly this support."""
+        heights = np.full(len(self.shortest), np.nan)
+        heights[self.support[0]] = 0.0
+        for grown in self._grow(heights, (self.support[0],), ()):
+            made = np.full(len(heights), -np.inf)
+            made[list(self.support)] = grown[list(self.support)] - np.nanmax(grown)
+            yield np.round(made, 12) + 0.0
+
+    def _grow(self, heights: Array, waiting: tuple[int, ...], done: tuple[int, ...]) -> Iterator[Array]:
+        if not waiting:
+            if len(done) == len(self.support):
+                yield heights
+            return
+        u, left = waiting[0], waiting[1:]
+        free = [v for v in self.rises[u] if math.isnan(heights[v])]
+        yield from self._choose(heights, u, free, left, (*done, u))
+
+    def _choose(
+        self, heights: Array, u: int, free: list[int], waiting: tuple[int, ...], done: tuple[int, ...]
+    ) -> Iterator[Array]:
+        if not free:
+            yield from self._grow(heights, waiting, done)
+            return
+        self.steps += 1
+        if self.steps > STEPS:
+            raise _too_many()
+        v, rest = free[0], free[1:]
+        if any(other not in done for other in self.rises[v]):
+            yield from self._choose(heights, u, rest, waiting, done)
+        for rise in self.rises[u][v]:
+            height = float(heights[u]) + rise
+            if self._fits(heights, v, height) and not self._tight(heights, v, height, done[:-1]):
+                grown = heights.copy()
+                grown[v] = height
+                yield from self._choose(grown, u, rest, (*waiting, v), done)
+
+    def _fits(self, heights: Array, v: int, height: float) -> bool:
+        known = ~np.isnan(heights)
+        above = height - heights[known] <= self.shortest[v, known] + self.slack
+        below = heights[known] - height <= self.shortest[known, v] + self.slack
+        return bool(above.all() and below.all())
+
+    def _tight(self, heights: Array, v: int, height: float, inputs: tuple[int, ...]) -> bool:
+        """Whether v would be tight with one of these, which have decided against it."""
+        return any(abs(height - heights[w] - rise) <= self.slack for w in inputs for rise in self.rises[w].get(v, ()))

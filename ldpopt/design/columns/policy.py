@@ -1,0 +1,125 @@
+"""The columns under a policy graph: its extreme columns, listed, or searched where they are too many."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
+from ldpopt.design.columns.extreme import extreme_columns
+from ldpopt.design.columns.policy_relaxation import PolicyRelaxation, relax_policy
+from ldpopt.design.columns.prices import Prices
+from ldpopt.design.columns.search import climb, first_columns
+from ldpopt.distribution import Array
+
+if TYPE_CHECKING:
+    pass
+
+
+FEW = 400
+"""Up to this many extreme columns of a policy graph do."""
+
+
+class PolicyColumns(Columns):
+    """The extreme columns under limits (k, k) of the log-ratios between inputs."""
+
+    kind = "extreme columns of the policy graph"
+
+    def __init__(self, limits: Array, ordered: bool) -> None:
+        self.heights = _listed(np.ascontiguousarray(limits).tobytes(), len(limits), ordered)
+        self.epsilon = float(limits.max())
+
+    @property
+    def name(self) -> str:
+        """What reports call them, with their number."""
+        return f"{len(self.heights)} {self.kind}"
+
+    def start(self) -> Array:
+        """All of a short list; else every tenth or so, and for each input those where it stands out the most."""
+        if len(self.heights) <= FEW:
+            return self.heights
+        spread = np.random.default_rng(len(self.heights)).choice(len(self.heights), FEW, replace=False)
+        values = self.values(self.heights)
+        share = values / values.sum(axis=1, keepdims=True)
+        outstanding = np.concatenate([np.argsort(-share, axis=0)[:4].ravel(), np.argsort(share, axis=0)[:4].ravel()])
+        return np.asarray(self.heights[np.unique(np.concatenate([spread, outstanding]))])
+
+    def complete(self, heights: Array) -> bool:
+        """Whether the whole list is there."""
+        return len(heights) >= len(self.heights)
+
+    def paying(self, prices: Prices, used: Array, least: float) -> Array:
+        """The best of the whole list."""
+        gains = self._gains(prices)
+        best = np.argsort(-gains)[:BATCH]
+        return np.asarray(self.heights[best[gains[best] > least]])
+
+    @property
+    def exact(self) -> bool:
+        """The list is complete."""
+        return True
+
+    def most(self, prices: Prices) -> float:
+        """The largest price of the list."""
+        return float(self._gains(prices).max())
+
+    def _gains(self, prices: Prices) -> Array:
+        parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)
+        return np.asarray(np.concatenate([prices.gains(self.values(part)) for part in parts]))
+
+
+class SearchedColumns(Columns):
+    """The columns under limits (k, k) of the log-ratios between inputs, whose extreme ones are too many to list."""
+
+    kind = "columns of the policy graph"
+
+    def __init__(self, limits: Array) -> None:
+        self.limits = limits
+        self.epsilon = float(limits.max())
+
+    @property
+    def name(self) -> str:
+        """What reports call them, without a number."""
+        return self.kind
+
+    def start(self) -> Array:
+        """The flat column, and peaks and valleys."""
+        return first_columns(self.limits)
+
+    def complete(self, heights: Array) -> bool:
+        """They are too many."""
+        return False
+
+    def paying(self, prices: Prices, used: Array, least: float) -> Array:
+        """Those that local search finds, from `used` or from where it all started."""
+        found = climb(self.limits, prices, used, BATCH, least)
+        return found if len(found) else climb(self.limits, prices, self.start(), BATCH, least)
+
+    @property
+    def exact(self) -> bool:
+        """They cannot all be priced."""
+        return False
+
+    def most(self, prices: Prices) -> float:
+        """Unknown."""
+        return math.inf
+
+    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
+        """Those of the products of two limits."""
+        return relax_policy(gram, prior, self.limits, eta)
+
+    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
+        """No price is above it, by the products of two limits."""
+        if not isinstance(relaxed, PolicyRelaxation):
+            return math.inf
+        return relaxed.violation(prices.gram, prices.prior, prices.rows, prices.pairs, self.limits)
+
+
+@lru_cache(maxsize=8)
+def _listed(raw: bytes, k: int, ordered: bool) -> Array:
+    heights = extreme_columns(np.frombuffer(raw).reshape(k, k), ordered)
+    heights.flags.writeable = False
+    return heights

@@ -1,0 +1,1 @@
+"""How a channel is found, one file a method."""

@@ -1,0 +1,179 @@
+"""Branch and bound over the likelihood ratios of given outputs: the global optimum of a fixed alphabet, with a proof.
+
+In a box of intervals, one an output, the divergence lies below its chords: a linear (or cone) program bounds the
+utility of every channel whose outputs have their ratios there. The box of the largest bound is split at the ratio of
+the output that loses most against its chord, until the bound meets the best channel found [FS].
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split
+from ldpopt.design.constraints.parts import parts
+from ldpopt.design.methods.local_search import Climb, LocalSearch
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.alphabet import AlphabetProgram
+from ldpopt.design.utilities.tangents import tangents
+from ldpopt.distribution import Array, positive_integer
+from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.tolerances import CERTIFIED_GAP
+
+NARROW = 1e-9
+
+
+WORK = 60_000
+"""The default budget of boxes, times the number of entries and slacks of a program."""
+
+
+CLIMBS = 20
+"""How many of the boxes' channels are climbed from."""
+
+
+@dataclass(frozen=True)
+class BranchAndBound:
+    """Local search, then branching: for constraints on the outputs, exact where the boxes suffice [FS].
+
+    nodes : the most programs of boxes to solve; by default from 30 to 400, fewer for large ones. starts, rng : of the
+    local search before it. The certificate holds whenever it stops; the gap says how far it came.
+
+    >>> from ldpopt.design import Divergence, LocalDP, Outputs, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4])
+    >>> optimal_channel(u, [LocalDP(4.0), Outputs(2)], method=BranchAndBound(nodes=50)).certified
+    True
+    """
+
+    nodes: int | None = None
+    starts: int = 20
+    rng: np.random.Generator | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.nodes is not None:
+            object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
+        LocalSearch(self.starts, self.rng)
+
+    def find(self, problem: Problem, given: tuple[Array, ...] = ()) -> Candidate:
+        """The best channel found, and the tree of boxes as its proof. given : matrices (n, m) to climb from."""
+        terms, fixed, expressions = parts(problem.constraints, problem.inputs)
+        if not fixed:
+            raise invalid("BranchAndBound", "a constraint on the outputs, such as Outputs(m)", "none")
+        pair, f = problem.reduction.pair, problem.utility.f
+        boxes = Boxes.of(f, pair.p0, pair.p1, problem.constraints, problem.inputs)
+        if not np.isfinite(f.excess(boxes.root, 1 - boxes.root)).all():
+            raise InvalidInput(
+                f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
+            )
+        shape = (len(pair), boxes.root.shape[1])
+        program = AlphabetProgram(shape, terms, fixed, expressions, pair=np.stack([pair.p0, pair.p1]))
+        climb = Climb(
+            program,
+            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
+            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
+        )
+        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0), given)
+        tree = Tree(boxes, climb, matrix)
+        size = shape[1] * (shape[0] + sum(len(term) for term in terms) + sum(one.pairs(shape[0]) for one in fixed))
+        solved = tree.grow(self.nodes or int(np.clip(WORK / size, 30, 400)))
+        nodes = tuple(tree.nodes)
+        points = np.column_stack([pair.p0, pair.p1])
+
+        def prove(problem: Problem, channel: Channel) -> Certificate:
+            return BranchDual(
+                problem.utility, channel, problem.epsilon, problem.eta, problem.constraints, points, nodes
+            )
+
+        how = f"local search from {len(given) + self.starts} starts, branch and bound in {solved} boxes"
+        return Candidate(tree.matrix, how, prove)
+
+
+class Tree:
+    """The tree of boxes, and the best channel met on the way."""
+
+    def __init__(self, boxes: Boxes, climb: Climb, matrix: Array) -> None:
+        self.boxes, self.climb, self.matrix = boxes, climb, matrix
+        self.value = climb.value(matrix)
+        self.nodes: list[Split | Leaf] = []
+        self.climbs = CLIMBS
+
+    def grow(self, budget: int) -> int:
+        """Split boxes until the bound meets the value, or `budget` programs are solved; how many were."""
+        self.nodes.append(_nothing(self.boxes))
+        order = itertools.count()
+        queue: list[tuple[float, int, int, Array, tuple[int, float] | None]] = []
+        solved = 0
+
+        def visit(at: int, box: Array, parent: Leaf) -> None:
+            nonlocal solved
+            if self.boxes.empty(box):
+                self.nodes[at] = parent
+                return
+            solved += 1
+            leaf, split = self._solve(box, parent)
+            # What bounds the whole box bounds its parts, and may do so better than an inaccurate solution.
+            leaf = min(leaf, parent, key=lambda one: self.boxes.bound(one, box))
+            self.nodes[at] = leaf
+            heapq.heappush(queue, (-self.boxes.bound(leaf, box), next(order), at, box, split))
+
+        visit(0, self.boxes.root, _nothing(self.boxes))
+        while queue and solved < budget:
+            bound, _, at, box, split = heapq.heappop(queue)
+            if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value) + 1e-15:
+                break
+            if split is None:
+                continue  # too narrow to split: what the solver left open stays
+            parent = self.nodes[at]
+            assert isinstance(parent, Leaf)
+            left = len(self.nodes)
+            self.nodes += [parent, parent]
+            self.nodes[at] = Split(split[0], split[1], left, left + 1)
+            for child, half in zip((left, left + 1), self.boxes.halves(box, *split), strict=True):
+                visit(child, half, parent)
+        return solved
+
+    def _solve(self, box: Array, parent: Leaf) -> tuple[Leaf, tuple[int, float] | None]:
+        """The multipliers of a box, and where to split it."""
+        chords = self.boxes.chords(box)
+        width = box[1] - box[0]
+        widest = int(width.argmax())
+        middle = (widest, float(box[:, widest].mean())) if width[widest] > NARROW else None
+        try:
+            q, leaf = self.climb.program.solve(chords, box)
+        except SolverError:
+            try:
+                return self.climb.program.elastic(chords, box), middle
+            except SolverError:
+                return parent, middle
+        p0, p1, f = self.boxes.p0, self.boxes.p1, self.boxes.f
+        a, b = p0 @ q, p1 @ q
+        value = float(f.excess(a, b).sum())
+        if value > self.value:
+            self.matrix, self.value = q, value
+        if self.climbs and value > 0.5 * self.value:
+            self.climbs -= 1
+            with suppress(SolverError):
+                better, most = self.climb.climb(q)
+                if most > self.value:
+                    self.matrix, self.value = better, most
+        lost = (chords[0] * q.T).sum(axis=1) - f.excess(a, b)
+        at = int(lost.argmax())
+        if lost[at] <= 1e-13 * abs(self.value) or width[at] <= NARROW:
+            return leaf, middle
+        margin = 0.05 * width[at]
+        cut = float(np.clip(a[at] / (a[at] + b[at]), box[0, at] + margin, box[1, at] - margin))
+        return leaf, (at, cut)
+
+
+def _nothing(boxes: Boxes) -> Leaf:
+    """A leaf that proves the chords alone."""
+    m, k = boxes.root.shape[1], len(boxes.p0)
+    idle = tuple(one.idle((k, m)) for one in boxes.fixed)
+    return Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))

@@ -1,0 +1,165 @@
+"""Column generation: the pattern program for any number of inputs, its patterns priced instead of enumerated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.minimum_cut import Members
+from ldpopt.design.certificates.ratios import CutDual
+from ldpopt.design.methods.plain import needs_epsilon
+from ldpopt.design.problems.problem import Problem, check_rounds
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.kernels import LEAST, PatternProgram, blocks
+from ldpopt.design.solve import INTERIOR, SIMPLEX
+from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import SolverError, invalid
+from ldpopt.rounding import toward_privacy
+
+ROUNDS = 100
+
+
+ACCURACY = 1e-8
+
+
+LIMIT = 200
+"""The most inputs: programs and flows grow with the square of their number."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsAndPairs:
+    """Dual values: `rows` (k,), `pairs` (k, k), and the largest gain above them that pricing found."""
+
+    rows: Array
+    pairs: Array
+    gain: float
+
+    def bound(self, eta: float) -> float:
+        """What they prove, as far as pricing sees."""
+        return float(self.rows.sum() + eta * self.pairs.sum()) + max(0.0, self.gain)
+
+
+@dataclass(frozen=True)
+class ColumnGeneration:
+    """The staircase-pattern program [KOV14, Thm 4] by column generation: exact, for up to 200 ratios, with its proof.
+
+    Patterns are priced by a sweep of signs at each likelihood ratio under epsilon-LDP alone, by a minimum cut there
+    with a TV cap as well.
+
+    rounds : the most programs to solve. accuracy : the relative gap at which to stop.
+    """
+
+    rounds: int = ROUNDS
+    accuracy: float = ACCURACY
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds, self.accuracy)
+
+    def find(self, problem: Problem) -> Candidate:
+        """The channel of the last program's pattern weights."""
+        needs_epsilon(problem, "ColumnGeneration")
+        pair, f = problem.reduction.pair, problem.utility.f
+        if len(pair) > LIMIT:
+            raise invalid("column generation", f"at most {LIMIT} inputs of distinct likelihood ratio", len(pair))
+        columns = PatternProgram(f, pair, problem.ratio, problem.cap, 1.0, np.zeros((len(pair), 0), dtype=bool))
+        top = float(columns.worth(columns.inside).max())
+        if top <= 0 or problem.cap == 0:
+            return Candidate(np.ones((len(pair), 1)), "column generation: nothing can be kept")
+        # What one pattern of the binary mechanism keeps, for a scale; then the value of the first program.
+        reach = min(problem.eta, math.tanh(problem.epsilon / 2)) / (problem.ratio - 1)
+        columns.scale = top * reach
+        theta, _, _ = columns.solve(SIMPLEX)
+        columns.scale *= float(columns.worth(columns.inside) @ theta)
+        best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds)
+        theta = vertex(columns)
+        theta = np.where(theta > 1e-12, theta, 0.0)
+        erased = 1 - theta.sum() - (problem.ratio - 1) * float((columns.inside @ theta).mean())
+        weights = np.append(theta, max(0.0, erased))
+        inside = np.column_stack([columns.inside, np.zeros(len(pair), dtype=bool)])[:, weights > 0]
+        matrix = np.where(inside, math.exp(toward_privacy(problem.epsilon)), 1.0) * weights[weights > 0]
+        pricing = "a sweep of signs" if problem.cap is None else "minimum cuts"
+        count = f"{columns.inside.shape[1]} staircase patterns in {rounds} rounds"
+        how = f"column generation over {count}, priced by {pricing}"
+        scale, points = columns.scale, np.column_stack([pair.p0, pair.p1])
+
+        def proof(posed: Problem, channel: Channel) -> Certificate:
+            fields = (posed.utility, channel, posed.epsilon, posed.eta)
+            return CutDual(*fields, points, best.rows * scale, posed.cells, best.pairs * scale)
+
+        return Candidate(matrix, how, proof)
+
+
+def generate(columns: PatternProgram, goal: float, accuracy: float, most: int = ROUNDS) -> tuple[RowsAndPairs, int]:
+    """The multipliers with the smallest bound, and the rounds that took.
+
+    Stops when they prove `goal`, in units of the scale, to a relative `accuracy`, or when nothing joins the program.
+    """
+    best: RowsAndPairs | None = None
+    for number in range(1, most + 1):
+        try:
+            theta, rows, pairs = columns.solve(INTERIOR)
+        except SolverError:
+            # Too degenerate for the solver: what is proved so far stands.
+            if best is None:
+                raise
+            break
+        top, found = columns.price(theta, rows, pairs)
+        if top <= LEAST:
+            # Nothing on a grid of ratios: look between them.
+            top, found = columns.search(rows, pairs)
+        made = RowsAndPairs(rows, pairs, top)
+        if best is None or made.bound(columns.caps) < best.bound(columns.caps):
+            best = made
+        if best.bound(columns.caps) <= goal * (1 + accuracy):
+            break
+        near = columns.eta is not None and top < 1e-3
+        kernels, singles = columns.violated(theta) if near else ([], [])
+        short = made.bound(columns.caps) - goal
+        if number > 1 and not kernels and not singles and top < 0.02 * short < math.inf:
+            break  # what is missing is not for patterns to give
+        added = columns.add(found) + len(kernels)
+        for low, high in kernels:
+            columns.join(low, high)
+        if not kernels:
+            columns.singles += singles
+            added += len(singles)
+        if not added:
+            break
+    assert best is not None
+    return best, number
+
+
+def vertex(columns: PatternProgram) -> Array:
+    """Weights of few patterns, an optimal vertex of the program with every pair's own cap."""
+    for _ in range(ROUNDS):
+        theta, _, _ = columns.solve(SIMPLEX)
+        new = columns.violated(theta)[1] if columns.eta is not None else []
+        if not new:
+            break
+        columns.singles += new
+    return theta
+
+
+def cut_multipliers(
+    f: FDivergence, pair: Pair, ratio: float, eta: float, value: float, start: Members, accuracy: float
+) -> tuple[Array, Array]:
+    """Multipliers of rows (k,) and pairs (k, k) that prove `value` to a relative `accuracy`, if they can.
+
+    `start` (k, n) are good patterns to begin with.
+    """
+    columns = PatternProgram(f, pair, ratio, eta, value, start)
+    best, _ = generate(columns, 1.0, accuracy)
+    return best.rows * value, best.pairs * value
+
+
+def blocks_between(posterior: Array, cuts: Array) -> Members:
+    """(k, n) all blocks of the sorted inputs that begin and end at `cuts`, posteriors where a channel changes."""
+    at = np.unique(np.concatenate([[0], np.searchsorted(posterior, cuts), [len(posterior)]]))
+    i, j = np.triu_indices(len(at), 1)
+    return blocks(at[i], at[j], len(posterior))

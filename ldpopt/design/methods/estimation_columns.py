@@ -1,0 +1,125 @@
+"""Column generation for an estimate: columns that pay at the dual values of the program over a few join it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.design.columns.base import Columns
+from ldpopt.design.columns.prices import Prices
+from ldpopt.design.programs.fisher import FisherSolution, fisher_program
+from ldpopt.design.solve import solve
+from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+
+ROUNDS = 40
+"""Rounds of pricing; what is left unpriced shows as a gap, not as an error of the bound."""
+
+
+NEGLIGIBLE = 1e-6
+"""Weights below this share of the largest are taken for the solver's zero."""
+
+
+KEEP = 0.004
+"""Columns stay while their price is within this share of the criterion."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Columns with logarithms `heights` (n, k), their weights and the dual values."""
+
+    heights: Array
+    solution: FisherSolution
+
+    def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
+        """(n,) whether a column is of account: by what it tells, beside others; by itself, if it tells nothing."""
+        values = columns.values(self.heights)
+        told = self.solution.theta * np.ptp(values, axis=1)
+        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > NEGLIGIBLE)
+        return np.asarray((told > NEGLIGIBLE * told.max()) | silent)
+
+    def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> Mixture:
+        """The same information from at most k(k+1)/2 + 1 columns: a vertex of the weights that give it;
+        under a cap on total variation a few more, which keep within it.
+
+        Under a neighbourhood the information at other distributions counts too, and all columns stay.
+        """
+        k = self.heights.shape[1]
+        used = self.used(columns)
+        if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
+            return self
+        import cvxpy as cp
+
+        values = columns.values(self.heights[used])
+        mass = values @ utility.prior
+        u = values / mass[:, None] - 1
+        x, other = np.triu_indices(k)
+        moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
+        moments = moments / np.abs(moments).max(axis=0)
+        now = self.solution.theta[used] * mass
+        w = cp.Variable(len(u), nonneg=True)
+        cost = np.random.default_rng(k).random(len(u))
+        kept = [moments.T @ w == moments.T @ now]
+        if eta is not None:
+            above = np.maximum(u[:, x] - u[:, other], 0.0)
+            kept.append(above.T @ w <= np.maximum(above.T @ now, eta))
+        try:
+            solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
+        except SolverError:
+            return self
+        theta = np.zeros(len(used))
+        theta[used] = np.maximum(np.asarray(w.value), 0.0) / mass
+        return Mixture(self.heights, replace(self.solution, theta=theta))
+
+    def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
+        """The channel's matrix, logarithms times `scale`. Columns of no account are left out, the rest balanced again.
+
+        What a solver leaves on them would make a report that says something of a proportion that the others do not,
+        at an error too large to compute.
+        """
+        theta, used = self.solution.theta, self.used(columns)
+        values, theta = columns.values(self.heights[used] * scale), theta[used]
+        # The least relative change of weights that makes the rows sum to one.
+        missing = 1 - theta @ values
+        theta = theta * (1 + np.linalg.lstsq((values * theta[:, None]).T, missing, rcond=1e-12)[0])
+        made = values.T * np.maximum(theta, 0.0)
+        return np.asarray(made / made.sum(axis=1, keepdims=True))
+
+
+def generate(
+    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float
+) -> Mixture:
+    """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
+    for _ in range(ROUNDS):
+        solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
+        found = Mixture(heights, solution)
+        if columns.complete(heights):
+            return found
+        prices = prices_at(prior, solution, columns)
+        size = abs(float(prices.rows.sum())) + (eta or 0.0) * float(prices.pairs.sum())
+        used = heights[found.used(columns)]
+        new = unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
+        if len(new) == 0:
+            return found
+        # Columns far from paying leave, so that the program stays small.
+        gains = prices.gains(columns.values(heights))
+        heights = np.vstack([heights[gains > -KEEP * size], new])
+    return found
+
+
+def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
+    """The prices at the dual values of a solution."""
+    centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
+    ratio = math.exp(columns.epsilon) if math.isfinite(columns.epsilon) else math.inf
+    return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
+
+
+def unknown(new: Array, heights: Array) -> Array:
+    """Those of `new` that are not among `heights`."""
+    known = {row.tobytes() for row in heights}
+    return np.array([row for row in new if row.tobytes() not in known]).reshape(-1, heights.shape[1])

@@ -1,0 +1,303 @@
+"""Exchange over ratio intervals: the optimum under any constraint that is a convex sum over outputs.
+
+Cut the likelihood ratios M0/M1 into intervals. Above each, the chord of the divergence is linear in the column, so the
+best channel with one output an interval is a convex program: an upper bound, because outputs of one interval merge for
+free. Its channel, re-measured, is a lower bound. Where an output lies strictly inside its interval the interval is cut
+at that output's own ratio, and closely around it; of conic constraints, pairs of inputs join when the channel violates
+theirs (linear ones are for `interval_program`). Both bounds meet after a handful of rounds, and the last dual values
+are the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords, residual
+from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, Term
+from ldpopt.design.methods.clean import cleanest, merge
+from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
+from ldpopt.design.problems.problem import Problem, check_rounds
+from ldpopt.design.programs.intervals import Memory, interval_program
+from ldpopt.design.programs.labels import SMALL, Expression, Solved, label_program, scaled
+from ldpopt.design.utilities.tangents import tangents, tangents_at
+from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import InvalidInput, SolverError
+
+ROUNDS = 40
+
+
+GRID = 25
+
+
+FEW = 13
+
+
+ACCURACY = 1e-8
+
+
+CONIC_ACCURACY = 3e-7
+
+
+EVERY = 60
+"""Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Ratio-labelled exchange, for every constraint, with a bound from each program's dual values.
+
+    rounds : the most programs to solve. accuracy : the relative gap at which to stop.
+    """
+
+    rounds: int = ROUNDS
+    accuracy: float = ACCURACY
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds, self.accuracy)
+
+    def find(self, problem: Problem) -> Candidate:
+        """The channel of the last program, its outputs merged where they are too rare to matter."""
+        labels = Labels.of(problem)
+        best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
+        how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
+        return Candidate(cleanest(problem, best.matrix, labels.ascend), how, best.certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One solved program: its intervals, its active pairs, and the dual values as a certificate."""
+
+    solved: Solved
+    knots: Array
+    active: tuple[Index, ...]
+    scale: float
+    terms: tuple[Term | Ratio, ...]
+    gap: float
+    matrix: Array
+
+    def certificate(self, problem: Problem, channel: Channel) -> Certificate | None:
+        """The certificate of the dual values; None where a constraint has no column form."""
+        constraints = tuple(c for c in problem.constraints if isinstance(c, ColumnConstraint))
+        if len(constraints) < len(problem.constraints):
+            return None
+        multipliers = []
+        for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True)):
+            if isinstance(self.terms[number], HockeyStick) and len(pairs):
+                paid = np.flatnonzero(values.any(axis=0))
+                pairs, values = pairs[paid], values[:, paid]
+            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
+        points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
+        return IntervalDual(
+            problem.utility, channel, problem.epsilon, problem.eta,
+            constraints, self.solved.rows * self.scale, tuple(multipliers), points, self.knots,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The ratio-labelled program of a problem, to be solved on finer and finer intervals."""
+
+    f: FDivergence
+    p0: Array
+    p1: Array
+    terms: tuple[Term | Ratio, ...]
+    expressions: tuple[Expression, ...]
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Labels:
+        """The program, or `InvalidInput` when the utility would be infinite."""
+        pair, f = problem.reduction.pair, problem.utility.f
+        terms: list[Term | Ratio] = []
+        expressions: list[Expression] = []
+        for constraint in problem.constraints:
+            if isinstance(constraint, ColumnConstraint):
+                terms += constraint.columns(problem.inputs)
+            else:
+                expressions.append(constraint.expression)
+        total = pair.p0 + pair.p1
+        posterior = (pair.p0 / np.where(total > 0, total, 1.0))[total > 0]
+        low, high = float(posterior.min()), float(posterior.max())
+        ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=np.inf)
+        if np.isfinite(ratio):
+            # Slightly outward, so that rounding leaves no ratio uncovered.
+            low = max(low, 1 / (1 + ratio) * (1 - 1e-12))
+            high = min(high, 1 - 1 / (1 + ratio) * (1 - 1e-12))
+        made = cls(f, pair.p0, pair.p1, tuple(terms), tuple(expressions), low, high)
+        if not np.isfinite(f.excess(np.array([low, high]), 1 - np.array([low, high]))).all():
+            raise InvalidInput(
+                f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
+            )
+        return made
+
+    @property
+    def conic(self) -> bool:
+        """Whether the program has cones, whose solutions are interior and less accurate."""
+        return bool(self.expressions) or any(isinstance(term, Moment) for term in self.terms)
+
+    def start(self) -> Array | None:
+        """A channel whose ratios are worth a close look: the best one for a few tangents, bettered."""
+        if not self.conic:
+            return None
+        s = even_knots(self.low, self.high, GRID)[1:-1:2]
+        gains = tangents_at(self.f, self.p0, self.p1, s, 1 - s)
+        first = label_program(gains / np.abs(gains).max(), self.terms, self.expressions)
+        return self.ascend(merge(first.matrix, self.p0, self.p1, 1e-3))
+
+    def refine(self, rounds: int, accuracy: float, start: Array | None) -> tuple[Round, int]:
+        """Solve on finer and finer intervals; the round with the smallest bound, and how many there were.
+
+        `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
+        """
+        knots, value = even_knots(self.low, self.high, GRID if start is None or self.conic else FEW), 0.0
+        active = [self._first(term) for term in self.terms]
+        scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
+        if start is not None:
+            value = scale = self._value(start) or scale
+            knots = graded_knots(knots, self._used(start))
+            if self.conic:
+                active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
+        best: Round | None = None
+        champion, stale = start, 0
+        memory: Memory | None = None
+        for number in range(1, rounds + 1):
+            large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
+            if large:
+                active = [np.arange(len(term)) for term in self.terms]
+            kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
+            gains = chords(self.f, self.p0, self.p1, knots) / scale
+            try:
+                if large:
+                    solved, memory = interval_program(gains, kept, knots, memory)
+                else:
+                    solved = label_program(gains, kept, self.expressions)
+            except SolverError:
+                # A cone program too degenerate for the solver: what is proved so far stands.
+                if best is None or best.gap == np.inf:
+                    raise
+                break
+            q = np.maximum(solved.matrix, 0.0)
+            violated = self._violated(q, active)
+            a, b = self.p0 @ q, self.p1 @ q
+            lost = (gains.T * q).sum(axis=0) - self.f.excess(a, b) / scale
+            settled = not any(len(pairs) for pairs in violated)
+            better = q
+            if self.conic:
+                better = self.ascend(merge(q, self.p0, self.p1, 1e-2 if number == 1 else 1e-3))
+            if (settled or self.conic) and (champion is None or self._value(better) > value):
+                champion, value = better, self._value(better)
+            bound = self._bound(gains, kept, solved) * scale
+            gap = (bound - value) / max(bound, 1e-300) if settled else np.inf
+            stale = 0 if best is None or gap < 0.7 * best.gap else stale + 1
+            if best is None or gap <= best.gap:
+                best = Round(solved, knots, tuple(active), scale, self.terms, gap, q)
+            if gap <= (CONIC_ACCURACY if self.conic else accuracy) or (self.conic and stale == 3):
+                break
+            if settled and value <= 0 and bound <= 1e-13:
+                break
+            active = [np.union1d(old, new).astype(np.intp) for old, new in zip(active, violated, strict=True)]
+            old = len(knots)
+            whole = float(lost.sum())
+            enough = 0.01 * whole if self.conic else max(accuracy * solved.value, 0.2 * whole) / len(knots)
+            cut = cut_knots(knots, a, b, lost > enough)
+            knots = graded_knots(cut, self._used(better)) if champion is better and self.conic else cut
+            if settled and not self.conic and len(knots) == old:
+                break
+            if solved.value > 1e-6:
+                scale *= solved.value
+        assert best is not None
+        return replace(best, matrix=best.solved.matrix if champion is None else champion), number
+
+    def _value(self, matrix: Array) -> float:
+        return float(self.f.excess(np.maximum(self.p0 @ matrix, 0.0), np.maximum(self.p1 @ matrix, 0.0)).sum())
+
+    def _used(self, matrix: Array) -> Array:
+        """The posteriors of the outputs that matter."""
+        a, b = self.p0 @ matrix, self.p1 @ matrix
+        some = a + b > 1e-6
+        return np.asarray(a[some] / (a + b)[some])
+
+    def _tight(self, term: Term | Ratio, matrix: Array) -> Index:
+        """The pairs whose constraint `matrix` uses up."""
+        if isinstance(term, Ratio):
+            return np.zeros(0, dtype=np.intp)
+        return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
+
+    def _bound(self, gains: Array, kept: Sequence[Term | Ratio], solved: Solved) -> float:
+        """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
+        if self.expressions:
+            return solved.value
+        reduced, charged = gains - solved.rows, float(solved.rows.sum())
+        ratio = np.inf
+        for term, multiplier in zip(kept, solved.multipliers, strict=True):
+            if isinstance(term, Ratio):
+                ratio = min(ratio, term.ratio)
+            elif len(term):
+                reduced = reduced - term.support(multiplier, len(gains), len(self.p0))
+                charged += term.charge(multiplier)
+        return charged + residual(reduced, ratio)
+
+    def ascend(self, matrix: Array) -> Array:
+        """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.
+
+        Only cones need it, whose solutions are interior: the few labels of a nearly optimal channel pose a small
+        program that is solved to more digits than the one with all intervals. `matrix` (k, n) may be any channel.
+        """
+        if not self.conic:
+            return matrix
+        value = self._value(matrix)
+        for _ in range(8):
+            gains = tangents(self.f, self.p0, self.p1, matrix) / (value or 1.0)
+            try:
+                new = np.maximum(label_program(gains, self.terms, self.expressions).matrix, 0.0)
+            except SolverError:
+                break
+            reached = self._value(new)
+            if reached <= value * (1 + 1e-9):
+                break
+            matrix, value = merge(new, self.p0, self.p1, 1e-4), reached
+        return matrix
+
+    def _first(self, term: Term | Ratio) -> Index:
+        """The pairs to begin with."""
+        if isinstance(term, Ratio) or len(term) <= max(EVERY, 2 * len(self.p0)):
+            return np.arange(len(term))
+        total = np.maximum(self.p0 + self.p1, 1e-300)
+        order = np.argsort(self.p0 / total)
+        ends = order[[0, -1]]
+        return np.flatnonzero(np.isin(term.left, ends) & np.isin(term.right, ends))
+
+    def _violated(self, matrix: Array, active: Sequence[Index]) -> list[Index]:
+        """The pairs outside the active ones that the matrix violates most, a few for every input."""
+        found = []
+        for term, pairs in zip(self.terms, active, strict=True):
+            if isinstance(term, Ratio) or len(pairs) == len(term):
+                found.append(np.zeros(0, dtype=np.intp))
+                continue
+            excess = term.excess(np.maximum(matrix, 0.0))
+            excess[pairs] = -np.inf
+            order = np.argsort(-excess, kind="stable")
+            order = order[excess[order] > 1e-9]
+            # The worst partners of every input, not the worst pairs of all: they say more together.
+            kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
+            found.append(order[kept])
+        return found
+
+
+def _ranks(labels: Index) -> Index:
+    """How often each entry's value has occurred before it."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.concatenate([[True], np.diff(labels[order]) != 0])
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))
+    ranks = np.empty(len(labels), dtype=np.intp)
+    ranks[order] = np.arange(len(labels)) - first
+    return ranks

@@ -1,0 +1,109 @@
+"""Convex-concave local search: maximise the tangents of a convex utility, move there, and repeat [CCP]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ldpopt.design.candidate import Candidate
+from ldpopt.design.constraints.parts import outputs_of, parts
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.alphabet import AlphabetProgram
+from ldpopt.design.utilities.tangents import tangents
+from ldpopt.distribution import Array, positive_integer
+from ldpopt.errors import SolverError, invalid
+
+STEPS = 60
+
+
+GAIN = 1e-9
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """Multi-start local search, for every convex constraint and any alphabet: a feasible channel, and no bound [CCP].
+
+    starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator; by
+    default one with seed 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
+    leave it free; by default one more than inputs.
+
+    >>> from ldpopt.design import ApproximateLDP, Divergence, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> found = optimal_channel(u, ApproximateLDP(1.0, 0.05), method=LocalSearch(5), certify=False)
+    >>> round(found.value, 6), found.method
+    (0.048683, 'local search from 5 starts')
+    """
+
+    starts: int = 20
+    rng: np.random.Generator | None = field(default=None, compare=False)
+    outputs: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starts", positive_integer(self.starts, "starts"))
+        if self.rng is not None and not isinstance(self.rng, np.random.Generator):
+            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+        if self.outputs is not None:
+            object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
+
+    def find(self, problem: Problem) -> Candidate:
+        """The best channel of all starts."""
+        pair, f = problem.reduction.pair, problem.utility.f
+        terms, fixed, expressions = parts(problem.constraints, problem.inputs)
+        k = len(pair)
+        m = outputs_of(fixed, k) if fixed else self.outputs or k + 1
+        climb = Climb(
+            AlphabetProgram((k, m), terms, fixed, expressions),
+            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
+            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
+        )
+        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
+        return Candidate(matrix, f"local search from {self.starts} starts")
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """The search: a program, the utility of a matrix, and its gradients (criteria, m, k) there."""
+
+    program: AlphabetProgram
+    value: Callable[[Array], float]
+    gradients: Callable[[Array], Array]
+
+    def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
+        """The best matrix from the `given` ones and `starts` random vertices, and its value."""
+        k, m = self.program.shape
+        champion, most = None, -np.inf
+        failure: SolverError | None = None
+        for number in range(len(given) + starts):
+            try:
+                if number < len(given):
+                    q = given[number]
+                else:
+                    toward = rng.normal(size=(m, k))
+                    q = self.program.solve(np.broadcast_to(toward, (self.program.criteria, m, k)))[0]
+                q, value = self.climb(q)
+            except SolverError as error:
+                failure = error
+                continue
+            if value > most:
+                champion, most = q, value
+        if champion is None:
+            raise failure or SolverError("local search: no start led to a channel")
+        return champion, most
+
+    def climb(self, q: Array) -> tuple[Array, float]:
+        """A local maximum reached from `q`, (k, m) with any non-negative entries, and its value."""
+        champion, most = q, -np.inf
+        for _ in range(STEPS):
+            q = self.program.solve(self.gradients(champion))[0]
+            value = self.value(q)
+            if most == -np.inf or value > most:
+                gained = value - most
+                champion, most = q, value
+            else:
+                gained = 0.0
+            if gained <= GAIN * max(abs(most), 1e-12):
+                break
+        return champion, most

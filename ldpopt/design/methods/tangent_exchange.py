@@ -1,0 +1,277 @@
+"""Exchange over ratio intervals for divergences between rows, by an interior-point method made for them.
+
+The program is that of `labels`: the best channel with one output an interval of likelihood ratios and the chord of the
+utility as gain, an upper bound that meets the channel's own value as the intervals shrink around its outputs.
+`moment_program` solves it with one multiplier a pair of inputs, to about 1e-9 and however many pairs bind at once, so
+that its columns' tangent planes and multipliers are the certificate as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords
+from ldpopt.design.constraints import ZCDP, ColumnConstraint
+from ldpopt.design.constraints.repair import Unrepairable, repair
+from ldpopt.design.constraints.terms import Index, Moment
+from ldpopt.design.methods.clean import cleanest, merge
+from ldpopt.design.methods.exchange import Exchange, Labels
+from ldpopt.design.methods.knots import even_knots, graded_knots
+from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.moments import Priced, moment_program
+from ldpopt.design.utilities.tangents import tangents
+from ldpopt.distribution import Array, positive_integer
+from ldpopt.errors import SolverError, invalid
+
+ROUNDS = 25
+
+
+ACCURACY = 5e-7
+
+
+GRID = 25
+
+
+SHARE = 0.1
+
+
+EVERY = 300
+"""Terms of up to this many pairs begin whole; of larger ones, and of orders found later, the pairs that bind join."""
+
+
+@dataclass(frozen=True)
+class TangentExchange:
+    """Exchange for divergences between rows: `RenyiLDP`, and `ZCDP`, whose orders it finds [BS, Def 1.1].
+
+    rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop. Beside other
+    constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
+
+    >>> from ldpopt.design import Divergence, ZCDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ZCDP(0.5), method=TangentExchange())
+    >>> design.guarantees[0].value <= 0.5, design.relative_gap < 1e-5
+    (True, True)
+    """
+
+    rounds: int = ROUNDS
+    accuracy: float = ACCURACY
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", positive_integer(self.rounds, "rounds"))
+        if not self.accuracy > 0:
+            raise invalid("accuracy", "a positive number", self.accuracy)
+
+    def find(self, problem: Problem) -> Candidate:
+        """The best channel of the programs, after the orders that it exceeds have joined."""
+        if not applies(problem) or len(problem.reduction.pair) < 2:
+            return _beside(problem)
+        exchange = _Exchange(problem)
+        rounds = exchange.run(self.rounds, self.accuracy)
+        how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + _orders(exchange.problem)
+        proof = exchange.proof
+        matrix = _private(problem, cleanest(problem, exchange.champion, exchange.ascend))
+        return Candidate(matrix, how, lambda _, channel: replace(proof, channel=channel) if proof else None)
+
+
+def applies(problem: Problem) -> bool:
+    """Whether every constraint is a divergence of finite order between all pairs of rows."""
+    inputs = range(len(problem.reduction.pair))
+    return all(
+        isinstance(constraint, ColumnConstraint)
+        and all(isinstance(term, Moment) for term in constraint.columns(inputs))
+        for constraint in problem.constraints
+    )
+
+
+def _beside(problem: Problem) -> Candidate:
+    """The programs of `Exchange`, repeated for the orders that their channels exceed."""
+    while True:
+        try:
+            found = Exchange().find(problem)
+        except SolverError:
+            # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
+            found = LocalSearch(3, outputs=3).find(problem)
+        tighter = _tightened(problem, found.matrix)
+        if tighter.constraints == problem.constraints:
+            break
+        problem = tighter
+    own, posed = found.prove, problem
+
+    def prove(problem: Problem, channel: Channel) -> Certificate | None:
+        return own(replace(problem, constraints=posed.constraints), channel) if own else None
+
+    matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
+    return Candidate(matrix, found.method + _orders(problem), prove)
+
+
+def _tightened(problem: Problem, matrix: Array) -> Problem:
+    """With the orders that `matrix` exceeds most."""
+    constraints = tuple((c.tightened(matrix) or c) if isinstance(c, ZCDP) else c for c in problem.constraints)
+    return replace(problem, constraints=constraints)
+
+
+def _orders(problem: Problem) -> str:
+    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ZCDP) for a in c.orders]
+    return f", orders {', '.join(orders)}" if orders else ""
+
+
+def _private(problem: Problem, matrix: Array) -> Array:
+    """`matrix`, mixed with the constant channel as far as it takes for its repair: that one meets every divergence."""
+    mean = matrix.mean(axis=0)
+    for weight in (0.0, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.6, 1.0):
+        mixed = np.asarray((1 - weight) * matrix + weight * mean)
+        try:
+            repair(mixed, problem.constraints, problem.inputs)
+        except Unrepairable:
+            continue
+        return mixed
+    raise Unrepairable(matrix)
+
+
+class _Exchange:
+    """The state: the orders and pairs posed so far, the intervals, the best channel, and the best bound."""
+
+    def __init__(self, problem: Problem) -> None:
+        labels = Labels.of(problem)
+        self.f, self.p0, self.p1 = labels.f, labels.p0, labels.p1
+        self.knots = even_knots(labels.low, labels.high, GRID)
+        self.champion = np.ones((len(self.p0), 1))
+        self.active: dict[tuple[float, float], Index] = {}
+        self.proof: IntervalDual | None = None
+        self.pose(problem)
+
+    def pose(self, problem: Problem) -> None:
+        """The terms of the problem's orders; new ones begin with the pairs that the champion nearly binds."""
+        self.problem = problem
+        self.terms: tuple[Moment, ...] = Labels.of(problem).terms  # type: ignore[assignment]
+        first = not self.active
+        for term in self.terms:
+            if (term.order, term.cap) in self.active:
+                continue
+            if not first:
+                pairs = np.flatnonzero(term.excess(self.champion) > -0.2 * term.cap)
+            elif len(term) <= EVERY:
+                pairs = np.arange(len(term))
+            else:
+                order = np.argsort(self.p0 / np.maximum(self.p0 + self.p1, 1e-300))
+                pairs = np.flatnonzero(np.isin(term.left, order[[0, -1]]) | np.isin(term.right, order[[0, -1]]))
+            self.active[term.order, term.cap] = pairs
+
+    def value(self, matrix: Array) -> float:
+        return float(self.f.excess(self.p0 @ matrix, self.p1 @ matrix).sum())
+
+    def run(self, rounds: int, accuracy: float) -> int:
+        """Solve on finer and finer intervals until bound and value meet; returns the number of programs."""
+        least, stale, value = np.inf, 0, 0.0
+        for number in range(1, rounds + 1):
+            gains = chords(self.f, self.p0, self.p1, self.knots)
+            scale = value if value > 0 else float(np.abs(gains).max()) or 1.0
+            solved, posed = self.solve(gains / scale, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
+            q = _channel(solved)
+            better = self.ascend(merge(q, self.p0, self.p1, 1e-2 if number == 1 else 1e-3))
+            if self.value(better) > value:
+                self.champion, value = better, self.value(better)
+            proof = self.certificate(solved, posed, scale)
+            bound = proof.upper_bound
+            stale = 0 if bound - value < 0.9 * (least - value) else stale + 1
+            if bound < least:
+                self.proof, least = proof, bound
+            while (tighter := _tightened(self.problem, self.champion)).constraints != self.problem.constraints:
+                # What meets fewer orders is only where to look; the next channel meets these as well.
+                self.pose(tighter)
+                self.champion = self.ascend(self.champion, anew=True)
+                value, stale = self.value(self.champion), 0
+            if least - value <= accuracy * least or stale >= 3 or least <= 1e-13:
+                break
+            cut = self.cut(solved, scale, (least - value) / scale / len(self.p0))
+            self.knots = graded_knots(cut, self.posterior(self.champion))
+        return number
+
+    def cut(self, solved: Priced, scale: float, gap: float) -> Array:
+        """The knots, and those that quarter the intervals that may still matter.
+
+        An interval matters while its slack is within the `gap`, and its chord above the utility by a share of it.
+        """
+        middle = (self.knots[1:] + self.knots[:-1]) / 2
+        height = self.f.excess(self.knots, 1 - self.knots)
+        above = (height[1:] + height[:-1]) / 2 - self.f.excess(middle, 1 - middle)
+        above = above * (solved.columns @ (self.p0 + self.p1)) / solved.columns.sum(axis=1) / scale
+        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap))
+        step = np.diff(self.knots)[at] / 4
+        at = at[step > 1e-9]
+        step = step[step > 1e-9]
+        # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
+        idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
+        gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
+        kept = np.delete(self.knots, gone[gone % 2 == 1])
+        return np.unique(np.concatenate([kept, *(self.knots[at] + part * step for part in (1, 2, 3))]))
+
+    def posterior(self, matrix: Array) -> Array:
+        """Of the outputs that matter."""
+        a, b = self.p0 @ matrix, self.p1 @ matrix
+        return np.asarray((a / (a + b))[a + b > 1e-6])
+
+    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
+        """The program with the pairs that bind, found round by round, and those of every term."""
+        for _ in range(12):
+            posed = [self.active[term.order, term.cap] for term in self.terms]
+            kept = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]
+            solved = moment_program(gains, kept, accuracy)
+            q = _channel(solved)
+            grown = False
+            for term, pairs in zip(self.terms, posed, strict=True):
+                excess = term.excess(q)
+                excess[pairs] = -np.inf
+                new = np.flatnonzero(excess > 1e-8 * term.cap)
+                new = new[np.argsort(-excess[new])][: 4 * len(self.p0)]
+                grown |= len(new) > 0
+                self.active[term.order, term.cap] = np.union1d(pairs, new).astype(np.intp)
+            if not grown:
+                break
+        return solved, posed
+
+    def ascend(self, matrix: Array, anew: bool = False) -> Array:
+        """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated.
+
+        `anew` takes the first one even if it is worse, for a `matrix` that does not meet the constraints.
+        """
+        value = self.value(matrix)
+        for _ in range(10):
+            gains = tangents(self.f, self.p0, self.p1, matrix) / (value if value > 0 else 1.0)
+            new = _channel(self.solve(gains)[0])
+            reached = self.value(new)
+            if not anew and reached <= value * (1 + 1e-10):
+                break
+            matrix, value, anew = merge(new, self.p0, self.p1, 1e-5), reached, False
+        return matrix
+
+    def certificate(self, solved: Priced, posed: Sequence[Index], scale: float) -> IntervalDual:
+        """The multipliers, and the tangent planes of psi at the columns."""
+        multipliers, n = [], len(solved.columns)
+        for number, (pairs, weights) in enumerate(zip(posed, solved.weights, strict=True)):
+            term = self.terms[number].take(pairs)
+            top = np.exp(min(200.0, 500 / term.order))  # the tangent plane's slopes stay finite
+            t = np.clip(solved.columns[:, term.left] / solved.columns[:, term.right], 1e-80, top)
+            pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
+            values = np.stack([pair, label, t.ravel(), np.tile(weights * scale, n)])
+            multipliers.append(TermMultiplier(number, pairs, values))
+        problem = self.problem
+        matrix = self.champion
+        channel = Channel(matrix) if len(matrix) != len(problem.utility.p0) else Channel(matrix, problem.utility.inputs)
+        points = np.column_stack([self.p0, self.p1])
+        return IntervalDual(
+            problem.utility, channel, problem.epsilon, problem.eta,
+            problem.constraints, solved.rows * scale, tuple(multipliers), points, self.knots,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+def _channel(solved: Priced) -> Array:
+    """The columns as a matrix (k, n) whose rows sum to one."""
+    return np.asarray(solved.columns.T / solved.columns.sum(axis=0)[:, None])

@@ -1,0 +1,1 @@
+"""A design problem, posed once: its alphabet sorted, merged, cut or spread."""

@@ -1,0 +1,69 @@
+"""Two-sided bracket for large and continuous alphabets.
+
+Merging inputs restricts the channel: a lower bound. Spreading every input between two points of extremer likelihood
+ratio, with its masses under both hypotheses kept, gives a pair that dominates it in Blackwell's order: an upper bound.
+On the scale s = P0/(P0+P1) the spread is a mean-preserving one of the total mass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.distribution import Array
+
+
+def spread(p0: Array, p1: Array, knots: Array) -> Pair:
+    """The pair on the posteriors `knots` (increasing, covering those of the inputs) that dominates (p0, p1).
+
+    >>> pair = spread(np.array([0.2, 0.8]), np.array([0.6, 0.4]), np.array([0.0, 0.5, 1.0]))
+    >>> pair.p0.round(3), pair.p1.round(3)
+    (array([0. , 0.6, 0.4]), array([0.4, 0.6, 0. ]))
+    """
+    total = p0 + p1
+    used = total > 0
+    total, s = total[used], np.clip(p0[used] / total[used], knots[0], knots[-1])
+    right = np.clip(np.searchsorted(knots, s), 1, len(knots) - 1)
+    up = (s - knots[right - 1]) / (knots[right] - knots[right - 1])
+    n = len(knots)
+    mass = np.bincount(right, total * up, n) + np.bincount(right - 1, total * (1 - up), n)
+    kept = mass > 0
+    pair = Pair(knots[kept] * mass[kept], (1 - knots[kept]) * mass[kept])
+    return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
+
+
+def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: float = 1.5) -> Array:
+    """Posteriors to spread onto: dense where it matters.
+
+    Spreading an input changes nothing about a channel that treats both ends alike, so only spreading across a place
+    where the channel changes costs. Around each of `cuts`, a (c, 2) array of posteriors between which it does, the
+    knots are geometric in the distance, in `steps` steps by `shrink` to either side; `base` more are even in range and
+    in mass.
+    """
+    total = p0 + p1
+    used = total > 0
+    s, total = p0[used] / total[used], total[used]
+    order = np.argsort(s, kind="stable")
+    s, mass = s[order], np.cumsum(total[order])
+    first, last = s[0], s[-1]
+    even = np.linspace(first, last, max(2, base - base // 2))
+    quantiles = s[np.searchsorted(mass, np.linspace(0, mass[-1], base // 2 + 2)[1:-1])]
+    distance = (last - first) * shrink ** -np.arange(1.0, steps + 1)
+    near = [np.concatenate([[low, high], low - distance, high + distance]) for low, high in cuts]
+    made = np.unique(np.concatenate([even, quantiles, *near]))
+    made = made[(made >= first) & (made <= last)]
+    # Points closer than rounding would divide it up among themselves.
+    kept = made[np.concatenate([[True], np.diff(made) > 1e-13])]
+    kept[-1] = last
+    return np.asarray(kept)
+
+
+def few_knots(p0: Array, p1: Array, cuts: Array, count: int) -> Array:
+    """At most `count` knots: the ends and the places where the channel changes, and even ones while there is room."""
+    for sharp in (cuts, cuts.mean(axis=1, keepdims=True), cuts[:0]):
+        near = np.column_stack([sharp.min(axis=1), sharp.max(axis=1)]) if len(sharp) else cuts[:0]
+        for base in range(count, -1, -1):
+            made = knots(p0, p1, near, base, 0)
+            if len(made) <= count:
+                return made
+    return made

@@ -1,0 +1,1 @@
+"""What a design keeps, one file a notion."""

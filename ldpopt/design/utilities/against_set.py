@@ -1,0 +1,88 @@
+"""Two hypotheses that are only known to lie in convex sets: the divergence of the least favourable pair.
+
+    U(Q) = min over P0 in C0, P1 in C1 of D_f(P0 Q || P1 Q)
+
+The divergence is jointly convex in the pair, so the worst pair of a channel is a convex program: mu lies above its
+tangents, which depend on the ratio alone, and a few ratios for every output make it a linear program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.design.solve import SIMPLEX, solve
+from ldpopt.design.utilities.least_pair import least_pair
+from ldpopt.design.utilities.sets import HypothesisSet, as_set
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import invalid
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstSet:
+    """The least D_f(P0 Q || P1 Q) over all P0 and P1 of two convex sets [HS; Huber].
+
+    f : an `FDivergence`. p0, p1 : each a distribution of shape (k,), or a `Hull` of several, or the distributions
+    `Around` one. inputs : labels of the k answers.
+
+    Raises `InvalidInput` for sets of different sizes, and for sets that meet: no channel tells them apart.
+
+    >>> from ldpopt.design import Around, Contamination
+    >>> from ldpopt.divergences import TOTAL_VARIATION
+    >>> u = AgainstSet(TOTAL_VARIATION, [0.5, 0.5], Around([0.1, 0.9], Contamination(0.1)))
+    >>> round(u.value(np.eye(2)), 9)
+    0.31
+    """
+
+    f: FDivergence
+    p0: Any
+    p1: Any
+    inputs: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.f, FDivergence):
+            raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
+        first, second = as_set(self.p0, "p0"), as_set(self.p1, "p1")
+        if first.size != second.size:
+            raise invalid("p1", f"{first.size} inputs, as many as p0", second.size)
+        if self.inputs is not None:
+            if len(tuple(self.inputs)) != first.size:
+                raise invalid("inputs", f"{first.size} labels", len(tuple(self.inputs)))
+            object.__setattr__(self, "inputs", tuple(self.inputs))
+        object.__setattr__(self, "sets", (first, second))
+        if _distance(first, second) <= 1e-9:
+            raise invalid("p0 and p1", "sets that do not meet (nothing tells apart what is in both)", "sets that do")
+
+    sets: tuple[HypothesisSet, HypothesisSet] = ()  # type: ignore[assignment]
+
+    @property
+    def size(self) -> int:
+        """The number k of inputs."""
+        return self.sets[0].size
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"least {self.f.name} of two sets"
+
+    def value(self, channel: ChannelLike) -> float:
+        """The divergence of the pair that is least favourable for this channel, from below by its own proof."""
+        q = as_channel(channel).matrix
+        if len(q) != self.size:
+            raise invalid("channel", f"{self.size} inputs", len(q))
+        return least_pair(self.f, self.sets, [q]).support.bound(self.f, self.sets, q)
+
+    def __repr__(self) -> str:
+        return f"AgainstSet({self.f.name}, {self.size} inputs)"
+
+
+def _distance(first: HypothesisSet, second: HypothesisSet) -> float:
+    """The least total variation between members of two sets."""
+    import cvxpy as cp
+
+    p0, p1 = cp.Variable(first.size, nonneg=True), cp.Variable(second.size, nonneg=True)
+    sets = [cp.sum(p0) == 1, cp.sum(p1) == 1, *first.expression(p0), *second.expression(p1)]
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.pos(p0 - p1))), sets)
+    solve(problem, "distance of two sets", SIMPLEX)
+    return float(problem.value)

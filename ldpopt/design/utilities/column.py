@@ -1,0 +1,205 @@
+"""Utilities that are sums over outputs of convex, homogeneous functions of the column, or the worst of several.
+
+    U(Q) = min over criteria j of  sum_y mu_j(Q[:, y])
+
+Every such utility has its optimum on the staircase patterns under LDP and total variation [KOV14, Thm 2], and lies
+above its tangents under any constraint.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.tangents import tangents
+from ldpopt.distribution import Array, distribution, number
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import invalid
+
+
+class ColumnUtility(ABC):
+    """A utility given by its functions of a column."""
+
+    inputs: tuple[Label, ...] | None
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number k of inputs."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What reports call it."""
+
+    @abstractmethod
+    def columns(self, matrix: Array) -> Array:
+        """(criteria, n) values mu_j of the columns of `matrix` (k, n)."""
+
+    @abstractmethod
+    def gradients(self, matrix: Array) -> Array:
+        """(criteria, n, k) gradients of mu_j at the columns: linear functions that touch mu_j there, from below."""
+
+    @property
+    @abstractmethod
+    def unprivate(self) -> float:
+        """The utility of full disclosure."""
+
+    def value(self, channel: ChannelLike) -> float:
+        """The utility of a channel."""
+        q = as_channel(channel).matrix
+        if len(q) != self.size:
+            raise invalid("channel", f"{self.size} inputs", len(q))
+        return float(self.columns(q).sum(axis=1).min())
+
+
+@dataclass(frozen=True, eq=False)
+class MutualInformation(ColumnUtility):
+    """I(X; Y) in nats between an answer X with law `prior`, shape (k,), and its report Y [KOV14, section 4].
+
+    >>> round(MutualInformation([0.5, 0.5]).value([[0.75, 0.25], [0.25, 0.75]]), 9)
+    0.130812036
+    """
+
+    prior: Any
+    inputs: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        prior = distribution(self.prior, "prior")
+        if np.count_nonzero(prior) < 2:
+            raise invalid("prior", "at least two answers that occur", np.count_nonzero(prior))
+        object.__setattr__(self, "prior", prior)
+
+    @property
+    def size(self) -> int:
+        """The number k of inputs."""
+        return len(self.prior)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "mutual information"
+
+    def columns(self, matrix: Array) -> Array:
+        """mu(s) = sum_x P_x s_x log(s_x / P.s)."""
+        mixture = self.prior @ matrix
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(matrix > 0, matrix * np.log1p((matrix - mixture) / mixture), 0.0)
+        return np.atleast_2d(self.prior @ terms)
+
+    def gradients(self, matrix: Array) -> Array:
+        """d mu / d s_x = P_x log(s_x / P.s)."""
+        mixture = np.maximum(self.prior @ matrix, 1e-300)
+        logs = np.log(np.maximum(matrix / mixture, 1e-12))
+        return np.asarray((self.prior[:, None] * logs).T[None])
+
+    @property
+    def unprivate(self) -> float:
+        """The entropy of the prior."""
+        used = self.prior[self.prior > 0]
+        return float(-(used * np.log(used)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Tests(ColumnUtility):
+    """The worst D_f(M0 || M_j) over several alternatives P_j: a test that must tell P0 from each of them.
+
+    p0 : distribution of shape (k,). others : distributions of shape (k,). f : an `FDivergence`.
+    """
+
+    f: FDivergence
+    p0: Any
+    others: Any
+    inputs: tuple[Label, ...] | None = None
+
+    __test__ = False  # no test class, whatever pytest makes of the name
+
+    def __post_init__(self) -> None:
+        if not len(self.others):
+            raise invalid("others", "at least one alternative", "none")
+        object.__setattr__(self, "parts", tuple(Divergence(self.f, self.p0, p, self.inputs) for p in self.others))
+
+    parts: tuple[Divergence, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number k of inputs."""
+        return len(self.parts[0].p0)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"worst {self.f.name}"
+
+    def columns(self, matrix: Array) -> Array:
+        """One row an alternative."""
+        return np.stack([part.f.excess(part.p0 @ matrix, part.p1 @ matrix) for part in self.parts])
+
+    def gradients(self, matrix: Array) -> Array:
+        """The tangents at each output's ratio, one block an alternative."""
+        return np.stack([tangents(part.f, part.p0, part.p1, matrix) for part in self.parts])
+
+    @property
+    def unprivate(self) -> float:
+        """The worst divergence of the distributions themselves."""
+        return min(part.unprivate for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSum(ColumnUtility):
+    """sum_i weight_i utility_i of divergences and mutual informations over the same inputs, weights >= 0."""
+
+    weights: Sequence[float]
+    utilities: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        weights = tuple(number(w, "weight", "a non-negative number") for w in self.weights)
+        if len(weights) != len(self.utilities) or not weights or min(weights) < 0 or sum(weights) <= 0:
+            raise invalid("weights", "one non-negative number a utility, not all zero", weights)
+        for one in self.utilities:
+            if not isinstance(one, (Divergence, MutualInformation)):
+                raise invalid("utilities", "Divergence and MutualInformation objects", type(one).__name__)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "utilities", tuple(self.utilities))
+        sizes = {part.size for part in self._parts}
+        if len(sizes) != 1:
+            raise invalid("utilities", "as many inputs in each", sorted(sizes))
+
+    @cached_property
+    def _parts(self) -> tuple[ColumnUtility, ...]:
+        return tuple(Tests(u.f, u.p0, [u.p1], u.inputs) if isinstance(u, Divergence) else u for u in self.utilities)
+
+    @property
+    def inputs(self) -> tuple[Label, ...] | None:  # type: ignore[override]
+        """The labels of the first utility that has them."""
+        return next((part.inputs for part in self._parts if part.inputs is not None), None)
+
+    @property
+    def size(self) -> int:
+        """The number k of inputs."""
+        return self._parts[0].size
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return " + ".join(f"{w:g} {u.name}" for w, u in zip(self.weights, self.utilities, strict=True))
+
+    def columns(self, matrix: Array) -> Array:
+        """The weighted sum of the parts' columns."""
+        return np.asarray(sum(w * part.columns(matrix) for w, part in zip(self.weights, self._parts, strict=True)))
+
+    def gradients(self, matrix: Array) -> Array:
+        """The weighted sum of the parts' gradients."""
+        return np.asarray(sum(w * part.gradients(matrix) for w, part in zip(self.weights, self._parts, strict=True)))
+
+    @property
+    def unprivate(self) -> float:
+        """The weighted sum of the parts' own."""
+        return sum(w * part.unprivate for w, part in zip(self.weights, self._parts, strict=True))

@@ -1,0 +1,105 @@
+"""What a design maximises: the f-divergence between the two marginals of the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, distribution
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import InvalidInput, invalid
+
+
+@dataclass(frozen=True, eq=False)
+class Divergence:
+    """D_f(M0 || M1) of the marginals M_v = P_v Q that a channel Q leaves of two hypotheses [GI, section VII].
+
+    Parameters
+    ----------
+    f : an `FDivergence`.
+    p0, p1 : distributions of shape (k,), k >= 2; or two frozen `scipy.stats` distributions.
+    inputs : labels of the k answers, which designed channels carry.
+
+    Raises `InvalidInput` when the hypotheses are equal (nothing to tell apart) or have disjoint supports
+    (any answer tells them apart; `mechanisms.binary` is then optimal), and for malformed distributions.
+
+    >>> from ldpopt.divergences import KL
+    >>> Divergence(KL, [0.5, 0.5], [0.25, 0.75])
+    Divergence(KL divergence, 2 inputs)
+    """
+
+    f: FDivergence
+    p0: Any
+    p1: Any
+    inputs: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.f, FDivergence):
+            raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
+        if self.continuous:
+            if is_frozen(self.p0) != is_frozen(self.p1):
+                raise invalid("p0 and p1", "two arrays or two scipy.stats distributions", "one of each")
+            return
+        p0 = distribution(self.p0, "p0")
+        p1 = distribution(self.p1, "p1")
+        if len(p0) != len(p1):
+            raise invalid("p1", f"{len(p0)} entries, as many as p0", len(p1))
+        if len(p0) < 2:
+            raise invalid("p0", "at least 2 entries", len(p0))
+        if np.abs(p0 - p1).max() <= 4 * np.finfo(float).eps:
+            raise InvalidInput("p0 and p1: expected two different distributions, got equal ones")
+        if not np.any((p0 > 0) & (p1 > 0)):
+            raise InvalidInput(
+                "p0 and p1: expected overlapping supports, got disjoint ones "
+                "(every answer names its hypothesis; mechanisms.binary is the optimal channel)"
+            )
+        if self.inputs is not None:
+            if len(tuple(self.inputs)) != len(p0):
+                raise invalid("inputs", f"{len(p0)} labels", len(tuple(self.inputs)))
+            object.__setattr__(self, "inputs", tuple(self.inputs))
+        object.__setattr__(self, "p0", p0)
+        object.__setattr__(self, "p1", p1)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the hypotheses are `scipy.stats` distributions."""
+        return is_frozen(self.p0) or is_frozen(self.p1)
+
+    def value(self, channel: ChannelLike) -> float:
+        """D_f of the two marginals, in nats where f has a logarithm."""
+        channel = as_channel(channel)
+        if self.continuous:
+            raise invalid("utility", "finite distributions to evaluate a channel on", "scipy.stats distributions")
+        if channel.shape[0] != len(self.p0):
+            raise invalid("channel", f"{len(self.p0)} inputs", channel.shape[0])
+        return marginal_divergence(self.f, self.p0, self.p1, channel.matrix)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.f.name
+
+    @property
+    def unprivate(self) -> float:
+        """D_f(P0 || P1), what a channel without any privacy would keep."""
+        return self.f.sum(self.p0, self.p1)
+
+    def __repr__(self) -> str:
+        size = "continuous" if self.continuous else f"{len(self.p0)} inputs"
+        return f"Divergence({self.f.name}, {size})"
+
+
+def marginal_divergence(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> float:
+    """D_f(p0 Q || p1 Q), with the difference of the marginals formed before it can cancel."""
+    m1 = p1 @ matrix
+    # Rows sum to one only up to rounding, which must not count as a difference of the marginals.
+    m0 = m1 + (p0 - p1) @ (matrix - matrix.mean(axis=0))
+    return float(np.sum(f.excess(np.maximum(m0, 0.0), m1)))
+
+
+def is_frozen(p: Any) -> bool:
+    """Whether `p` is a frozen `scipy.stats` distribution."""
+    return hasattr(p, "cdf") and hasattr(p, "ppf") and hasattr(p, "dist")

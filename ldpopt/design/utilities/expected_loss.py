@@ -1,0 +1,66 @@
+"""Expected loss of a decision: linear in the channel, so that one linear program is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, distribution, finite_array
+from ldpopt.errors import invalid
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedLoss:
+    """Minus the expected loss of a channel whose reports are decisions: -sum_x prior_x sum_y Q[x, y] loss[x, y].
+
+    prior : a distribution of shape (k,), or several as the rows of an array, of which the worst counts; None for the
+        worst of all priors (minimax). loss : array (k, m), the loss of decision y when the answer is x.
+    inputs, decisions : labels; the decisions are called as the inputs when there are as many.
+
+    >>> u = ExpectedLoss([0.5, 0.5], 1 - np.eye(2))
+    >>> u.value([[0.75, 0.25], [0.25, 0.75]])
+    -0.25
+    """
+
+    prior: Any
+    loss: Any
+    inputs: tuple[Label, ...] | None = None
+    decisions: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        loss = finite_array(self.loss, "loss", 2)
+        k, m = loss.shape
+        if self.prior is None:
+            priors = np.eye(k)
+        else:
+            given = np.atleast_2d(np.asarray(self.prior, dtype=np.float64))
+            priors = np.stack([distribution(p, "prior", size=k) for p in given])
+        for labels, count, what in ((self.inputs, k, "inputs"), (self.decisions, m, "decisions")):
+            if labels is not None and len(tuple(labels)) != count:
+                raise invalid(what, f"{count} labels", len(tuple(labels)))
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "priors", priors)
+        inputs = tuple(range(k)) if self.inputs is None else tuple(self.inputs)
+        named = self.decisions if self.decisions is not None else inputs if k == m else range(m)
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "decisions", tuple(named))
+
+    priors: Array = None  # type: ignore[assignment]
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "minus expected loss" if len(self.priors) == 1 else "minus worst expected loss"
+
+    def value(self, channel: ChannelLike) -> float:
+        """Minus the expected loss under the worst of the priors."""
+        q = as_channel(channel).matrix
+        if q.shape != self.loss.shape:
+            raise invalid("channel", f"shape {self.loss.shape}, decisions as outputs", q.shape)
+        return -float((self.priors @ (q * self.loss).sum(axis=1)).max())
+
+    def __repr__(self) -> str:
+        return f"ExpectedLoss({len(self.priors)} priors, {self.loss.shape[0]} inputs, {self.loss.shape[1]} decisions)"

@@ -1,0 +1,164 @@
+"""What a design for estimation minimises: a criterion of the covariance that reports leave to the estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, MVOptimal
+from ldpopt.design.utilities.neighbourhood import Neighbourhood
+from ldpopt.design.utilities.scores import criterion_at, scores
+from ldpopt.distribution import Array, distribution
+from ldpopt.errors import invalid
+from ldpopt.labels import distinct_labels
+
+if TYPE_CHECKING:
+    from ldpopt.design.utilities.fisher_information import FisherInformation
+
+
+@dataclass(frozen=True, eq=False)
+class FisherInformation:
+    """The asymptotic error of the estimate of a distribution from privatized reports: smaller is better.
+
+    With J = sum_y q_y q_y^T / (q_y . p), n reports leave the efficient estimate of p the covariance C / n,
+    C = J^-1 - p p^T; the criterion is a number made of C at the prior.
+
+    Parameters
+    ----------
+    prior : the distribution (k,), k >= 2, that is expected: a pilot. Where it is wrong the channel still serves,
+        only less well.
+    criterion : `AOptimal(weights)`, `COptimal(contrast)`, `MVOptimal()` or `DOptimal()`; the sum of variances by
+        default.
+    neighbourhood : `Box(radius)` or `Contamination(share)`: the design then makes the worst case over the
+        distributions around the pilot as small as it can be; None trusts the pilot.
+    inputs : labels of the k categories, which designed channels carry.
+
+    Raises `InvalidInput` for anything else.
+
+    >>> u = FisherInformation([0.2] * 5)
+    >>> round(u.value(np.where(np.eye(5) > 0, np.e, 1.0) / (np.e + 4)), 6)
+    12.229751
+    """
+
+    prior: Array
+    criterion: Criterion = field(default_factory=AOptimal)
+    neighbourhood: Neighbourhood | None = None
+    inputs: Iterable[Label] | None = None
+
+    def __post_init__(self) -> None:
+        prior = distribution(self.prior, "prior")
+        if len(prior) < 2:
+            raise invalid("prior", "at least 2 entries", len(prior))
+        object.__setattr__(self, "prior", prior)
+        if not isinstance(self.criterion, Criterion):
+            raise invalid("criterion", "AOptimal, COptimal or DOptimal", type(self.criterion).__name__)
+        self.criterion.check(len(prior))
+        if self.neighbourhood is not None and not isinstance(self.neighbourhood, Neighbourhood):
+            raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
+        if self.neighbourhood is not None and isinstance(self.criterion, MVOptimal):
+            raise invalid("criterion", "one that is concave in the distribution, under a neighbourhood", self.criterion)
+        if self.inputs is not None:
+            object.__setattr__(self, "inputs", distinct_labels(self.inputs, len(prior), "inputs"))
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        worst = "" if self.neighbourhood is None else f", worst case over {self.neighbourhood.name}"
+        return self.criterion.name + worst
+
+    def value(self, channel: ChannelLike) -> float:
+        """The criterion at the prior, inf if the channel does not identify the distribution; the worst case
+        over the neighbourhood, rounded up to a proven bound, if there is one.
+        """
+        channel = as_channel(channel)
+        if channel.shape[0] != len(self.prior):
+            raise invalid("channel", f"{len(self.prior)} inputs", channel.shape[0])
+        if self.neighbourhood is None:
+            return criterion_at(self.criterion, channel.matrix, self.prior)
+        from ldpopt.design.utilities.fisher_information import worst_case
+
+        return worst_case(self, channel.matrix).upper
+
+    @property
+    def unprivate(self) -> float:
+        """The criterion without any privacy, at the prior: the covariance of a multinomial report."""
+        return self.criterion.value(np.diag(self.prior) - np.outer(self.prior, self.prior))
+
+    def __repr__(self) -> str:
+        return f"FisherInformation({self.name}, {len(self.prior)} inputs)"
+
+
+STEPS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """The distribution `prior` with criterion `value`; nowhere in the set is it above `upper`."""
+
+    prior: Array
+    value: float
+    upper: float
+
+
+def worst_case(utility: FisherInformation, matrix: Array, accuracy: float = 1e-7) -> WorstCase:
+    """The worst case of a channel's matrix (k, m) over the utility's neighbourhood, to a relative `accuracy`."""
+    from scipy.optimize import minimize_scalar
+
+    assert utility.neighbourhood is not None
+    pilot, criterion = utility.prior, utility.criterion
+    p = 0.999 * pilot + 0.001 * utility.neighbourhood.highest(-pilot, pilot)
+    value, gradient = slope(criterion, matrix, p)
+    best = WorstCase(p, value, math.inf)
+    if math.isinf(value):
+        return best
+    corners = [p]
+    weights = np.ones(1)
+    for _ in range(STEPS):
+        corner = utility.neighbourhood.highest(gradient, pilot)
+        upper = min(best.upper, value + float(gradient @ (corner - p)))
+        best = WorstCase(p, value, max(upper, value)) if value >= best.value else WorstCase(
+            best.prior, best.value, max(upper, best.value)
+        )  # fmt: skip
+        if best.upper - best.value <= accuracy * max(abs(best.value), 1e-12):
+            break
+        # Pairwise steps: weight moves from the worst corner held to the best one, which zigzags less.
+        scores = [float(gradient @ c) for c in corners]
+        away = int(np.argmin(scores))
+        move = corner - corners[away]
+        reach = float(weights[away])
+
+        def along(t: float, p: Array = p, move: Array = move) -> float:
+            return -slope(criterion, matrix, p + t * move)[0]
+
+        step = float(minimize_scalar(along, bounds=(0.0, reach), method="bounded", options={"xatol": 1e-9}).x)
+        if -along(reach) >= -along(step):
+            step = reach
+        known = next((i for i, c in enumerate(corners) if np.abs(c - corner).max() < 1e-12), -1)
+        if known < 0:
+            corners.append(corner)
+            weights, known = np.append(weights, 0.0), len(corners) - 1
+        weights[away] -= step
+        weights[known] += step
+        kept = np.flatnonzero(weights > 1e-15)
+        corners, weights = [corners[i] for i in kept], weights[kept] / weights[kept].sum()
+        p = np.asarray(weights @ np.array(corners))
+        value, gradient = slope(criterion, matrix, p)
+    return best
+
+
+def slope(criterion: Criterion, matrix: Array, prior: Array) -> tuple[float, Array]:
+    """The criterion at `prior` and its gradient there.
+
+    With the influence l_y = F^T p + h_y of report y on what is estimated, it is, as the estimate is the best one,
+    d/dp_x = sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x.
+    """
+    found = criterion.influence(scores(matrix, prior))
+    mass = prior @ matrix
+    mean = found.factor.T @ prior
+    each = mean[:, None] + found.loadings / np.sqrt(np.where(mass > 0, mass, 1.0))
+    return found.value, np.asarray(matrix @ (each**2).sum(axis=0) - 2 * found.factor @ mean)

@@ -1,0 +1,135 @@
+"""The pair of two sets that is least favourable for given channels, by tangents added where they are missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.solve import INTERIOR, solve
+from ldpopt.design.utilities.sets import HypothesisSet
+from ldpopt.distribution import Array, Index
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import SolverError
+
+ROUNDS = 40
+
+
+ACCURACY = 1e-9
+
+
+NEAR = 1e-6
+"""Ratios nearer than this have one tangent: it is off by the square of it."""
+
+
+GRID = np.geomspace(0.05, 20.0, 12)
+"""The ratios of the first tangents."""
+
+Sets = tuple[HypothesisSet, HypothesisSet]
+
+
+@dataclass(frozen=True, eq=False)
+class LowerLine:
+    """A linear function below the divergence: for every output, tangents of mu at `ratios` (n,) with `weights` (m, n).
+
+    Each tangent lies below the convex mu, so any mixture of them does, and its least value over the two sets, which
+    are known by their largest linear functions, is a bound from below for every pair.
+    """
+
+    ratios: Array
+    weights: Array
+
+    def bound(self, f: FDivergence, sets: Sets, matrix: Array) -> float:
+        """The least value of the function over the sets, at least 0; right whatever the numbers are."""
+        weights = np.maximum(self.weights, 0.0)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        on_p0, on_p1 = (matrix @ (weights @ slopes) for slopes in tangents(f, self.ratios))
+        first, second = (set_.highest(-slope) @ slope for set_, slope in zip(sets, (on_p0, on_p1), strict=True))
+        return max(0.0, float(first + second))
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """The pair (p0, p1) where the largest divergence of some channels is least, `value` from below.
+
+    coin : (channels,) weights of the channels, with which they keep `value` against every pair. support : what proves
+    it, for a single channel. ratios : those of the tangents, for every output of the channels.
+    """
+
+    p0: Array
+    p1: Array
+    value: float
+    coin: Array
+    support: LowerLine
+    ratios: list[Array]
+
+
+def tangents(f: FDivergence, ratios: Array) -> tuple[Array, Array]:
+    """Coefficients of a and b of the tangent planes of mu(a, b) at a/b = ratio."""
+    slope = np.asarray(f.derivative(ratios)) - f.derivative(1.0)
+    return slope, np.asarray(f.excess(ratios, np.ones_like(ratios))) - ratios * slope
+
+
+def least_pair(
+    f: FDivergence,
+    sets: Sets,
+    channels: Sequence[Array],
+    known: Sequence[Array] = (),
+    solvers: Sequence[str] = INTERIOR,
+) -> Worst:
+    """min over the sets of max over `channels` (k, m_i) of the divergence, by tangents added where they are missed.
+
+    known : ratios to begin with, of the outputs of the first channels. solvers : central solutions by default; a
+    vertex of the program has fewer channels in the coin, but a pair at the edge of those that are equally bad.
+    """
+    import cvxpy as cp
+
+    stacked, size = np.hstack(channels), sets[0].size
+    owner = np.repeat(np.arange(len(channels)), [q.shape[1] for q in channels])
+    at = [*known, *[GRID] * (stacked.shape[1] - len(known))]
+    belongs = np.equal.outer(np.arange(len(channels)), owner).astype(float)
+    centre = [s.centre @ stacked for s in sets]
+    # The program is posed in units of what is sought, so that the solver's tolerances are small beside it.
+    scale = float((belongs @ f.excess(*centre)).max())
+    scale = scale if scale > 1e-9 else 1.0
+    held: tuple[Index, Array, Array] | None = None
+    gap, stale = np.inf, 0
+    for _ in range(ROUNDS):
+        p0, p1 = cp.Variable(size, nonneg=True), cp.Variable(size, nonneg=True)
+        each, least = cp.Variable(stacked.shape[1]), cp.Variable()
+        row = np.repeat(np.arange(stacked.shape[1]), [len(r) for r in at])
+        ratios = np.concatenate(at)
+        slope, level = (values / scale for values in tangents(f, ratios))
+        above = each[row] >= (slope[:, None] * stacked.T[row]) @ p0 + (level[:, None] * stacked.T[row]) @ p1
+        most = belongs @ each <= least * np.ones(len(channels))
+        first, second = sets
+        limits = [cp.sum(p0) == 1, cp.sum(p1) == 1, *first.expression(p0), *second.expression(p1)]
+        try:
+            solve(cp.Problem(cp.Minimize(least), [above, most, *limits]), "least favourable pair", solvers)
+        except SolverError:
+            # Tangents too nearly equal for the solver: what the round before has proved stands.
+            if held is None:
+                raise
+            break
+        a, b = (s.member(np.maximum(p.value, 0.0)) for s, p in zip(sets, (p0, p1), strict=True))
+        m0, m1 = a @ stacked, b @ stacked
+        value, reached = float(least.value) * scale, float((belongs @ f.excess(m0, m1)).max())
+        held = (row, ratios, np.maximum(np.asarray(above.dual_value), 0.0))
+        coin = np.maximum(np.asarray(most.dual_value), 0.0)
+        stale = 0 if reached - value < 0.5 * gap else stale + 1
+        gap = min(gap, reached - value)
+        if gap <= ACCURACY * max(reached, 1e-3 * scale) or stale == 4:
+            break
+        ratio = np.clip(m0, 1e-12, None) / np.clip(m1, 1e-12, None)
+        at = [np.append(old, r) if np.abs(old / r - 1).min() > NEAR else old for old, r in zip(at, ratio, strict=True)]
+        scale = max(reached, 1e-2 * scale)
+    assert held is not None
+    row, ratios, duals = held
+    every, where = np.unique(ratios, return_inverse=True)
+    weights = np.zeros((stacked.shape[1], len(every)))
+    np.add.at(weights, (row, where), duals)
+    weights[weights.sum(axis=1) <= 0, int(np.argmin(np.abs(np.log(every))))] = 1.0
+    # What did not hold the pair is dropped, but for the first tangents.
+    kept = [np.union1d(GRID, ratios[(row == y) & (duals > 0)]) for y in range(len(at))]
+    return Worst(a, b, value, coin / coin.sum(), LowerLine(every, weights), kept)

@@ -1,0 +1,76 @@
+"""Private sampling as a design: which row to draw from for each distribution that may be held.
+
+    min over Q of max over i of D_f(P_i || Q_i)
+
+The divergence is convex in Q, so any private constraint makes a convex program of it. Tangents of b -> mu(p, b) make it
+a linear one, and its multipliers an expected loss below the risk, whose own optimum bounds every channel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, distribution
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import InvalidInput, invalid
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateSampling:
+    """Minus the largest D_f(P_i || Q_i) over the distributions that may be held; one draw of Q_i is released [PAL].
+
+    f : an `FDivergence`. distributions : array (n, k), n >= 2 distributions on k answers. inputs, answers : labels of
+    the distributions and of the answers. For all distributions at once, `mechanisms.PrivateSampler` is optimal.
+
+    Raises `InvalidInput` where the risk is infinite for every private channel: f(0) is, and a distribution has zeros.
+
+    >>> from ldpopt.divergences import TOTAL_VARIATION
+    >>> PrivateSampling(TOTAL_VARIATION, np.eye(2)).value([[0.75, 0.25], [0.5, 0.5]])
+    -0.5
+    """
+
+    f: FDivergence
+    distributions: Any
+    inputs: tuple[Label, ...] | None = None
+    answers: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.f, FDivergence):
+            raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
+        given = np.asarray(self.distributions, dtype=np.float64)
+        if given.ndim != 2 or len(given) < 2:
+            raise invalid("distributions", "an array (n, k) of at least two", np.shape(given))
+        rows = np.stack([distribution(p, f"distribution {at}") for at, p in enumerate(given)])
+        object.__setattr__(self, "distributions", rows)
+        for labels, count, what in ((self.inputs, len(rows), "inputs"), (self.answers, rows.shape[1], "answers")):
+            if labels is not None and len(tuple(labels)) != count:
+                raise invalid(what, f"{count} labels", len(tuple(labels)))
+        object.__setattr__(self, "inputs", tuple(self.inputs if self.inputs is not None else range(len(rows))))
+        object.__setattr__(self, "answers", tuple(self.answers if self.answers is not None else range(rows.shape[1])))
+        if math.isinf(self.f.at_zero) and (rows == 0).any():
+            raise InvalidInput(f"distributions: {self.f.name} from a distribution with zeros is infinite to others")
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"minus worst {self.f.name} of a draw"
+
+    def risks(self, matrix: Array) -> Array:
+        """(n,) divergences from the distributions to the rows of `matrix` (n, k)."""
+        return np.asarray(self.f.excess(self.distributions, matrix).sum(axis=1))
+
+    def value(self, channel: ChannelLike) -> float:
+        """Minus the largest divergence from a distribution to its row."""
+        q = as_channel(channel).matrix
+        if q.shape != self.distributions.shape:
+            raise invalid("channel", f"shape {self.distributions.shape}, answers as outputs", q.shape)
+        return -float(self.risks(q).max())
+
+    def __repr__(self) -> str:
+        n, k = self.distributions.shape
+        return f"PrivateSampling({self.f.name}, {n} distributions on {k} answers)"

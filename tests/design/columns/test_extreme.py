@@ -1,0 +1,91 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from ldpopt.design.columns.extreme import extreme_columns, shortest_limits
+from ldpopt.design.columns.staircase import StaircaseColumns
+from ldpopt.errors import InvalidInput
+
+NONE = math.inf
+PATH4 = [[0, 1, NONE, NONE], [1, 0, 1, NONE], [NONE, 1, 0, 1], [NONE, NONE, 1, 0]]
+WEIGHTED_CYCLE = [[0, 1, NONE, 0.4], [1, 0, 0.7, NONE], [NONE, 0.7, 0, 1.5], [0.4, NONE, 1.5, 0]]
+ONE_WAY = [[0, 1, NONE], [NONE, 0, 1], [NONE, NONE, 0]]
+TWO_PARTS = [[0, 1, NONE, NONE], [1, 0, NONE, NONE], [NONE, NONE, 0, 2], [NONE, NONE, 1, 0]]
+
+
+def brute_rays(limits, ordered):
+    """Rays of the cone (in every order of the entries): feasible null vectors of k - 1 of its equalities."""
+    k = len(limits)
+    edges = [(x, y) for x in range(k) for y in range(k) if x != y and math.isfinite(limits[x][y])]
+    faces = []
+    for x, y in edges:
+        face = np.zeros(k)
+        face[x], face[y] = 1, -math.exp(limits[x][y])
+        faces.append(face)
+    limit = np.array(faces)
+    faces += list(np.eye(k))
+    if ordered:
+        faces += [np.eye(k)[x] - np.eye(k)[y] for x, y in itertools.combinations(range(k), 2)]
+    rays = set()
+    for chosen in itertools.combinations(faces, k - 1):
+        _, sizes, basis = np.linalg.svd(np.array(chosen).reshape(k - 1, k))
+        if sizes.min() < 1e-9:
+            continue
+        ray = basis[-1] * np.sign(basis[-1][np.abs(basis[-1]).argmax()])
+        if ray.min() > -1e-9 and (limit @ ray).max(initial=-1) < 1e-9:
+            rays.add(tuple((np.maximum(ray, 0) / ray.max()).round(7) + 0.0))
+    return rays
+
+
+@pytest.mark.parametrize("limits", [PATH4, WEIGHTED_CYCLE, ONE_WAY, TWO_PARTS], ids=["path", "cycle", "one way", "two"])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_extreme_columns_are_the_rays_of_the_cone(limits, ordered):
+    """The listed columns are the extreme rays that brute force over all sets of equalities finds, each once."""
+    found = np.exp(extreme_columns(np.array(limits, dtype=float), ordered))
+    assert len({tuple(row.round(7) + 0.0) for row in found}) == len(found)
+    assert {tuple(row.round(7) + 0.0) for row in found} == brute_rays(limits, ordered)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_between_all_inputs_they_are_the_staircase_patterns(k):
+    """At one limit for every two inputs the extreme columns are the staircase patterns, and the constant."""
+    patterns = StaircaseColumns(k, 1.3).start()
+    patterns = {tuple(row - row.max()) for row in patterns}
+    found = {tuple(row) for row in extreme_columns(np.full((k, k), 1.3), ordered=True)}
+    assert found == patterns
+    assert {tuple(row) for row in extreme_columns(np.full((k, k), 1.3))} == patterns - {(0.0,) * k}
+
+
+def test_a_path_has_a_column_for_every_choice_of_signs():
+    """On a path every step is up or down: 2^(k-1) extreme columns, and with orders or level, 3^(k-1)."""
+    k = 9
+    limits = np.full((k, k), NONE)
+    limits[np.arange(k - 1), np.arange(1, k)] = limits[np.arange(1, k), np.arange(k - 1)] = 0.5
+    found = extreme_columns(limits)
+    assert len(found) == 2 ** (k - 1)
+    assert np.abs(np.diff(found, axis=1)) == pytest.approx(0.5)
+    assert len(extreme_columns(limits[:6, :6], ordered=True)) == 3**5
+
+
+def test_limits_follow_paths():
+    """What two steps allow, the limit of their ends allows at most."""
+    assert shortest_limits(np.array(WEIGHTED_CYCLE))[1, 3] == pytest.approx(1.4)
+    assert shortest_limits(np.array(ONE_WAY))[2, 0] == NONE
+
+
+def test_too_many_columns_are_refused(monkeypatch):
+    """A graph with more extreme columns than can be listed is bad input, not endless work."""
+    k = 10
+    limits = np.full((k, k), NONE)
+    limits[np.arange(k - 1), np.arange(1, k)] = limits[np.arange(1, k), np.arange(k - 1)] = 1.0
+    alone = np.where(np.eye(k, dtype=bool), 0.0, NONE)
+    monkeypatch.setattr("ldpopt.design.columns.extreme.STEPS", 300)
+    with pytest.raises(InvalidInput, match="extreme columns, got more"):
+        extreme_columns(limits)
+    monkeypatch.undo()
+    monkeypatch.setattr("ldpopt.design.columns.extreme.MOST", 300)
+    for wide in (limits, alone):
+        with pytest.raises(InvalidInput, match="at most 300 extreme columns"):
+            extreme_columns(wide)

@@ -1,0 +1,62 @@
+"""Branch and bound over the ratios of given outputs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ldpopt.design import BranchAndBound, BranchDual, Divergence, LocalDP, Outputs, TotalVariation, optimal_channel
+from ldpopt.design.certificates.boxes import Leaf, Split
+from ldpopt.divergences import CHI_SQUARED, KL
+
+CAPS = [LocalDP(3.0), TotalVariation(0.5), Outputs(3)]
+
+
+def utility(seed=4, k=5, f=KL):
+    return Divergence(f, *np.random.default_rng(seed).dirichlet(np.ones(k), 2))
+
+
+@pytest.mark.parametrize("nodes", [1, 5, 20, 200])
+def test_the_bound_holds_whenever_it_stops(nodes):
+    """More boxes give a smaller bound, and every one is above the optimum."""
+    exact = optimal_channel(utility(), CAPS)
+    assert exact.certified
+    early = optimal_channel(utility(), CAPS, method=BranchAndBound(nodes=nodes, starts=2))
+    assert early.upper_bound >= exact.value * (1 - 1e-12)
+    assert early.certificate.verify()
+
+
+def test_any_numbers_prove_something_true():
+    """Multipliers are only numbers: shifted ones prove a larger bound, never one below the optimum."""
+    design = optimal_channel(utility(f=CHI_SQUARED), Outputs(3), method=BranchAndBound(nodes=60))
+    certificate = design.certificate
+    assert isinstance(certificate, BranchDual)
+    rng = np.random.default_rng(0)
+    best = design.value
+    for _ in range(5):
+        nodes = tuple(
+            node if isinstance(node, Split) else replace(node, rows=node.rows + 0.01 * rng.normal(size=len(node.rows)))
+            for node in certificate.nodes
+        )
+        assert replace(certificate, nodes=nodes).upper_bound >= best * (1 - 1e-12)
+
+
+def test_a_tree_with_a_missing_half_proves_nothing():
+    """A certificate whose tree runs in circles, or whose points are not the hypotheses', is worth infinity."""
+    design = optimal_channel(utility(), Outputs(3), method=BranchAndBound(nodes=60))
+    certificate = design.certificate
+    assert isinstance(certificate, BranchDual)
+    circle = (Split(0, 0.5, 0, 0), *certificate.nodes[1:])
+    assert replace(certificate, nodes=circle).upper_bound == np.inf
+    assert replace(certificate, points=np.full((5, 2), 0.2)).upper_bound == np.inf
+    assert isinstance(certificate.nodes[-1], Leaf)
+
+
+def test_a_channel_outside_the_constraints_fails_verification():
+    """`verify` measures the channel itself."""
+    design = optimal_channel(utility(), CAPS)
+    from ldpopt.channel import Channel
+
+    wrong = replace(design.certificate, channel=Channel(np.eye(5)))
+    assert not wrong.verify()
+    assert "outputs" in str(wrong.verify())

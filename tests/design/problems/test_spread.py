@@ -1,0 +1,69 @@
+"""Tests of `ldpopt.design.bracket` and `ldpopt.design.cells`."""
+
+import numpy as np
+import pytest
+from design_problems import random_pair
+from scipy import integrate, stats
+
+from ldpopt.design.certificates.base import dominates
+from ldpopt.design.problems.cells import Cells
+from ldpopt.design.problems.spread import few_knots, knots, spread
+from ldpopt.divergences import CHI_SQUARED, KL
+from ldpopt.errors import InvalidInput
+
+
+def test_spread_dominates_and_keeps_masses():
+    """Spreading onto knots gives a pair that dominates the inputs in Blackwell's order, with larger divergences."""
+    p0, p1 = random_pair(500, 1)
+    for count in (5, 20, 200):
+        pair = spread(p0, p1, knots(p0, p1, np.zeros((0, 2)), count, 0))
+        assert pair.p0.sum() == pytest.approx(1.0, abs=1e-12)
+        assert dominates(pair.p0, pair.p1, p0, p1)
+        assert CHI_SQUARED.sum(pair.p0, pair.p1) >= CHI_SQUARED(p0, p1) * (1 - 1e-12)
+
+
+def test_knots_cover_and_concentrate():
+    """Knots contain the extreme posteriors and the cuts, increase, and few_knots keeps to its count."""
+    p0, p1 = random_pair(300, 2)
+    s = np.sort(p0 / (p0 + p1))
+    cuts = np.array([[s[100], s[101]], [s[200], s[201]]])
+    made = knots(p0, p1, cuts, 20, 10)
+    assert (np.diff(made) > 0).all()
+    assert made[0] == s[0]
+    assert made[-1] == s[-1]
+    assert np.isin(cuts, made).all()
+    few = few_knots(p0, p1, cuts, 14)
+    assert len(few) <= 14
+    assert np.isin(cuts, few).all()
+    assert len(few_knots(p0, p1, np.column_stack([s[5:200:5], s[6:201:5]]), 14)) <= 14
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(stats.norm(0, 1), stats.norm(1, 1)), (stats.norm(0, 1), stats.norm(0, 2)), (stats.expon(), stats.gamma(2))],
+    ids=["shift", "scale", "exponential"],
+)
+def test_cells_bracket_the_divergence(pair):
+    """Cells lose little of the divergence, their endpoints gain little, and the truth lies between (quadrature)."""
+    cells = Cells.of(*pair, 4000)
+    truth, _ = integrate.quad(
+        lambda x: pair[0].pdf(x) * (pair[0].logpdf(x) - pair[1].logpdf(x)), *pair[0].support(), limit=200
+    )
+    inner = KL.sum(*cells.masses)
+    squeeze = CHI_SQUARED.sum(*cells.masses), CHI_SQUARED.sum(*[m[m > 0] for m in cells.masses])
+    assert squeeze[0] == pytest.approx(squeeze[1], rel=1e-9)
+    assert inner <= truth * (1 + 1e-9)
+    assert inner == pytest.approx(truth, rel=1e-4)
+    assert dominates(*cells.endpoints(), *cells.masses)
+    assert len(cells.labels) == len(cells.masses[0])
+    assert cells.labels[0].startswith("(-inf")
+
+
+def test_coarser_cells_and_bad_cells():
+    """Cells can be merged at their starts; degenerate hypotheses are refused."""
+    cells = Cells.of(stats.norm(), stats.norm(1), 400)
+    coarse = cells.starts(np.array([0, 100, 200]))
+    assert coarse.edges.tolist() == [cells.edges[99], cells.edges[199]]
+    assert coarse.masses[0].sum() == pytest.approx(1.0)
+    with pytest.raises(InvalidInput, match="at least three intervals"):
+        Cells.of(stats.randint(0, 1), stats.randint(0, 1), 400)
