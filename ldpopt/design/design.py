@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ldpopt.design.design import Design, EstimationDesign
 from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate, Verification

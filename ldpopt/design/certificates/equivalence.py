@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +13,9 @@ from ldpopt.design.columns.base import AnyRelaxation
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.constraints import Constraint
+from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.tolerances import VERIFY
-
-if TYPE_CHECKING:
-    from ldpopt.design.utilities.fisher_information import FisherInformation
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,6 @@ where they are too many, those that local search meets, with a relaxation again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,6 @@ from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array
-
-if TYPE_CHECKING:
-    pass
-
 
 BATCH = 200
 """Columns that join in a round."""

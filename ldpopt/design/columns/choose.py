@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from ldpopt.design.columns.extreme import TooManyColumns, shortest_limits
 from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from ldpopt.design.utilities.fisher_information import FisherInformation
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,6 @@ from ldpopt.design.columns.policy_relaxation import PolicyRelaxation, relax_poli
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.search import climb, first_columns
 from ldpopt.distribution import Array
-
-if TYPE_CHECKING:
-    pass
-
 
 FEW = 400
 """Up to this many extreme columns of a policy graph do."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,6 @@ from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.relaxation import Relaxation, relax
 from ldpopt.distribution import Array
-
-if TYPE_CHECKING:
-    pass
-
 
 FULL = 8
 """Up to this many inputs all patterns enter at once."""

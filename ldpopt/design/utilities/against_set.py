@@ -28,6 +28,7 @@ class AgainstSet:
 
     Raises `InvalidInput` for sets of different sizes, and for sets that meet: no channel tells them apart.
 
+    >>> import numpy as np
     >>> from ldpopt.design import Around, Contamination
     >>> from ldpopt.divergences import TOTAL_VARIATION
     >>> u = AgainstSet(TOTAL_VARIATION, [0.5, 0.5], Around([0.1, 0.9], Contamination(0.1)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from ldpopt.design.utilities.scores import criterion_at, scores
 from ldpopt.distribution import Array, distribution
 from ldpopt.errors import invalid
 from ldpopt.labels import distinct_labels
-
-if TYPE_CHECKING:
-    from ldpopt.design.utilities.fisher_information import FisherInformation
 
 
 @dataclass(frozen=True, eq=False)
