@@ -143,6 +143,9 @@ _ALL = [
               "Contraction of E-gamma Divergence and Its Applications to Privacy", "arXiv 2012.11035", 2020),
     Reference("IWK", "Ibrahim Issa, Aaron Wagner, Sudeep Kamath", "An Operational Approach to Information Leakage",
               "IEEE Transactions on Information Theory", 2020),
+    Reference("HIG", "Nicholas Higham", "Accuracy and Stability of Numerical Algorithms", "SIAM, second edition", 2002),
+    Reference("ARB", "Fredrik Johansson", "Arb: Efficient Arbitrary-Precision Midpoint-Radius Interval Arithmetic",
+              "IEEE Transactions on Computers", 2017),
 ]  # fmt: skip
 
 REFERENCES = {reference.key: reference for reference in _ALL}

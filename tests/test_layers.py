@@ -14,7 +14,7 @@ import ldpopt
 PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
-    {"errors", "tolerances", "rounding", "strictjson", "references", "files", "version"},
+    {"enclosures", "errors", "tolerances", "rounding", "strictjson", "references", "files", "version"},
     {"distribution", "divergences", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},
@@ -118,7 +118,7 @@ def test_a_relative_import_in_a_package_is_resolved():
     assert [n for n, _ in imports("from . import renyi", ["ldpopt", "privacy"], True)] == ["privacy"]
 
 
-HEAVY = "('cvxpy', 'matplotlib', 'networkx', 'pandas', 'rich', 'scipy.optimize', 'scipy.stats', 'typer')"
+HEAVY = "('cvxpy', 'flint', 'matplotlib', 'networkx', 'pandas', 'rich', 'scipy.optimize', 'scipy.stats', 'typer')"
 MEASURE = """
 from ldpopt.channel import Channel
 from ldpopt.privacy.local_dp import local_dp

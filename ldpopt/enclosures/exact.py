@@ -1,0 +1,309 @@
+"""The arithmetic with many digits: balls of python-flint, each a midpoint and a radius [ARB].
+
+python-flint keeps its precision in one global place; every operation here sets it and puts it back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.enclosures.base import LARGEST, Arithmetic, Enclosure, Values, real_array
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Balls = npt.NDArray[Any]
+"""An object array of `arb`."""
+
+P = ParamSpec("P")
+
+
+def _precise(
+    operation: Callable[Concatenate[ExactEnclosure, P], ExactEnclosure],
+) -> Callable[Concatenate[ExactEnclosure, P], ExactEnclosure]:
+    """`operation` at the precision of the enclosure that it belongs to."""
+
+    @wraps(operation)
+    def run(self: ExactEnclosure, /, *arguments: P.args, **options: P.kwargs) -> ExactEnclosure:
+        import flint
+
+        with flint.ctx.workprec(self.arithmetic.bits):
+            return operation(self, *arguments, **options)
+
+    return run
+
+
+def _array(value: Any) -> Balls:
+    """An object array, also of a single ball."""
+    if isinstance(value, np.ndarray):
+        return value
+    made = np.empty((), dtype=object)
+    made[()] = value
+    return made
+
+
+def _each(function: Callable[..., Any], *arrays: Balls) -> Balls:
+    """`function` of each entry, or of entries side by side."""
+    return _array(np.frompyfunc(function, len(arrays), 1)(*arrays))
+
+
+class ExactEnclosure(Enclosure):
+    """An object array of balls, and the arithmetic that says how many digits they carry."""
+
+    __slots__ = ("_arithmetic", "_balls")
+
+    _arithmetic: Exact
+    _balls: Balls
+
+    def __init__(self, arithmetic: Exact, balls: Any) -> None:
+        object.__setattr__(self, "_arithmetic", arithmetic)
+        object.__setattr__(self, "_balls", _array(balls))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an enclosure is frozen; cannot set {name}")
+
+    def _made(self, balls: Any) -> ExactEnclosure:
+        return ExactEnclosure(self._arithmetic, balls)
+
+    @property
+    def arithmetic(self) -> Exact:
+        """The arithmetic that made it, which says the precision."""
+        return self._arithmetic
+
+    @property
+    def lower(self) -> Any:
+        """float64 not above the numbers."""
+        return self._float_ends(below)
+
+    @property
+    def upper(self) -> Any:
+        """float64 not below the numbers."""
+        return self._float_ends(above)
+
+    def _float_ends(self, end: Callable[[arb], float]) -> Any:
+        import flint
+
+        with flint.ctx.workprec(self._arithmetic.bits):
+            found = np.array([end(ball) for ball in self._balls.ravel().tolist()], dtype=np.float64)
+        return found.reshape(self.shape) if self.shape else float(found[0])
+
+    @property
+    def ends(self) -> tuple[ExactEnclosure, ExactEnclosure]:
+        """The two ends without width, rounded outward to the precision."""
+        return self._end("lower"), self._end("upper")
+
+    @_precise
+    def _end(self, which: str) -> ExactEnclosure:
+        return self._made(_each(lambda ball: getattr(ball, which)(), self._balls))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As numpy's."""
+        return self._balls.shape
+
+    def _map(self, function: str, *arguments: Any) -> ExactEnclosure:
+        return self._made(getattr(self._balls, function)(*arguments))
+
+    def __getitem__(self, index: Any) -> ExactEnclosure:
+        return self._made(self._balls[index])
+
+    def _other(self, other: Values) -> Balls:
+        return self._arithmetic.of(other)._balls
+
+    @_precise
+    def __neg__(self) -> ExactEnclosure:
+        return self._made(_each(lambda ball: -ball, self._balls))
+
+    @_precise
+    def __add__(self, other: Values) -> ExactEnclosure:
+        return self._made(self._balls + self._other(other))
+
+    @_precise
+    def __mul__(self, other: Values) -> ExactEnclosure:
+        return self._made(self._balls * self._other(other))
+
+    @_precise
+    def __truediv__(self, other: Values) -> ExactEnclosure:
+        return self._made(self._balls / self._other(other))
+
+    @_precise
+    def __matmul__(self, other: Values) -> ExactEnclosure:
+        from flint import arb_mat
+
+        one, two = self._balls, self._other(other)
+        if not (1 <= one.ndim <= 2 and 1 <= two.ndim <= 2 and one.shape[-1] == two.shape[0]):
+            raise ValueError(f"matmul: shapes {one.shape} and {two.shape} do not fit")
+        shape = one.shape[:-1] + two.shape[1:]
+        left = one[None] if one.ndim == 1 else one
+        right = two[:, None] if two.ndim == 1 else two
+        product = arb_mat(*left.shape, left.ravel().tolist()) * arb_mat(*right.shape, right.ravel().tolist())
+        return self._made(_filled(product.entries(), shape))
+
+    @_precise
+    def sum(self, axis: int | None = None) -> ExactEnclosure:
+        """The sum of all numbers, or along an axis."""
+        return self._made(np.add.reduce(self._balls, axis=axis, initial=_ball(0.0)))
+
+    @_precise
+    def cumsum(self, axis: int = 0) -> ExactEnclosure:
+        """The running sums along an axis."""
+        return self._made(np.cumsum(self._balls, axis=axis))
+
+    @_precise
+    def exp(self) -> ExactEnclosure:
+        """The exponential."""
+        return self._made(_each(lambda ball: ball.exp(), self._balls))
+
+    @_precise
+    def expm1(self) -> ExactEnclosure:
+        """exp(x) - 1, with all digits near zero."""
+        return self._made(_each(lambda ball: ball.expm1(), self._balls))
+
+    @_precise
+    def log(self) -> ExactEnclosure:
+        """The natural logarithm; everything where the lower end is not positive, since a ball is no half-line."""
+        return self._made(_each(lambda ball: ball.log(), self._balls))
+
+    @_precise
+    def log1p(self) -> ExactEnclosure:
+        """log(1 + x), with all digits near zero."""
+        return self._made(_each(lambda ball: ball.log1p(), self._balls))
+
+    @_precise
+    def sqrt(self) -> ExactEnclosure:
+        """The square root."""
+        return self._made(_each(_root, self._balls))
+
+    @_precise
+    def square(self) -> ExactEnclosure:
+        """x * x, never negative."""
+        return self._made(_each(lambda ball: _size(ball) * _size(ball), self._balls))
+
+    @_precise
+    def abs(self) -> ExactEnclosure:
+        """The absolute value."""
+        return self._made(_each(_size, self._balls))
+
+    @_precise
+    def maximum(self, other: Values) -> ExactEnclosure:
+        """The larger of two numbers."""
+        return self._made(_each(lambda one, two: one.max(two), self._balls, self._other(other)))
+
+    @_precise
+    def max(self, axis: int | None = None) -> ExactEnclosure:
+        """The largest number, or the largest along an axis."""
+        entries = self._balls.ravel() if axis is None else np.moveaxis(self._balls, axis, 0)
+        if not len(entries):
+            raise ValueError("the largest of no numbers")
+        largest = self._made(entries[0])
+        for entry in entries[1:]:
+            largest = largest.maximum(self._made(entry))
+        return largest
+
+
+class Exact(Arithmetic):
+    """Balls with midpoints of `bits` bits; exact in the sense that more bits close whatever is left open.
+
+    >>> third = Exact(bits=512).of(1) / 3
+    >>> third.lower < third.upper <= 1 / 3 + 1e-16
+    True
+    """
+
+    exact = True
+
+    def __init__(self, bits: int = 256) -> None:
+        self.bits = bits
+
+    def of(self, values: Values) -> ExactEnclosure:
+        """The numbers themselves; a Fraction is divided out at the precision."""
+        if isinstance(values, ExactEnclosure):
+            return values
+        if isinstance(values, Enclosure):
+            return self.between(values.lower, values.upper)
+        import flint
+
+        array = real_array(values)
+        with flint.ctx.workprec(self.bits):
+            return ExactEnclosure(self, _filled([_ball(value) for value in array.ravel().tolist()], array.shape))
+
+    def between(self, lower: Values, upper: Values) -> ExactEnclosure:
+        """Numbers from `lower` to `upper`, of which the ball's radius holds nine digits; out of order, everything."""
+        import flint
+
+        one, two = self.of(lower), self.of(upper)
+        with flint.ctx.workprec(self.bits):
+            return ExactEnclosure(self, _each(_joined, one._balls, two._balls))
+
+    def concatenate(self, parts: Sequence[Values], axis: int = 0) -> ExactEnclosure:
+        """The parts in one array along an axis that they have."""
+        return ExactEnclosure(self, np.concatenate([self.of(part)._balls for part in parts], axis=axis))
+
+    def where(self, mask: npt.ArrayLike, yes: Values, no: Values) -> ExactEnclosure:
+        """`yes` where the boolean `mask` holds, else `no`."""
+        return ExactEnclosure(self, np.where(mask, self.of(yes)._balls, self.of(no)._balls))
+
+
+EXACT = Exact()
+
+
+def _filled(balls: list[Any], shape: tuple[int, ...]) -> Balls:
+    """An object array of a shape; numpy would look inside of lists."""
+    made = np.empty(len(balls), dtype=object)
+    made[:] = balls
+    return made.reshape(shape)
+
+
+def _ball(value: float | Fraction) -> arb:
+    """A float without width; a Fraction divided out."""
+    import flint
+
+    if isinstance(value, Fraction):
+        return flint.arb(flint.fmpq(value.numerator, value.denominator))
+    return flint.arb(value)
+
+
+def _joined(lower: arb, upper: arb) -> arb:
+    import flint
+
+    return lower.lower().union(upper.upper()) if lower.lower() <= upper.upper() else flint.arb("nan")
+
+
+def _size(ball: arb) -> arb:
+    """The absolute value; of a ball around zero, from zero up (but for the rounding of its radius)."""
+    return abs(ball).max(0) if ball.contains(0) else abs(ball)
+
+
+def _root(ball: arb) -> arb:
+    import flint
+
+    if ball.lower() < 0 and ball.upper() >= 0:
+        return flint.arb(0).union(ball.upper().sqrt().upper())
+    return ball.sqrt()
+
+
+def below(ball: arb) -> float:
+    """The largest float64 not above the lower end of the ball, by exact integers."""
+    end = ball.lower()
+    if end.is_nan() or not end.is_finite():
+        return math.inf if end > 0 and ball.is_exact() else -math.inf
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    shift = max(mantissa.bit_length() - 53, -1074 - exponent)
+    if shift > 0:
+        # Shifting right rounds down, negative numbers too.
+        mantissa, exponent = mantissa >> min(shift, mantissa.bit_length() + 1), exponent + shift
+    try:
+        return math.ldexp(mantissa, exponent)
+    except OverflowError:
+        return LARGEST if mantissa > 0 else -math.inf
+
+
+def above(ball: arb) -> float:
+    """The smallest float64 not below the upper end of the ball."""
+    return -below(-ball)
