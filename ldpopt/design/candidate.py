@@ -1,29 +1,50 @@
-"""What passes from a method to the one place that makes a design of it."""
+"""What passes from a method to the one place that makes a design of it, and what a method is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array
 
+Ask = Callable[..., Any]
+"""`optimal_channel` itself, handed to methods and proofs that need the optimum of another problem."""
+
+Prove = Callable[[Problem, Channel], Iterable[Certificate]]
+"""The certificates that a method brings along, for the channel that was made of its matrix."""
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A channel on the reduced inputs, shape (k, m), how it was found, and the proof that came with it, if any."""
+    """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it.
+
+    matrix : (n, m) rows of the reduced inputs of a pair of hypotheses (`Problem.reduction`), of all k inputs otherwise.
+    method : how it was found, for a reader. prove : the certificates that came with it, best first.
+    tolerance : the relative gap that counts as certified; None for the usual one.
+    """
 
     matrix: Array
     method: str
-    prove: Callable[[Problem, Channel], Certificate | None] | None = None
+    prove: Prove | None = None
+    tolerance: float | None = None
 
 
 class Method(Protocol):
-    """A way to find a channel."""
+    """A way to find a channel, an object to pass as `method=`.
 
-    def find(self, problem: Problem) -> Candidate:
-        """A channel for `problem`, nearly feasible: it is repaired and measured afterwards."""
+    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`.
+    """
+
+    reference: ClassVar[str]
+
+    def refuses(self, problem: Problem) -> str:
+        """Why it does not apply to `problem`, as half a sentence; empty where it does."""
+        ...
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """A channel for a `problem` that it does not refuse."""
         ...

@@ -2,114 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate, Verification
-from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.constraints import Constraint
-from ldpopt.design.utilities.criteria import DOptimal
-from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.design.certificates.unbounded import Unbounded
+from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.judge import gap_between, is_certified, relative_gap
 from ldpopt.distribution import Array
-from ldpopt.errors import InvalidInput
 from ldpopt.privacy import Guarantee
-from ldpopt.tolerances import VERIFY
+from ldpopt.tolerances import BRACKET_GAP
 
-
-def record(design: Design | EstimationDesign, kind: str, bound: str) -> dict[str, Any]:
-    """Everything but the channel's matrix as JSON-ready values; `kind` names the utility, `bound` the bound."""
-    proved = design.certificate is not None
-    return {
-        kind: design.utility.name,
-        "value": design.value,
-        bound: getattr(design, bound) if proved else None,
-        "relative_gap": design.relative_gap if proved else None,
-        "certified": design.certified,
-        "method": design.method,
-        "certificate": design.certificate.argument if design.certificate else None,
-        "guarantees": [guarantee.to_dict() for guarantee in design.guarantees],
-        "note": design.note,
-        "inputs": design.channel.shape[0],
-        "outputs": design.channel.shape[1],
-    }
-
-
-def lines(
-    design: Design | EstimationDesign, value: tuple[str, str], bound: str, tolerance: str
-) -> list[tuple[str, str]]:
-    """What a reader should know of the design, a name and a text each; `bound` is the name of its field."""
-    gap = f"{getattr(design, bound):.9g} (relative gap {design.relative_gap:.2g})"
-    told = [
-        value,
-        (bound.replace("_", " "), gap if design.certificate else "not asked for"),
-        ("certified", f"{'yes' if design.certified else 'no'}, to {tolerance}"),
-        *((g.notion.replace("_", " "), str(g)) for g in design.guarantees),
-        ("channel", f"{design.channel.shape[0]} inputs -> {design.channel.shape[1]} outputs"),
-        ("method", design.method),
-    ]
-    return [*told, ("note", design.note)] if design.note else told
-
-
-def text(head: str, told: list[tuple[str, str]], width: int) -> str:
-    """The lines below a heading, names padded to `width`."""
-    return f"{head}\n" + "\n".join(f"  {name:<{width}} {said}" for name, said in told)
-
-
-def html(design: Design | EstimationDesign, told: list[tuple[str, str]]) -> str:
-    """The lines as a table, and the channel's own picture below."""
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in told)
-    return f"<table>{rows}</table>{design.channel._repr_html_()}"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EstimationDesign:
-    """The result of a design for estimation. Its criterion is an error: smaller is better.
-
-    channel : the mechanism, rows in the order of the categories.
-    value : the criterion of this very channel, re-measured after repair (the proven worst case, with a neighbourhood).
-    lower_bound : no channel that meets the constraints is below it; -inf when no certificate was asked for.
-    guarantees : the measures of this very channel, one for each constraint, each within its cap.
-    certified : whether the bound is within `tolerance` of the value: relative to it, and absolute for a
-        criterion that is a logarithm. `note` says why not.
-    """
-
-    utility: FisherInformation
-    constraints: tuple[Constraint, ...]
-    channel: Channel
-    value: float
-    lower_bound: float
-    guarantees: tuple[Guarantee, ...]
-    method: str
-    certificate: EquivalenceDual | None
-    certified: bool
-    tolerance: float
-    note: str
-
-    @property
-    def gap(self) -> float:
-        """value - lower_bound, at least 0."""
-        return max(0.0, self.value - self.lower_bound)
-
-    @property
-    def relative_gap(self) -> float:
-        """gap / value: the share of respondents that a better channel might save at most; for a logarithm, the gap."""
-        return self.gap if isinstance(self.utility.criterion, DOptimal) else self.gap / self.value
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the channel's matrix as JSON-ready values."""
-        return record(self, "criterion", "lower_bound")
-
-    def _lines(self) -> list[tuple[str, str]]:
-        value = (self.utility.criterion.name, f"{self.value:.9g} for one respondent")
-        return lines(self, value, "lower_bound", f"{self.tolerance:g}")
-
-    def __repr__(self) -> str:
-        return text("EstimationDesign", self._lines(), 26)
-
-    def _repr_html_(self) -> str:
-        return html(self, self._lines())
+if TYPE_CHECKING:
+    from os import PathLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,13 +25,15 @@ class Design:
     """The result of `optimal_channel`.
 
     channel : the mechanism, rows in the order of the caller's inputs (of intervals, for continuous hypotheses).
-    value : the utility of this very channel, re-measured after repair.
-    upper_bound : no channel that meets the constraints exceeds it; inf when no certificate was asked for.
+    value : what this very channel keeps, or its error, re-measured after repair and rounded against the claim.
+    lower_bound, upper_bound : the optimum over all channels within the constraints lies between them. One of them is
+        the value itself; the other is proved by the certificate, and infinite where nothing is proved. Where more is
+        better no channel exceeds `upper_bound`; where less is, no channel is below `lower_bound`.
     guarantees : the measures of this very channel, one for each constraint, each within its cap.
     method : how the channel was found, and why so.
-    certificate : what proves `upper_bound`; `certificate.verify()` recomputes it from scratch.
-    certified : whether the bound is within `tolerance` (relative) of the value; `note` says why not, and whatever
-        else a reader should know, such as a cap that does not bind.
+    certificate : what proves the bound; `certificate.verify()` recomputes it from scratch.
+    certified : whether the proved bound is finite and within `tolerance` of the value, relative to it. `note` says why
+        not, and whatever else a reader should know, such as a cap that does not bind.
     edges : for continuous hypotheses, the interior cut points; ``channel.inputs[np.digitize(x, edges, right=True)]``
         is the interval of x.
     """
@@ -132,6 +42,7 @@ class Design:
     constraints: tuple[Constraint, ...]
     channel: Channel
     value: float
+    lower_bound: float
     upper_bound: float
     guarantees: tuple[Guarantee, ...]
     method: str
@@ -142,22 +53,26 @@ class Design:
     edges: Array | None = None
 
     @property
+    def bound(self) -> float:
+        """The proved one of the two bounds: upper where more is better, lower where less is."""
+        return self.lower_bound if self.utility.error else self.upper_bound
+
+    @property
     def gap(self) -> float:
-        """upper_bound - value, at least 0."""
-        return max(0.0, self.upper_bound - self.value)
+        """The distance from the value to the proved bound, at least 0; inf where nothing is proved."""
+        return gap_between(self.value, self.bound)
 
     @property
     def relative_gap(self) -> float:
-        """gap / upper_bound; 0 when the bound is 0."""
-        if self.gap == 0:
-            return 0.0
-        return self.gap / abs(self.upper_bound) if self.upper_bound < float("inf") else float("inf")
+        """The gap as a share of the value; of a utility that is a logarithm, the gap itself."""
+        return relative_gap(self.value, self.bound, self.utility.logarithmic)
 
-    def verify(self) -> Verification:
+    def verify(self, exact: bool = False) -> Verification:
         """Recompute all that the design claims, without any solver; false where a claim does not hold.
 
-        Beyond `certificate.verify()`: the value and the bound are as good as stated, so that multipliers that prove
-        less than the design says do not pass. `InvalidInput` for a design without a certificate.
+        The numbers of the certificate are checked as a proof about the design's own utility, constraints and channel,
+        whatever the certificate says it was for. Then the value, both bounds, the guarantees and `certified` must be as
+        stated. exact : in balls of 256 bits (`Certificate.verify`).
 
         >>> from ldpopt import LocalDP, optimal_channel
         >>> from ldpopt.design import Divergence
@@ -165,29 +80,84 @@ class Design:
         >>> bool(optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)).verify())
         True
         """
-        if self.certificate is None:
-            raise InvalidInput(
-                "design: expected one with a certificate, got one made with certify=False, or a relaxation"
-            )
-        found = self.certificate.verify()
-        failures = list(found.failures)
-        slack = VERIFY * abs(self.upper_bound) + 1e-15
-        if not found.upper_bound <= self.upper_bound + slack:
-            failures.append(f"the bound proved is {found.upper_bound!r}, not {self.upper_bound!r}")
-        if not found.value >= self.value - slack:
-            failures.append(f"the value is {found.value!r}, not {self.value!r}")
-        return replace(found, failures=tuple(failures))
+        certificate, problem = self.certificate, (self.utility, self.constraints, self.channel)
+        if certificate is None:
+            return Unbounded(*problem, edges=self.edges).verify(exact).and_fails(self._unproved())
+        found = certificate.of(*problem, self.edges).verify(exact)
+        return found.and_fails(self._broken(found))
+
+    def _unproved(self) -> list[str]:
+        """What a design without a certificate may not claim."""
+        claims = ["it is certified"] * self.certified + ["there is a finite bound"] * math.isfinite(self.bound)
+        return [f"the design has no certificate, yet claims that {claim}" for claim in claims or ["something is proved"]]
+
+    def _broken(self, found: Verification) -> list[str]:
+        """The claims that what was recomputed does not bear out."""
+        error, broken = self.utility.error, []
+        if not (found.value <= self.value if error else found.value >= self.value):
+            broken.append(f"the value is {found.value!r}, not {self.value!r}")
+        if not (found.bound >= self.bound if error else found.bound <= self.bound):
+            broken.append(f"the bound proved is {found.bound!r}, not {self.bound!r}")
+        if (self.upper_bound if error else self.lower_bound) != self.value:
+            broken.append("the value is not one of the two bounds")
+        stated = [guarantee.value for guarantee in self.guarantees]
+        measured = [guarantee.value for guarantee in found.guarantees]
+        if len(stated) != len(measured) or not all(a <= b for a, b in zip(measured, stated, strict=True)):
+            broken.append(f"the guarantees measured are {measured}, not {stated}")
+        if not all(a <= c.bound for a, c in zip(stated, self.constraints, strict=False)):
+            broken.append("a guarantee is stated that exceeds its cap")
+        honest = is_certified(self.value, self.bound, self.tolerance, error, self.utility.logarithmic)
+        if self.certified and not (honest and 0 < self.tolerance <= BRACKET_GAP):
+            broken.append(f"the relative gap is {self.relative_gap:.3g}, which is not certified")
+        return broken
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the design with its certificate to a file that anyone can check (docs/design-file.md).
+
+        Raises `InvalidInput` for a utility or a constraint of one's own, which are code and fit in no file.
+        """
+        from ldpopt.design.files import write_design
+
+        write_design(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the channel's matrix as JSON-ready values."""
-        return record(self, "utility", "upper_bound")
+        """Everything but the channel's matrix and the certificate's numbers as JSON-ready values."""
+        proved = math.isfinite(self.bound)
+        side = "lower_bound" if self.utility.error else "upper_bound"
+        return {
+            "criterion" if self.utility.error else "utility": self.utility.name,
+            "value": self.value,
+            side: self.bound if proved else None,
+            "relative_gap": self.relative_gap if proved else None,
+            "certified": self.certified,
+            "method": self.method,
+            "certificate": self.certificate.argument if self.certificate else None,
+            "guarantees": [guarantee.to_dict() for guarantee in self.guarantees],
+            "note": self.note,
+            "inputs": self.channel.shape[0],
+            "outputs": self.channel.shape[1],
+        }
 
     def _lines(self) -> list[tuple[str, str]]:
-        value = (self.utility.name, f"{self.value:.9g}")
-        return lines(self, value, "upper_bound", f"{self.tolerance:g} relative")
+        """What a reader should know, a name and a text each."""
+        value = f"{self.value:.9g}" + " for one respondent" * self.utility.error
+        proved = f"{self.bound:.9g} (relative gap {self.relative_gap:.2g})"
+        scale = "" if self.utility.logarithmic else " relative"
+        told = [
+            (self.utility.name, value),
+            ("lower bound" if self.utility.error else "upper bound", proved if math.isfinite(self.bound) else "none"),
+            ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g}{scale}"),
+            *((g.notion.replace("_", " "), str(g)) for g in self.guarantees),
+            ("channel", f"{self.channel.shape[0]} inputs -> {self.channel.shape[1]} outputs"),
+            ("method", self.method),
+        ]
+        return [*told, ("note", self.note)] if self.note else told
 
     def __repr__(self) -> str:
-        return text("Design", self._lines(), 22)
+        told = self._lines()
+        width = max(len(name) for name, _ in told)
+        return "Design\n" + "\n".join(f"  {name:<{width}} {said}" for name, said in told)
 
     def _repr_html_(self) -> str:
-        return html(self, self._lines())
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in self._lines())
+        return f"<table>{rows}</table>{self.channel._repr_html_()}"

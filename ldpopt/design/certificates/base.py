@@ -1,36 +1,57 @@
-"""Certificates: what proves that no channel does better, and how anyone can check it.
+"""The certificate: numbers that prove a bound on every channel within some constraints, and how anyone rechecks them.
 
-Nothing here is shared with the solvers. A certificate holds the problem, the channel and a few numbers found by a
-solver, and recomputes the rest: the channel's guarantees and utility, and an upper bound from weak duality that is
-right whatever the numbers are.
+Nothing here trusts a solver. A certificate holds the problem, a channel, and the numbers that a solver or a search
+found; the kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.enclosures`): the channel's
+guarantees, its utility, and a bound from weak duality that is right whatever the numbers are.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
+from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.cells import Cells
+from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
+from ldpopt.errors import LdpoptError
 from ldpopt.privacy import Guarantee, local_dp, total_variation
-from ldpopt.tolerances import VERIFY
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What `Certificate.verify` recomputed. True in a condition exactly when nothing failed."""
+    """What a check recomputed. True in a condition exactly when nothing failed.
+
+    value : an end of the channel's utility that is surely reached: below it, or above it for an error.
+    bound : no channel within the constraints is better. epsilon, total_variation : of the channel, rounded up.
+    failures : what does not hold, a sentence each. guarantees : measured, one for each constraint.
+    """
 
     value: float
-    upper_bound: float
+    bound: float
     epsilon: float
     total_variation: float
     failures: tuple[str, ...]
     guarantees: tuple[Guarantee, ...] = ()
+
+    @property
+    def upper_bound(self) -> float:
+        """The bound, for a utility of which more is better."""
+        return self.bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The bound, for an error."""
+        return self.bound
+
+    def and_fails(self, more: list[str]) -> Verification:
+        """The same with further failures."""
+        return replace(self, failures=(*self.failures, *more))
 
     def __bool__(self) -> bool:
         return not self.failures
@@ -38,107 +59,129 @@ class Verification:
     def __repr__(self) -> str:
         verdict = "verified" if self else "FAILED: " + "; ".join(self.failures)
         return (
-            f"Verification({verdict}: value {self.value:.9g}, upper bound {self.upper_bound:.9g}, "
+            f"Verification({verdict}: value {self.value:.9g}, bound {self.bound:.9g}, "
             f"epsilon {self.epsilon:.9g}, total variation {self.total_variation:.9g})"
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(ABC):
-    """A proof that no epsilon-LDP, eta-TV channel has a utility above `upper_bound`.
+    """A proof that no channel within `constraints` has a better utility than `bound`.
 
-    utility : a finite `Divergence`, or another utility for certificates that say so.
-    channel : a channel that meets the constraints.
-    epsilon, eta : the caps; inf and 1 where there is none.
+    utility, constraints : the problem. channel : one that meets the constraints. edges : where the answers are real
+    numbers, the interior cut points of the channel's inputs. The fields that a kind of certificate adds are its
+    numbers, all of them checked and none of them trusted.
     """
 
-    utility: Any
+    utility: Utility
+    constraints: tuple[Constraint, ...]
     channel: Channel
-    epsilon: float
-    eta: float
+    edges: Array | None = field(default=None, kw_only=True)
 
-    @property
+    tight: ClassVar[bool] = True
+    """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
+
     @abstractmethod
-    def upper_bound(self) -> float:
-        """The bound, recomputed from the numbers of the certificate."""
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The bound between two ends, of which the outer one counts; unbounded where the numbers prove nothing.
+
+        May raise `Unproved`, which says why.
+        """
 
     @property
     @abstractmethod
     def argument(self) -> str:
         """Why the bound holds, in a sentence."""
 
-    def verify(self) -> Verification:
-        """Recompute the channel's guarantees, its utility and the bound from scratch."""
-        epsilon, eta = float(local_dp(self.channel)), float(total_variation(self.channel))
-        p0, p1, q = self.utility.p0, self.utility.p1, self.channel.matrix
-        value = math.fsum(np.atleast_1d(self.utility.f.excess(p0 @ q, p1 @ q)).tolist())
-        bound = self.upper_bound
-        failures = []
-        if epsilon > self.epsilon:
-            failures.append(f"the channel is {epsilon!r}-LDP, not {self.epsilon!r}")
-        if eta > self.eta:
-            failures.append(f"the channel is {eta!r}-TV, not {self.eta!r}")
-        if not value <= bound * (1 + VERIFY) + 1e-15:
-            failures.append(f"the value {value!r} is above the bound {bound!r}")
-        return Verification(value, bound, epsilon, eta, tuple(failures))
+    def bound_in(self, arithmetic: Arithmetic) -> float:
+        """The bound, rounded outward; infinitely bad where the numbers prove nothing."""
+        nothing = -math.inf if self.utility.error else math.inf
+        try:
+            enclosed = self.enclosed_bound(arithmetic)
+        except Unproved:
+            return nothing
+        found = float(enclosed.lower if self.utility.error else enclosed.upper)
+        return nothing if math.isnan(found) else found
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(upper_bound={self.upper_bound:.9g})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Dual(Certificate):
-    """Multipliers for a pair that dominates the inputs: the inputs with equal ratios merged, or a coarser pair.
-
-    points : (n, 2) masses (P0, P1) that dominate the utility's in Blackwell's order, so that their optimum is not
-    smaller [Blackwell]; rows : (n,) multipliers of the row sums. cells : where the hypotheses are continuous, the
-    intervals that the points were made from.
-    """
-
-    points: Array
-    rows: Array
-    cells: Cells | None
-
-    def _dominated(self) -> tuple[Array, Array]:
-        return (self.utility.p0, self.utility.p1) if self.cells is None else self.cells.endpoints()
+    @property
+    def bound(self) -> float:
+        """No channel within the constraints is better: an upper bound, or for an error a lower one."""
+        return self.bound_in(arithmetic(False))
 
     @property
     def upper_bound(self) -> float:
-        """The bound for the points; inf if they do not dominate the inputs."""
-        p0, p1 = self.points.T
-        return self._bound(p0, p1) if dominates(p0, p1, *self._dominated()) else math.inf
-
-    @abstractmethod
-    def _bound(self, p0: Array, p1: Array) -> float:
-        """The bound on the optimum of the pair (p0, p1)."""
+        """The bound, for a utility of which more is better."""
+        return self.bound
 
     @property
-    def argument(self) -> str:
-        """Why the bound holds."""
-        coarser = len(self.points) < len(self.utility.p0) or self.cells is not None
-        return self._duality + (f", for {len(self.points)} points that dominate the hypotheses" if coarser else "")
+    def lower_bound(self) -> float:
+        """The bound, for an error."""
+        return self.bound
 
-    _duality = ""
+    @property
+    def finite(self) -> Any:
+        """The utility, of the intervals where the answers are real numbers."""
+        return self.cells.divergence(self.utility.f) if self.cells is not None else self.utility
+
+    @cached_property
+    def cells(self) -> Cells | None:
+        """The intervals that the answers are cut into, where they are real numbers."""
+        utility: Any = self.utility
+        if not utility.continuous:
+            return None
+        if self.edges is None:
+            raise Unproved("the answers are real numbers, and no cut points are given")
+        return Cells(utility.p0, utility.p1, self.edges)
+
+    def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
+        """The channel's utility between two ends."""
+        return self.finite.enclosed_value(self.channel, arithmetic)
+
+    def value_in(self, arithmetic: Arithmetic) -> float:
+        """The end of the channel's utility that is surely reached; infinitely bad where that cannot be told."""
+        enclosed = self.enclosed_value(arithmetic)
+        found = float(enclosed.upper if self.utility.error else enclosed.lower)
+        nothing = math.inf if self.utility.error else -math.inf
+        return nothing if math.isnan(found) else found
+
+    def of(
+        self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel, edges: Array | None = None
+    ) -> Self:
+        """The same numbers for another problem, which they may prove nothing about."""
+        return replace(self, utility=utility, constraints=constraints, channel=channel, edges=edges)
+
+    def verify(self, exact: bool = False) -> Verification:
+        """Recompute the channel's guarantees, its utility and the bound from scratch.
+
+        exact : in balls of 256 bits instead of float64 rounded outward. Both prove; the balls lose fewer digits.
+        """
+        ground = arithmetic(exact)
+        failures: list[str] = []
+        guarantees = []
+        for constraint in self.constraints:
+            guarantee = constraint.measure(self.channel)
+            guarantees.append(guarantee)
+            if not guarantee.value <= constraint.bound:
+                failures.append(f"the channel's {guarantee.title} is {guarantee.value!r}, not {constraint.bound!r}")
+        if not self.constraints:
+            failures.append("no constraint is stated, so nothing is bounded")
+        value = bound = math.nan
+        try:
+            value = self.value_in(ground)
+            enclosed = self.enclosed_bound(ground)
+            bound = float(enclosed.lower if self.utility.error else enclosed.upper)
+            if not math.isfinite(bound):
+                failures.append("the numbers prove no finite bound")
+            if not (value >= bound if self.utility.error else value <= bound):
+                failures.append(f"the value {value!r} is on the wrong side of the bound {bound!r}")
+        except LdpoptError as error:
+            failures.append(str(error))
+        epsilon, eta = float(local_dp(self.channel)), float(total_variation(self.channel))
+        return Verification(value, bound, epsilon, eta, tuple(failures), tuple(guarantees))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(bound={self.bound:.9g})"
 
 
-def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
-    """Whether the pair (a0, a1) is at least as informative as (b0, b1), up to rounding [Blackwell].
-
-    Compares sum ((1-s) p0 - s p1)_+, convex and piecewise linear in s, at every kink s = p0/(p0+p1) of either.
-    """
-    kinks = np.concatenate([_posterior(a0, a1), _posterior(b0, b1)])
-    return bool(np.all(_support(a0, a1, kinks) >= _support(b0, b1, kinks) - 1e-12))
-
-
-def _posterior(p0: Array, p1: Array) -> Array:
-    return np.asarray(p0[p0 + p1 > 0] / (p0 + p1)[p0 + p1 > 0])
-
-
-def _support(p0: Array, p1: Array, s: Array) -> Array:
-    """sum ((1-s) p0 - s p1)_+ for every s."""
-    used = p0 + p1 > 0
-    own = _posterior(p0, p1)
-    order = np.argsort(-own, kind="stable")
-    above = np.searchsorted(-own[order], -s)
-    x, y = (np.append(0.0, np.cumsum(p[used][order]))[above] for p in (p1, p0))
-    return np.asarray((1 - s) * y - s * x)
+class Unproved(LdpoptError, RuntimeError):
+    """The numbers of a certificate do not prove what they should; the message says why."""

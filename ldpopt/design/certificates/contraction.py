@@ -1,21 +1,30 @@
-"""Every f-divergence contracts by the Dobrushin coefficient of the channel."""
+"""The bound that needs no multipliers: f-divergences contract by the Dobrushin coefficient of the channel."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import reduce
 
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.constraints.base import variation_of
+from ldpopt.enclosures import Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contraction(Certificate):
-    """D_f(M0 || M1) <= eta D_f(P0 || P1): every f-divergence contracts by the Dobrushin coefficient [Dobrushin]."""
+    """A channel keeps at most its Dobrushin coefficient times what full disclosure keeps [Dobrushin].
+
+    It holds for every f-divergence and for mutual information. The coefficient is capped by what each constraint implies
+    about it: eta itself, (e^epsilon - 1)/(e^epsilon + 1) under epsilon-LDP [GI, Prop 2], and so on.
+    """
 
     argument = "every f-divergence contracts by the Dobrushin coefficient of the channel"
+    tight = False
 
-    @property
-    def upper_bound(self) -> float:
-        """eta D_f(P0 || P1), with eta capped by (e^epsilon - 1)/(e^epsilon + 1) [GI, Prop 2]."""
-        eta = min(self.eta, math.tanh(self.epsilon / 2))
-        return eta * self.utility.unprivate if eta else 0.0
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The coefficient that the constraints allow, times the utility of full disclosure."""
+        if not self.utility.contracts or self.utility.continuous:
+            raise Unproved(f"{self.utility.name} is not known to contract")
+        caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
+        least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
+        return least * self.utility.enclosed_unprivate(arithmetic)

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ldpopt.design.certificates.base import Certificate, Verification
-from ldpopt.design.certificates.intervals import verify_measured
-from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.enclosures import Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relaxed(Certificate):
-    """The certificate of a problem with fewer constraints, whose optimum is not smaller.
+    """A bound on the optimum under some of the constraints alone, which is not smaller than under all of them.
 
-    relaxation : the certificate. constraints : all of them, re-measured by `verify`.
+    relaxation : the certificate for the same utility under some of the same constraints.
     """
 
-    constraints: tuple[Constraint, ...]
     relaxation: Certificate
+
+    tight = False
 
     @property
     def argument(self) -> str:
         """Why the bound holds."""
         return f"the optimum without the constraints on the outputs: {self.relaxation.argument}"
 
-    @property
-    def upper_bound(self) -> float:
-        """The relaxation's bound, recomputed."""
-        return self.relaxation.upper_bound
-
-    def verify(self) -> Verification:
-        """Recompute the guarantees, the utility and the bound from scratch."""
-        return verify_measured(self, self.constraints)
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The relaxation's bound for this very utility."""
+        kept = self.relaxation.constraints
+        if not kept or not all(any(one is own or one == own for own in self.constraints) for one in kept):
+            raise Unproved("the relaxation has a constraint that the problem has not")
+        return self.relaxation.of(self.utility, kept, self.channel, self.edges).enclosed_bound(arithmetic)

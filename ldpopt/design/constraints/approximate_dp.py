@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, every_pair
 from ldpopt.distribution import unit_interval
 from ldpopt.errors import invalid
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, hockey_stick
 from ldpopt.privacy.hockey_stick import nonnegative
 from ldpopt.tolerances import MAXIMUM_EPSILON
@@ -44,6 +45,11 @@ class ApproximateLDP(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own delta at this epsilon."""
         return hockey_stick(channel, self.epsilon)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7]."""
+        delta = arithmetic.of(self.delta)
+        return delta + (1 - delta) * tanh_of_half(arithmetic.of(self.epsilon))
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """One hockey-stick sum for every ordered pair."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee
 
 
@@ -49,6 +50,10 @@ class Measured(ABC):
     def measure(self, channel: Channel) -> Guarantee:
         """The namesake measure of a channel, at most `bound` where the constraint holds."""
 
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """A cap that the constraint implies on the total variation between any two rows; 1 where none is known."""
+        return arithmetic.of(1.0)
+
 
 class ColumnConstraint(Measured):
     """A constraint that is a sum over outputs of convex, homogeneous functions of the columns.
@@ -66,3 +71,16 @@ class ColumnConstraint(Measured):
         from ldpopt.design.programs.labels import term_expressions
 
         return term_expressions(self.columns(range(q.shape[0])), q)
+
+
+def variation_of(constraint: Any, arithmetic: Arithmetic) -> Enclosure:
+    """The cap that a constraint implies on the total variation between any two rows; 1 for a user's own."""
+    capped = constraint.variation(arithmetic) if isinstance(constraint, Measured) else arithmetic.of(1.0)
+    return capped.minimum(1.0)
+
+
+def tanh_of_half(epsilon: Enclosure) -> Enclosure:
+    """(e^epsilon - 1)/(e^epsilon + 1): the largest total variation between two rows of an epsilon-LDP channel."""
+    # Through e^-epsilon, which does not overflow.
+    shrunk = (-epsilon).expm1()
+    return -shrunk / (shrunk + 2)

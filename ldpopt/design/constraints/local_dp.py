@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.policy import Edges, edges, weighted_local_dp
 from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
 from ldpopt.distribution import positive_epsilon
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
 from ldpopt.rounding import toward_privacy
@@ -52,6 +53,10 @@ class LocalDP(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own epsilon, for each unit of weight."""
         return local_dp(channel) if self.listed is None else weighted_local_dp(channel, self.listed)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """tanh(epsilon/2) between all inputs [GI, Prop 2]; nothing along a graph, whose ends may be far apart."""
+        return arithmetic.of(1.0) if self.listed is not None else tanh_of_half(arithmetic.of(self.epsilon))
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """Ratios within a box, or along the edges that no shorter path implies."""

@@ -25,6 +25,11 @@ def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
     return int(min(exact or budgets))
 
 
+def symmetric(constraints: Sequence[Any]) -> bool:
+    """Whether every constraint says that it treats all inputs alike."""
+    return all(getattr(constraint, "symmetric", False) for constraint in constraints)
+
+
 def parts(
     constraints: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[tuple[Term | Ratio, ...], tuple[AlphabetConstraint, ...], tuple[Expression, ...]]:

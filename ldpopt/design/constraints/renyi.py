@@ -11,6 +11,7 @@ from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.terms import Moment, Ratio, Term, all_pairs
 from ldpopt.distribution import positive_epsilon
 from ldpopt.errors import invalid
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, renyi
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.rounding import toward_privacy
@@ -44,6 +45,10 @@ class RenyiLDP(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own divergence of this order."""
         return renyi(channel, self.order)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """sqrt(epsilon/2), as the KL divergence is at most every later order [Pinsker]."""
+        return (arithmetic.of(self.epsilon) / 2).sqrt()
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""

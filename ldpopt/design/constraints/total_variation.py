@@ -9,6 +9,7 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.terms import Ratio, Term, every_pair
 from ldpopt.distribution import unit_interval
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, total_variation
 
 
@@ -33,6 +34,10 @@ class TotalVariation(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own Dobrushin coefficient."""
         return total_variation(channel)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """eta."""
+        return arithmetic.of(self.eta)
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""

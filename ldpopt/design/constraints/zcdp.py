@@ -13,6 +13,7 @@ from ldpopt.design.constraints.renyi import moment
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 
@@ -55,6 +56,10 @@ class ZCDP(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own rho, over all orders."""
         return zcdp(channel)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """sqrt(rho/2), as the KL divergence is at most rho [Pinsker]."""
+        return (arithmetic.of(self.rho) / 2).sqrt()
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """One moment sum an order and ordered pair."""

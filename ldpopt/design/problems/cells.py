@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index
+from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 
 _INNER = np.linspace(0.0, 1.0, 9)
@@ -45,6 +47,10 @@ class Cells:
     def masses(self) -> tuple[Array, Array]:
         """Shape (cells,) probabilities under p0 and p1, tails from the survival function."""
         return _masses(self.p0, self.edges), _masses(self.p1, self.edges)
+
+    def divergence(self, f: FDivergence) -> Divergence:
+        """The divergence between the masses of the cells."""
+        return Divergence(f, *self.masses, inputs=self.labels)
 
     def starts(self, starts: Index) -> Cells:
         """The coarser cells that begin at the cells `starts` (the first is 0)."""

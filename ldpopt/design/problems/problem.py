@@ -1,17 +1,25 @@
-"""A design problem, validated: a divergence, the caps on epsilon and eta, and the sorted and merged alphabet."""
+"""A design problem, validated and split once: a utility, its constraints by kind, and the sorted and merged alphabet."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.design.constraints import Constraint, LocalDP, TotalVariation
+from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.parts import parts, symmetric
+from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.problems.cells import Cells
 from ldpopt.design.problems.reduction import Pair, Reduction, reduce
+from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.errors import InvalidInput, invalid
 
@@ -21,31 +29,92 @@ CELLS = 8000
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Maximise `utility` (finite: of the cells, where the hypotheses are continuous) subject to `constraints`.
+    """Make `utility` large (small, for an error) subject to `constraints`.
 
-    epsilon is inf and eta is 1 where there is no such constraint; of several, the tightest counts.
-    plain : no constraint but `LocalDP` and `TotalVariation` between all inputs.
+    whole : the utility as the caller gave it; `utility` is finite: that of the `cells` where the answers are continuous.
     """
 
-    utility: Divergence
+    utility: Any
     constraints: tuple[Constraint, ...]
-    epsilon: float
-    eta: float
-    reduction: Reduction
-    cells: Cells | None
-    plain: bool = True
+    whole: Any
+    cells: Cells | None = None
 
-    @property
+    @classmethod
+    def of(cls, utility: Utility, constraints: Constraint | Iterable[Constraint]) -> Problem:
+        """The problem, or `InvalidInput` that says which part of it cannot be."""
+        if not isinstance(utility, Utility):
+            expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
+            raise invalid("utility", expected, type(utility).__name__)
+        made = cls(utility, listed(constraints), utility)
+        return made._cut() if utility.continuous else made
+
+    def _cut(self) -> Problem:
+        if not self.plain:
+            raise InvalidInput("constraints: continuous hypotheses take LocalDP and TotalVariation only, got others")
+        if math.isinf(self.epsilon):
+            raise InvalidInput("constraints: continuous hypotheses need LocalDP, got a cap on total variation alone")
+        cells = Cells.of(self.whole.p0, self.whole.p1, CELLS)
+        return replace(self, utility=cells.divergence(self.whole.f), cells=cells)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """That of pure LDP between all inputs, the tightest of several; inf where there is none."""
+        return min((c.epsilon for c in self.constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+
+    @cached_property
+    def eta(self) -> float:
+        """The cap on total variation, the tightest of several; 1 where there is none."""
+        return min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether there is no constraint but `LocalDP` and `TotalVariation` between all inputs."""
+        return all(isinstance(c, LocalDP | TotalVariation) and c.symmetric for c in self.constraints)
+
+    @cached_property
     def symmetric(self) -> bool:
         """Whether all inputs are treated alike, so that inputs of one likelihood ratio are merged."""
-        return all(getattr(constraint, "symmetric", False) for constraint in self.constraints)
+        return symmetric(self.constraints)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels of the answers: the caller's, or their positions."""
+        given = self.utility.inputs
+        return tuple(range(self.utility.size)) if given is None else tuple(given)
+
+    @cached_property
+    def reduction(self) -> Reduction:
+        """The inputs of a pair of hypotheses sorted by likelihood ratio and merged, where all are treated alike."""
+        p0, p1 = (np.asarray(p) for p in self.utility.pair)
+        return reduce(p0, p1) if self.symmetric else Reduction(Pair(p0, p1), np.arange(len(p0)))
 
     @property
     def inputs(self) -> tuple[Label, ...]:
-        """The labels of the reduced inputs: the caller's where nothing is merged."""
-        given = self.utility.inputs
-        count = len(self.reduction.pair)
-        return tuple(range(count)) if self.symmetric or given is None else given
+        """The labels of the rows of a candidate: the caller's where nothing is merged."""
+        if self.utility.pair is None or not self.symmetric:
+            return self.labels
+        return tuple(range(len(self.reduction.pair)))
+
+    @cached_property
+    def terms(self) -> tuple[Term | Ratio, ...]:
+        """The constraints in column form, for `inputs`."""
+        return parts(self.constraints, self.inputs)[0]
+
+    @cached_property
+    def given(self) -> tuple[AlphabetConstraint, ...]:
+        """The constraints that say what the outputs are."""
+        return parts(self.constraints, self.inputs)[1]
+
+    @cached_property
+    def others(self) -> tuple[Any, ...]:
+        """The expressions of constraints that are known by nothing else."""
+        return parts(self.constraints, self.inputs)[2]
+
+    @property
+    def free(self) -> Problem | None:
+        """The problem without the constraints on the outputs; None where nothing is left."""
+        rest = tuple(c for c in self.constraints if not isinstance(c, AlphabetConstraint))
+        return replace(self, constraints=rest) if rest else None
 
     @property
     def ratio(self) -> float:
@@ -57,44 +126,34 @@ class Problem:
         """The eta that can bind: none when no TV cap is below (e^epsilon - 1)/(e^epsilon + 1) [GI, Prop 2]."""
         return self.eta if self.eta < math.tanh(self.epsilon / 2) else None
 
+    def tightened(self, matrix: Any) -> Problem | None:
+        """With what constraints of infinitely many orders add against `matrix`; None where they add nothing."""
+        tighter = tuple((getattr(c, "tightened", lambda _: None)(matrix) or c) for c in self.constraints)
+        return None if tighter == self.constraints else replace(self, constraints=tighter)
+
 
 def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
     """The constraints as a tuple, or `InvalidInput` for what is none."""
-    given = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    expected = "LocalDP(epsilon), TotalVariation(eta), another constraint of ldpopt.design, or one with " \
+               "bound, measure and expression"  # fmt: skip
+    if isinstance(constraints, type) or isinstance(constraints, Constraint):
+        given: tuple[Any, ...] = (constraints,)
+    else:
+        try:
+            given = tuple(constraints)
+        except TypeError:
+            raise invalid("constraint", expected, constraints) from None
     for constraint in given:
-        if not isinstance(constraint, Constraint):
-            expected = "LocalDP or TotalVariation, another constraint, or a class with bound, measure and expression"
-            raise invalid("constraint", expected, type(constraint).__name__)
+        if isinstance(constraint, type) or not isinstance(constraint, Constraint):
+            raise invalid("constraint", expected, constraint if isinstance(constraint, type) else type(constraint).__name__)
     if not given:
         raise InvalidInput("constraints: expected at least one of LocalDP, TotalVariation and the others, got none")
     return given
 
 
 def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) -> Problem:
-    """The problem, or `InvalidInput` that says which part of it cannot be."""
-    if not isinstance(utility, Divergence):
-        raise invalid("utility", "a Divergence", type(utility).__name__)
-    given = listed(constraints)
-    pure = [c for c in given if isinstance(c, LocalDP) and c.symmetric]
-    plain = all(c in pure or isinstance(c, TotalVariation) for c in given)
-    epsilon = min((c.epsilon for c in pure), default=math.inf)
-    eta = min((c.eta for c in given if isinstance(c, TotalVariation)), default=1.0)
-    cells = None
-    if utility.continuous:
-        if not plain:
-            raise InvalidInput("constraints: continuous hypotheses take LocalDP and TotalVariation only, got others")
-        if math.isinf(epsilon):
-            raise InvalidInput("constraints: continuous hypotheses need LocalDP, got a cap on total variation alone")
-        cells = Cells.of(utility.p0, utility.p1, CELLS)
-        utility = Divergence(utility.f, *cells.masses, inputs=cells.labels)
-    if plain and math.isinf(epsilon) and math.isinf(utility.unprivate):
-        raise InvalidInput(
-            f"constraints: with a cap on total variation alone, {utility.f.name} is infinite for these hypotheses; "
-            "add LocalDP or take a bounded divergence"
-        )
-    p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
-    problem = Problem(utility, given, epsilon, eta, reduce(p0, p1), cells, plain)
-    return problem if problem.symmetric else replace(problem, reduction=Reduction(Pair(p0, p1), np.arange(len(p0))))
+    """The problem of a `Divergence`."""
+    return Problem.of(utility, constraints)
 
 
 def check_rounds(rounds: int, accuracy: float) -> None:

@@ -1,0 +1,115 @@
+"""From the matrix of a candidate to a channel: repaired, its rows back with their inputs, its outputs in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import ERASED, Channel, Label
+from ldpopt.design.candidate import Candidate
+from ldpopt.design.constraints.repair import repair
+from ldpopt.design.methods.mend import mend
+from ldpopt.design.problems.problem import Problem
+from ldpopt.distribution import Array
+
+SILENT = 1e-12
+"""A report whose probabilities agree to this share of themselves says nothing: it is an erasure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """A channel within the constraints, and the cut points of its inputs where the answers are real numbers.
+
+    rows : (n, m) the distinct rows, and classes : (k,) which of them each input has.
+    """
+
+    channel: Channel
+    edges: Array | None
+    rows: Array
+    classes: npt.NDArray[np.intp]
+
+
+def arrange(problem: Problem, candidate: Candidate) -> Arranged:
+    """The channel of a candidate. Raises `Unrepairable` where its matrix is too far from the constraints."""
+    if problem.given:
+        return _given(problem, candidate.matrix)
+    if problem.utility.pair is not None:
+        return _of_pair(problem, candidate.matrix)
+    names = problem.utility.decisions
+    matrix = repair(candidate.matrix / candidate.matrix.sum(axis=1, keepdims=True), problem.constraints, problem.labels)
+    if names is not None:
+        channel = Channel(matrix, problem.labels, names)
+    else:
+        matrix = Channel(matrix).merge().matrix
+        order = _by_favour(matrix)
+        channel = Channel(matrix[:, order], problem.labels, _output_labels(matrix[:, order], 1e-9))
+    return Arranged(channel, None, channel.matrix, np.arange(len(matrix)))
+
+
+def _given(problem: Problem, matrix: Array) -> Arranged:
+    """Outputs that the constraints name or count stay what they are."""
+    k = problem.utility.size
+    classes = problem.reduction.classes if problem.utility.pair is not None else np.arange(k)
+    whole = len(matrix) == k
+    rows = mend(matrix, problem.constraints, problem.labels if whole else None)
+    matrix = rows[np.arange(k) if whole else classes]
+    names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
+    channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
+    if not any(c.labelled for c in problem.given) and problem.utility.decisions is None:
+        merged = channel.merge().matrix
+        if problem.utility.pair is not None:
+            merged = merged[:, _by_ratio(merged, *problem.utility.pair)]
+        channel = Channel(merged, problem.labels)
+    return Arranged(channel, None, rows, np.arange(k) if whole else classes)
+
+
+def _of_pair(problem: Problem, matrix: Array) -> Arranged:
+    """Distinct rows, reports in order of likelihood ratio, those that say nothing last."""
+    p0, p1 = problem.utility.pair
+    if problem.symmetric:
+        distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+    else:
+        distinct, which = matrix, np.arange(len(matrix))
+    merged = Channel(distinct / distinct.sum(axis=1, keepdims=True)).merge().matrix
+    which = which.reshape(-1)[problem.reduction.classes]
+    k = len(distinct)
+    merged = merged[:, _by_ratio(merged, np.bincount(which, p0, k), np.bincount(which, p1, k))]
+    rows = repair(merged, problem.constraints, None if problem.symmetric else problem.labels)
+    utility, edges, classes = problem.utility, None, which
+    if problem.cells is not None:
+        # Neighbouring cells with one row are one input.
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(which) != 0]))
+        classes, cells = which[starts], problem.cells.starts(starts)
+        utility, edges = cells.divergence(problem.whole.f), cells.edges
+    inputs = tuple(range(len(classes))) if utility.inputs is None else utility.inputs
+    return Arranged(Channel(rows[classes], inputs, _output_labels(rows, SILENT)), edges, rows, classes)
+
+
+def _by_ratio(matrix: Array, p0: Array, p1: Array) -> npt.NDArray[np.intp]:
+    """The outputs in order of likelihood ratio, the silent ones last."""
+    m0, m1 = p0 @ matrix, p1 @ matrix
+    return np.lexsort((m0 / (m0 + m1), _silent(matrix, SILENT)))
+
+
+def _by_favour(matrix: Array) -> list[int]:
+    """The outputs in order of the inputs that they favour, the silent ones last."""
+    favoured = matrix > 0.5 * (matrix.max(axis=0) + matrix.min(axis=0))
+    silent = _silent(matrix, 1e-9)
+    return sorted(
+        range(matrix.shape[1]),
+        key=lambda y: (bool(silent[y]), int(favoured[:, y].sum()), tuple(np.flatnonzero(favoured[:, y]))),
+    )
+
+
+def _silent(matrix: Array, share: float) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.ptp(matrix, axis=0) <= share * matrix.max(axis=0))
+
+
+def _output_labels(matrix: Array, share: float) -> tuple[Label, ...] | None:
+    """Numbers, and `ERASED` for a single report that says nothing."""
+    silent = _silent(matrix, share)
+    if silent.sum() != 1:
+        return None
+    return tuple(ERASED if quiet else y for y, quiet in enumerate(silent.tolist()))

@@ -1,0 +1,32 @@
+"""A bound on a utility that is made of others, from a bound on each of them alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartsBound(Certificate):
+    """The bounds of the parts put together: the least for the worst of several, the weighted sum for a sum.
+
+    each : one certificate a part, for the same constraints.
+    """
+
+    each: tuple[Certificate, ...]
+
+    argument = "the optimum of each part alone"
+    tight = False
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """What the parts' bounds, each for the part itself, make together."""
+        parts = self.utility.parts()
+        if not parts or len(parts) != len(self.each):
+            raise Unproved(f"{self.utility.name} has {len(parts)} parts, the certificate {len(self.each)}")
+        bounds = [
+            certificate.of(part, self.constraints, self.channel).bound_in(arithmetic)
+            for part, certificate in zip(parts, self.each, strict=True)
+        ]
+        return self.utility.from_parts(bounds, arithmetic)

@@ -1,0 +1,85 @@
+"""From a candidate to a design: repair, measure, prove, judge. Every design is made here, and nowhere else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ldpopt.design.arrange import Arranged, arrange
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.unbounded import Unbounded
+from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.design import Design
+from ldpopt.design.judge import is_certified, relative_gap
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.prove import proofs
+from ldpopt.enclosures import arithmetic
+from ldpopt.privacy import Guarantee
+from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
+
+ENOUGH = 0.01
+"""The share of the tolerance at which no further proof is looked for."""
+
+
+def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
+    """The design of a candidate's channel, with the best of the proofs that the problem admits."""
+    made = arrange(problem, candidate)
+    utility, constraints, channel = problem.whole, problem.constraints, made.channel
+    guarantees = tuple(constraint.measure(channel) for constraint in constraints)
+    nothing = Unbounded(utility, constraints, channel, edges=made.edges)
+    value = nothing.value_in(arithmetic(False))
+    tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)
+    best, bound = None, nothing.bound
+    if certify:
+        best, bound = _best(problem, candidate, made, value, tolerance, near, ask)
+    certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
+    lower, upper = (bound, value) if utility.error else (value, bound)
+    note = "; ".join(_told(problem, guarantees, value, bound, best, certify, certified))
+    return Design(
+        utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
+        note, made.edges,
+    )  # fmt: skip
+
+
+def _best(
+    problem: Problem, candidate: Candidate, made: Arranged, value: float, tolerance: float, near: Certificate | None,
+    ask: Ask,
+) -> tuple[Certificate | None, float]:  # fmt: skip
+    """The certificate with the best bound among those the problem admits, up to the first that is tight; its bound."""
+    utility = problem.whole
+    best, bound = None, -math.inf if utility.error else math.inf
+    for certificate in proofs(problem, candidate, made, value, near, ask):
+        found = certificate.bound
+        if math.isfinite(found) and (best is None or (found > bound if utility.error else found < bound)):
+            best, bound = certificate, found
+        if relative_gap(value, bound, utility.logarithmic) <= ENOUGH * tolerance:
+            break
+    return best, bound
+
+
+def _told(
+    problem: Problem, guarantees: Sequence[Guarantee], value: float, bound: float, best: Certificate | None,
+    certify: bool, certified: bool,
+) -> list[str]:  # fmt: skip
+    """What a reader should know besides, a half-sentence each."""
+    told = []
+    if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
+        reach = min(g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation))
+        if problem.cap is None:
+            told.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
+        elif reach < problem.eta * (1 - 1e-9):
+            told.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
+    if problem.given and not certified and best is not None and not best.tight:
+        told.append("the bound is that of a problem without the constraints on the outputs")
+    if not certify:
+        told.append("no certificate was asked for, so nothing bounds the optimum")
+    elif best is None:
+        told.append("no proof was found that bounds the optimum: no constraint with a column form, or no finite bound")
+    elif value == 0 and bound != 0:
+        told.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
+    elif not certified and not best.tight:
+        told.append("not certified: the bound is that of an easier problem, and holds for this one too")
+    elif not certified:
+        told.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+    return told
