@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.survey.collect import atomic
+from ldpopt.files import aside
 
 BUCKET_ROWS = 1 << 19
 _RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<i8")])
@@ -50,7 +50,7 @@ def spill(path: Path, identities: npt.NDArray[np.uint64], first_row: int, bucket
     made["row"] = order + first_row
     ends = np.zeros(buckets + 1, "<i8")
     ends[1:] = np.cumsum(np.bincount(bucket, minlength=buckets))
-    with atomic.aside(path) as written, open(written, "wb") as file:
+    with aside(path) as written, open(written, "wb") as file:
         ends.tofile(file)
         made.tofile(file)
 

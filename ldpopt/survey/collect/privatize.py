@@ -7,14 +7,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.survey.collect import atomic
+from ldpopt.files import sync_folder
 from ldpopt.survey.collect.answers import input_files
 from ldpopt.survey.collect.batch import refuse_duplicates
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, Simulated, default_randomness
 from ldpopt.survey.collect.reports import join, write_manifest
 from ldpopt.survey.collect.runner import Runner, Threads
-from ldpopt.survey.collect.workfolder import PARTS, PrivatizePartition, WorkFolder, description, find_duplicates, locked
+from ldpopt.survey.collect.workfolder import (
+    AWAY,
+    PARTS,
+    PrivatizePartition,
+    WorkFolder,
+    description,
+    find_duplicates,
+    locked,
+)
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -68,7 +76,7 @@ def privatize(
     kind = (output.suffix if single else files[0].suffix).removeprefix(".")
     work = output.with_name(f".{output.name}.partial")
     with locked(output.with_name(f".{output.name}.lock")):
-        for left in output.parent.glob(f"{work.name}{atomic.ASIDE}*"):
+        for left in output.parent.glob(f"{work.name}{AWAY}*"):
             shutil.rmtree(left)
         folder = _begin(work, output, plan, files, randomness, kind)
         if not (output.exists() and (single or not (work / PARTS).exists())):
@@ -127,4 +135,4 @@ def _finish(folder: WorkFolder, plan: Plan, output: Path, single: bool) -> None:
     rows = sum(tally.rows for tally in folder.tallies())
     write_manifest(folder.path / PARTS, plan, folder.state["mode"], [part.name for part in parts], rows)
     (folder.path / PARTS).rename(output)
-    atomic.sync(output.parent)
+    sync_folder(output.parent)

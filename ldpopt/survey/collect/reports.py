@@ -8,7 +8,7 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.survey.collect import atomic
+from ldpopt.files import aside, replace_text
 from ldpopt.survey.collect.randomness.randomness import Simulated
 from ldpopt.survey.plan.plan import Plan
 
@@ -35,7 +35,7 @@ def write_reports(path: Path, table: Any, plan: Plan, mode: str) -> None:
     import pyarrow.parquet as pq
     from pyarrow import csv
 
-    with atomic.aside(path) as written:
+    with aside(path) as written:
         if path.suffix == ".parquet":
             labelled = table.replace_schema_metadata({FORMAT: strictjson.dumps(about(plan, mode))})
             pq.write_table(labelled, written, compression="zstd", row_group_size=1 << 20)
@@ -49,14 +49,14 @@ def write_reports(path: Path, table: Any, plan: Plan, mode: str) -> None:
 def write_manifest(folder: Path, plan: Plan, mode: str, names: Sequence[str], rows: int) -> None:
     """The list of a folder's partitions, written last."""
     content = {**about(plan, mode), "parts": list(names), "rows": rows}
-    atomic.write_text(folder / MANIFEST, strictjson.dumps(content))
+    replace_text(folder / MANIFEST, strictjson.dumps(content))
 
 
 def join(parts: Sequence[Path], path: Path) -> None:
     """All partitions as one file, complete or absent."""
     import pyarrow.parquet as pq
 
-    with atomic.aside(path) as written:
+    with aside(path) as written:
         if path.suffix == ".csv":
             with open(written, "wb") as out:
                 for number, part in enumerate(parts):

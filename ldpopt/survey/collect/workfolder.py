@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.errors import invalid
-from ldpopt.survey.collect import atomic
+from ldpopt.files import UNFINISHED, aside, replace_text, sync_folder
 from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions
 from ldpopt.survey.collect.batch import Privatizer, Rows, require_columns
 from ldpopt.survey.collect.coding import Tally
@@ -29,6 +29,7 @@ from ldpopt.survey.plan.plan import Plan
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.npy"
 PARTS, TALLIES, SPILLS = "parts", "tallies", "identities"
+AWAY = ".aside-"  # after the name of a work folder that is being made or removed
 
 
 @dataclass(frozen=True)
@@ -56,20 +57,20 @@ class WorkFolder:
             "key_file": str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None,
             "partitions": [part.to_dict() for part in parts],
         }
-        made = path.with_name(f"{path.name}{atomic.ASIDE}{secrets.token_hex(8)}")
+        made = path.with_name(f"{path.name}{AWAY}{secrets.token_hex(8)}")
         made.mkdir(mode=0o700)
         try:
             for name in (PARTS, TALLIES, SPILLS):
                 (made / name).mkdir()
-            atomic.write_text(made / PLAN, plan.to_json())
+            replace_text(made / PLAN, plan.to_json())
             if state["key_file"] is None:
                 key.save(made / KEY)
-            atomic.write_text(made / STATE, strictjson.dumps(state))
+            replace_text(made / STATE, strictjson.dumps(state))
             made.rename(path)
         except BaseException:
             shutil.rmtree(made)
             raise
-        atomic.sync(path.parent)
+        sync_folder(path.parent)
         return cls.open(path)
 
     @classmethod
@@ -118,13 +119,13 @@ class WorkFolder:
     def sweep(self) -> None:
         """Remove what killed attempts left written aside."""
         for folder in (self.path, self.path / PARTS, self.path / TALLIES, self.path / SPILLS):
-            for left in folder.glob(f"{atomic.ASIDE}*"):
+            for left in folder.glob(UNFINISHED):
                 left.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Take the whole folder away, and forget its key; its name goes at once, its content after."""
         _ready.cache_clear()
-        away = self.path.with_name(f"{self.path.name}{atomic.ASIDE}{secrets.token_hex(8)}")
+        away = self.path.with_name(f"{self.path.name}{AWAY}{secrets.token_hex(8)}")
         self.path.rename(away)
         (away / KEY).unlink(missing_ok=True)
         shutil.rmtree(away)
@@ -206,7 +207,7 @@ class PrivatizePartition:
         part = folder.partitions[index]
         columns = [question.column for question in privatizer.plan.questions]
         table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
-        atomic.write_text(folder.tally(index), strictjson.dumps(asdict(tally)))
+        replace_text(folder.tally(index), strictjson.dumps(asdict(tally)))
         write_reports(folder.part(index), table, privatizer.plan, folder.state["mode"])
         return index
 
@@ -221,7 +222,7 @@ def find_duplicates(folder: WorkFolder, plan: Plan, runner: Any) -> Rows:
         for _ in runner.map(SpillPartition(work, f"spill {folder.state['run']}", buckets), range(len(parts))):
             pass
         found = list(runner.map(SearchBucket(work, buckets), range(buckets)))
-        with atomic.aside(path) as written, open(written, "wb") as file:
+        with aside(path) as written, open(written, "wb") as file:
             np.save(file, np.sort(np.concatenate([np.empty(0, np.int64), *found])), allow_pickle=False)
         for index in range(len(parts)):
             folder.spill(index).unlink()

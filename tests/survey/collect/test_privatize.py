@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect import atomic
+from ldpopt.files import UNFINISHED
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
@@ -181,22 +181,21 @@ CHILD = """
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from ldpopt.survey.collect import atomic
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Memoised, Simulated
 
 plan, answers, output, key, moment = Path(sys.argv[1]).read_bytes(), *sys.argv[2:]
-left, sync = int(moment), atomic.sync
+left, sync = int(moment), os.fsync
 
-def killing(path):
+def killing(handle):
     global left
     left -= 1
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    sync(path)
+    sync(handle)
 
-atomic.sync = killing
+os.fsync = killing
 randomness = Memoised(key) if key else Simulated(np.random.default_rng(3))
 privatize(Plan.from_json(plan), answers, output, randomness)
 """
@@ -242,9 +241,35 @@ def test_a_run_with_its_own_key_resumes_with_that_key(tmp_path: Path, answers: P
 def test_a_half_written_partition_is_swept(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
     """What a killed attempt left written aside does not reach the reports."""
     assert killed(tmp_path, plan(), answers, tmp_path / "reports", str(memoised.key_file), 30)
-    (tmp_path / ".reports.partial" / "parts" / f"{atomic.ASIDE}0-part-000000.parquet").write_text("half")
+    (tmp_path / ".reports.partial" / "parts" / UNFINISHED.replace("*", "0")).write_text("half")
     privatize(plan(), answers, tmp_path / "reports", memoised)
     assert len(contents(tmp_path / "reports")) == FILES + 1
+
+
+@pytest.mark.parametrize("moment", [29, 30, 31, 32])
+def test_a_full_disk_does_not_lose_what_is_done(
+    tmp_path: Path, answers: Path, memoised: Memoised, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    """A full disk is the system's own error, not a refusal: finished partitions stay, and the run goes on from them."""
+    privatize(plan(), answers, tmp_path / "whole", memoised)
+    left, real = moment, os.fsync
+
+    def full(handle: int) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            privatize(plan(), answers, tmp_path / "reports", memoised)
+    done = os.listdir(tmp_path / ".reports.partial" / "parts")
+    assert 0 < len(done) < FILES
+    assert not any(name.startswith(".") for name in done)
+    privatize(plan(), answers, tmp_path / "reports", memoised)
+    assert contents(tmp_path / "reports") == contents(tmp_path / "whole")
 
 
 def test_an_unfinished_run_is_not_continued_with_other_things(

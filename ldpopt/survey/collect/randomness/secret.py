@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ldpopt.errors import invalid
-from ldpopt.survey.collect import atomic
+from ldpopt.files import create_private
 
 _HEADER = b"ldpopt-survey-key 1\n"
 _BYTES = 32
@@ -46,7 +46,7 @@ class SecretKey:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Create a key file with mode 0600, complete or absent; `InvalidInput` if `path` is taken."""
         try:
-            atomic.create_private(Path(path), _HEADER + self._secret.hex().encode() + b"\n")
+            create_private(Path(path), _HEADER + self._secret.hex().encode() + b"\n")
         except FileExistsError:
             raise invalid("key file", "a path that is not taken", str(path)) from None
 
