@@ -6,21 +6,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpopt.channel import Channel
 from ldpopt.design import EstimationDesign, FisherInformation, LocalDP, TotalVariation, estimation_design
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import up
+from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.randomness.randomness import Randomness
+from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import two_sided
-from ldpopt.survey.estimate.linear import asymptotic_covariance
+from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LEVEL = 0.95
 DEFAULT_WIDTH = 0.05
@@ -149,24 +156,18 @@ class Survey:
         """The survey of a plan file."""
         return cls(Plan.from_json(Path(path).read_bytes()))
 
-    def privatize(self, frame: Any, randomness: Any = None) -> Any:
+    def privatize(self, frame: Any, randomness: Randomness | None = None) -> pa.Table:
         """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
-        from ldpopt.survey.collect.batch import privatize_frame
-
         return privatize_frame(self.plan, frame, randomness)[0]
 
-    def estimate(self, question: str, reports: Any, estimator: Any = None) -> Any:
+    def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
         """The `Estimate` of a question from its counts, or from a frame with its column of reports."""
-        from ldpopt.survey.estimate.estimate import estimate
-
         channel = report_channel(self.plan.question(question))
         return estimate(_column(reports, question), channel, estimator)
 
 
-def report_channel(question: PlannedQuestion) -> Any:
+def report_channel(question: PlannedQuestion) -> Channel:
     """A question's channel with its reports as the text that data files hold."""
-    from ldpopt.channel import Channel
-
     return Channel(question.channel.matrix, question.categories, question.reports)
 
 
