@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ldpopt.survey.aggregate import aggregate
-from ldpopt.survey.planfile import Plan, make_plan
-from ldpopt.survey.privatize import privatize
-from ldpopt.survey.randomness import Memoised
-from ldpopt.survey.runner import Threads
-from ldpopt.survey.secret import create_key
-from ldpopt.survey.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.collect.aggregate import aggregate
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Memoised
+from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.runner import Threads
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 QUESTIONS = {"income": 24, "party": 7, "education": 7, "vote": 2}
 GROUP = 1 << 20

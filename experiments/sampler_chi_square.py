@@ -14,9 +14,9 @@ import numpy as np
 from scipy import stats
 
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey.keystream import Keystream
-from ldpopt.survey.sampler import Sampler
-from ldpopt.survey.secret import SecretKey
+from ldpopt.survey.collect.randomness.keystream import Keystream
+from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.sampler import Sampler
 
 STEP = 1 << 22
 

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from ldpopt.frontiers import frontier
     from ldpopt.privacy.audit import audit
     from ldpopt.privacy.guarantee import Guarantee
-    from ldpopt.survey.plan import Survey
-    from ldpopt.survey.planfile import Plan
+    from ldpopt.survey.plan.plan import Plan
+    from ldpopt.survey.plan.survey import Survey
 
 _HOMES = {
     "AgainstSet": "ldpopt.design",
@@ -78,12 +78,12 @@ _HOMES = {
     "MutualInformation": "ldpopt.design",
     "MVOptimal": "ldpopt.design",
     "optimal_channel": "ldpopt.design",
-    "Plan": "ldpopt.survey.planfile",
+    "Plan": "ldpopt.survey.plan.plan",
     "PrivateSampling": "ldpopt.design",
     "RenyiLDP": "ldpopt.design",
     "SolverError": "ldpopt.errors",
     "structures": "ldpopt.design",
-    "Survey": "ldpopt.survey.plan",
+    "Survey": "ldpopt.survey.plan.survey",
     "Tests": "ldpopt.design",
     "TotalVariation": "ldpopt.design",
     "TradeOff": "ldpopt.design",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 PathLike: TypeAlias = str | os.PathLike[str]
+
+UNFINISHED = ".ldpopt-*.part"
+"""The names, as a pattern for `Path.glob`, under which a killed process may leave what it had begun to write."""
 
 
 def read_text(path: PathLike) -> str:
@@ -77,25 +82,70 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
             raise _exists(target)
         if not target.is_file():
             raise invalid(str(target), "the path of an ordinary file", Phrase("something else"))
-    aside = target.with_name(f".ldpopt-{secrets.token_hex(8)}.part")
     try:
-        try:
-            with aside.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if force:
-                os.replace(aside, target)
-            else:
-                _move_to_new(aside, target)
-        finally:
-            aside.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        with aside(target, force) as written, written.open("xb") as file:
+            file.write(data)
+            file.flush()
     except FileExistsError:
         raise _exists(target) from None
     except OSError as error:
         raise _refused(path, "a place that can be written", error) from None
     return target
+
+
+@contextmanager
+def aside(path: Path, force: bool = True) -> Iterator[Path]:
+    """A path beside `path` to write to: it becomes `path` at the end, or disappears if the block fails.
+
+    For writers that need a path or write in pieces. The system's own errors pass, so that a run that can be resumed
+    tells a full disk from bad input; a name that is taken is `FileExistsError` unless `force`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with aside(Path(folder) / "note.txt") as written:
+    ...         _ = written.write_text("a")
+    ...         before = (Path(folder) / "note.txt").exists()
+    ...     before, (Path(folder) / "note.txt").exists()
+    (False, True)
+    """
+    written = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
+    try:
+        yield written
+        with written.open("rb+") as file:  # some systems flush only what is open for writing
+            os.fsync(file.fileno())
+        if force:
+            os.replace(written, path)
+        else:
+            _move_to_new(written, path)
+    finally:
+        written.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """`text` as UTF-8 at `path`, through `aside`: whole or not at all, and with the system's own errors."""
+    with aside(path) as written:
+        written.write_text(text, encoding="utf-8", newline="\n")
+
+
+def create_private(path: Path, data: bytes) -> None:
+    """A new file of mode 0600 from its first moment, through `aside`; `FileExistsError` if `path` is taken."""
+    with aside(path, force=False) as written:
+        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the entries of a folder, its new names, to the disk, where the system lets a folder be opened."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _path(path: PathLike) -> Path:
@@ -113,25 +163,13 @@ def _refused(path: PathLike, expected: str, error: OSError) -> InvalidInput:
     return invalid(str(path), expected, Phrase(reason[:1].lower() + reason[1:]))
 
 
-def _move_to_new(aside: Path, target: Path) -> None:
+def _move_to_new(written: Path, target: Path) -> None:
     """Give the file its name; a link fails where the name is taken, a rename would replace the other file."""
     try:
-        os.link(aside, target)
+        os.link(written, target)
     except FileExistsError:
         raise
     except OSError:  # a file system without links
         if os.path.lexists(target):
             raise FileExistsError from None
-        os.replace(aside, target)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the entry of the new name, where the system lets a folder be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        os.replace(written, target)

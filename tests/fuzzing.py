@@ -19,14 +19,13 @@ from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import planfile
-from ldpopt.survey.aggregate import Counts
-from ldpopt.survey.answers import batches, column_names, partitions
-from ldpopt.survey.planfile import Plan, make_plan
-from ldpopt.survey.privatize import privatize
-from ldpopt.survey.randomness import Simulated
-from ldpopt.survey.secret import read_key
-from ldpopt.survey.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.collect.aggregate import Counts
+from ldpopt.survey.collect.answers import batches, column_names, partitions
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Simulated
+from ldpopt.survey.collect.randomness.secret import read_key
+from ldpopt.survey.plan.plan import Plan, _checksum, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 DOCUMENTED = (InvalidInput, CertificateError)
 
@@ -176,7 +175,7 @@ def _plan(data: bytes, folder: Path) -> object:
     try:
         content = json.loads(data)
         if isinstance(content, dict):
-            content["checksum"] = planfile._checksum({key: v for key, v in content.items() if key != "checksum"})
+            content["checksum"] = _checksum({key: v for key, v in content.items() if key != "checksum"})
             Plan.from_json(json.dumps(content))
     except (ValueError, TypeError, RecursionError):  # not even JSON, or refused: then as it stands
         pass

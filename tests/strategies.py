@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ldpopt.channel import Channel
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.planfile import Plan, make_plan
-from ldpopt.survey.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 LABELS = st.one_of(st.text(min_size=1, max_size=8), st.integers(-(10**6), 10**6))
 NAMES = st.text(st.characters(categories=["Ll", "Lu", "Nd"]), min_size=1, max_size=8)

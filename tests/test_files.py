@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt import files
 from ldpopt.errors import InvalidInput
-from ldpopt.files import read_text, write_bytes_atomically, write_text
+from ldpopt.files import UNFINISHED, aside, create_private, read_text, replace_text, write_bytes_atomically, write_text
 
 
 def says(text):
@@ -185,3 +185,55 @@ def test_a_folder_that_cannot_be_opened_is_no_failure(tmp_path, monkeypatch):
 
     monkeypatch.setattr(files.os, "open", refuse)
     assert write_text(tmp_path / "a", "x").read_text() == "x"
+
+
+def test_what_is_written_aside_appears_at_the_end(tmp_path):
+    """The path keeps its old content until the block ends; meanwhile the new one has a name that a sweep would find."""
+    replace_text(tmp_path / "f", "old")
+    with aside(tmp_path / "f") as written:
+        written.write_text("new")
+        assert (tmp_path / "f").read_text() == "old"
+        assert list(tmp_path.glob(UNFINISHED)) == [written]
+    assert (tmp_path / "f").read_text() == "new"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_block_that_fails_leaves_the_old_file(tmp_path):
+    """When the block raises, the path keeps its old content and no other file stays."""
+    replace_text(tmp_path / "f", "old")
+
+    def fail():
+        with aside(tmp_path / "f") as written:
+            written.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert (tmp_path / "f").read_text() == "old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_text_is_replaced_byte_for_byte(tmp_path):
+    """Neither line ends nor accents change, and the system's own error says why a place cannot be written."""
+    replace_text(tmp_path / "f", "é\r\n𝜀\n")
+    assert (tmp_path / "f").read_bytes().decode() == "é\r\n𝜀\n"
+    with pytest.raises(FileNotFoundError):
+        replace_text(tmp_path / "missing" / "f", "x")
+
+
+def test_private_files_are_new(tmp_path, monkeypatch):
+    """A private file is its owner's alone while it is written and after, replaces nothing and leaves nothing aside."""
+    modes, real = [], os.fsync
+
+    def looking(handle):
+        modes.append(stat.S_IMODE(os.fstat(handle).st_mode))
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", looking)
+        create_private(tmp_path / "f", b"one")
+    assert modes[0] == stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        create_private(tmp_path / "f", b"two")
+    assert (tmp_path / "f").read_bytes() == b"one"
+    assert os.listdir(tmp_path) == ["f"]

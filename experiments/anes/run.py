@@ -22,7 +22,7 @@ from ldpopt.mechanisms import (
     subset_selection,
 )
 from ldpopt.survey import HalfWidth, compare_protocols
-from ldpopt.survey.linear import efficient_loadings
+from ldpopt.survey.estimate.linear import efficient_loadings
 
 HERE = Path(__file__).parent
 EPSILON, RESPONDENTS, REPLICATIONS, SEED = 1.0, 472, 20_000, 1996

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey.keystream import CHUNK, Keystream
-from ldpopt.survey.memo import Respondents, tag
-from ldpopt.survey.sampler import Sampler
-from ldpopt.survey.secret import SecretKey
+from ldpopt.survey.collect.randomness.keystream import CHUNK, Keystream
+from ldpopt.survey.collect.randomness.memo import Respondents, tag
+from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.sampler import Sampler
 
 N, K = 1 << 22, 24
 KEY = SecretKey(bytes(32))

@@ -18,10 +18,10 @@ from ldpopt.exact_rounding import round_exact
 from ldpopt.mechanisms import optimized_local_hashing, optimized_unary_encoding, randomized_response, subset_selection
 from ldpopt.privacy import hockey_stick, local_dp, renyi, total_variation
 from ldpopt.survey import MaximumLikelihood, estimate
-from ldpopt.survey.counts import as_table
-from ldpopt.survey.keystream import CHUNK, Keystream
-from ldpopt.survey.sampler import Sampler
-from ldpopt.survey.secret import SecretKey
+from ldpopt.survey.collect.randomness.keystream import CHUNK, Keystream
+from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.estimate.counts import as_table
 
 Work = Callable[[], Any]
 N = 1_000_000

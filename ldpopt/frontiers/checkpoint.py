@@ -11,7 +11,7 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import PathLike, read_text, write_text
+from ldpopt.files import UNFINISHED, PathLike, read_text, write_text
 
 FORMAT = "ldpopt-frontier"
 PROBLEM = "problem.json"
@@ -63,7 +63,7 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise invalid(str(folder), "a folder that no other run works in", Phrase("one in use")) from None
-        for left in folder.glob(".ldpopt-*.part"):
+        for left in folder.glob(UNFINISHED):
             left.unlink(missing_ok=True)
         _claim(folder, problem)
         yield Checkpoint(folder, problem)

@@ -15,14 +15,14 @@ from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
-from ldpopt.survey.precision import HalfWidth
-from ldpopt.survey.protocols import compare_protocols
+from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.protocols import compare_protocols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ldpopt.survey.estimate import Estimate
-    from ldpopt.survey.planfile import Plan, PlannedQuestion
+    from ldpopt.survey.estimate.estimate import Estimate
+    from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 DRAWN = 40
 """Reports of the largest channel that is drawn; beyond, a picture shows nothing."""

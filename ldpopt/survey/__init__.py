@@ -1,24 +1,16 @@
 """Surveys: plan the questions, privatize the answers, count the reports, estimate with honest errors."""
 
-from ldpopt.survey.aggregate import Counts, aggregate
-from ldpopt.survey.batch import privatize_frame
-from ldpopt.survey.bootstrap import Bootstrap, parametric_bootstrap
-from ldpopt.survey.budget import Budget, Split, split_budget
-from ldpopt.survey.counts import CountTable, merge
-from ldpopt.survey.estimate import Estimate, estimate, estimate_contrasts
-from ldpopt.survey.groups import Difference, difference, tables_by_group
-from ldpopt.survey.hypothesis_tests import (
-    Power,
-    TestResult,
-    goodness_of_fit,
-    goodness_of_fit_power,
-    respondents_for_power,
-    two_sample,
-    two_sample_power,
-)
-from ldpopt.survey.intervals import Intervals, Score, Wald
-from ldpopt.survey.likelihood import MaximumLikelihood
-from ldpopt.survey.linear import (
+from ldpopt.survey.collect.aggregate import Counts, aggregate
+from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.estimate.bootstrap import Bootstrap, parametric_bootstrap
+from ldpopt.survey.estimate.counts import CountTable, merge
+from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
+from ldpopt.survey.estimate.groups import Difference, difference, tables_by_group
+from ldpopt.survey.estimate.intervals import Intervals, Score, Wald
+from ldpopt.survey.estimate.likelihood import MaximumLikelihood
+from ldpopt.survey.estimate.linear import (
     GeneralizedLeastSquares,
     LeastSquares,
     LeftInverse,
@@ -27,19 +19,27 @@ from ldpopt.survey.linear import (
     estimable_contrasts,
     fisher_information,
 )
-from ldpopt.survey.plan import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.planfile import Plan, PlannedQuestion, make_plan
-from ldpopt.survey.planner import QuestionPlanner
-from ldpopt.survey.precision import HalfWidth, TestPower
-from ldpopt.survey.privatize import privatize
-from ldpopt.survey.project import Projection, norm_sub, simplex_projection
-from ldpopt.survey.protocols import ProtocolTable, compare_protocols
-from ldpopt.survey.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.regression import LogisticRegression, logistic_regression, with_constant
-from ldpopt.survey.simultaneous import Bonferroni, Simultaneous
-from ldpopt.survey.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
-from ldpopt.survey.two_hypotheses import chernoff_exponent, neyman_pearson_power, stein_exponent
+from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_projection
+from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
+from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
+from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
+from ldpopt.survey.plan.budget import Budget, Split, split_budget
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
+from ldpopt.survey.plan.precision import HalfWidth, TestPower
+from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
+from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
+from ldpopt.survey.test.hypothesis_tests import (
+    Power,
+    TestResult,
+    goodness_of_fit,
+    goodness_of_fit_power,
+    respondents_for_power,
+    two_sample,
+    two_sample_power,
+)
+from ldpopt.survey.test.two_hypotheses import chernoff_exponent, neyman_pearson_power, stein_exponent
 
 __all__ = [
     "Bonferroni",

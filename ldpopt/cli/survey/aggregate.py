@@ -27,8 +27,8 @@ def aggregate(
 ) -> None:
     """Count the reports: all that estimation needs of them."""
     from ldpopt.errors import invalid
-    from ldpopt.survey.aggregate import aggregate as run
-    from ldpopt.survey.runner import Threads
+    from ldpopt.survey.collect.aggregate import aggregate as run
+    from ldpopt.survey.collect.runner import Threads
 
     claim([out], force)
     made = read_plan(plan)

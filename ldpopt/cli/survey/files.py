@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ldpopt.survey.aggregate import Counts
-    from ldpopt.survey.estimate import Estimate
-    from ldpopt.survey.planfile import Plan
+    from ldpopt.survey.collect.aggregate import Counts
+    from ldpopt.survey.estimate.estimate import Estimate
+    from ldpopt.survey.plan.plan import Plan
 
 PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
 DataArgument = Annotated[
@@ -24,7 +24,7 @@ DataArgument = Annotated[
 def read_plan(path: Path) -> Plan:
     """The plan of a file, its guarantees proved again."""
     from ldpopt.files import read_text
-    from ldpopt.survey.planfile import Plan
+    from ldpopt.survey.plan.plan import Plan
 
     return Plan.from_json(read_text(path))
 
@@ -32,16 +32,16 @@ def read_plan(path: Path) -> Plan:
 def read_counts(path: Path, plan: Plan) -> Counts:
     """The counts of a file, or of the reports at `path`."""
     from ldpopt.files import read_text
-    from ldpopt.survey.aggregate import Counts, aggregate
+    from ldpopt.survey.collect.aggregate import Counts, aggregate
 
     return Counts.from_json(read_text(path), plan) if path.suffix == ".json" else aggregate(path, plan)
 
 
 def estimates(plan: Plan, counts: Counts) -> dict[str, Estimate]:
     """The estimate of every question, by name."""
-    from ldpopt.survey.counts import CountTable
-    from ldpopt.survey.estimate import estimate
-    from ldpopt.survey.plan import report_channel
+    from ldpopt.survey.estimate.counts import CountTable
+    from ldpopt.survey.estimate.estimate import estimate
+    from ldpopt.survey.plan.survey import report_channel
 
     made = {}
     for question in plan.questions:

@@ -25,8 +25,8 @@ def plan(
     ldpopt survey plan survey.toml -o plan.json
     """
     from ldpopt.files import read_text
-    from ldpopt.survey.plan import plan_survey
-    from ldpopt.survey.spec import SurveySpec
+    from ldpopt.survey.plan.spec import SurveySpec
+    from ldpopt.survey.plan.survey import plan_survey
 
     claim([out], force)
     spec = SurveySpec.from_toml(read_text(survey))

@@ -12,8 +12,8 @@ from ldpopt.cli.console import output, progress
 from ldpopt.cli.survey.files import PlanArgument, read_plan
 
 if TYPE_CHECKING:
-    from ldpopt.survey.randomness import Randomness
-    from ldpopt.survey.runner import Runner
+    from ldpopt.survey.collect.randomness.randomness import Randomness
+    from ldpopt.survey.collect.runner import Runner
 
 
 def privatize(
@@ -40,15 +40,15 @@ def privatize(
     scheduler: Annotated[str | None, typer.Option(help="Run on the Dask cluster at tcp://...")] = None,
 ) -> None:
     """Privatize answers in files. What is interrupted goes on where it stopped, and ends with the same bytes."""
-    from ldpopt.survey.privatize import privatize as run
-    from ldpopt.survey.runner import Threads
+    from ldpopt.survey.collect.privatize import privatize as run
+    from ldpopt.survey.collect.runner import Threads
 
     made = read_plan(plan)
     randomness = _randomness(key, new_key, simulate)
     with ExitStack() as stack:
         runner: Runner = Threads(workers)
         if dask or scheduler:
-            from ldpopt.survey.cluster import dask_runner
+            from ldpopt.survey.collect.cluster import dask_runner
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
@@ -68,8 +68,8 @@ def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Random
     import numpy as np
 
     from ldpopt.errors import InvalidInput
-    from ldpopt.survey.randomness import Memoised, Simulated
-    from ldpopt.survey.secret import create_key
+    from ldpopt.survey.collect.randomness.randomness import Memoised, Simulated
+    from ldpopt.survey.collect.randomness.secret import create_key
 
     if simulate is not None:
         if key is not None:

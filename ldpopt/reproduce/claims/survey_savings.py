@@ -12,7 +12,7 @@ from ldpopt.distribution import Array
 from ldpopt.mechanisms import optimized_unary_encoding, subset_selection
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
-from ldpopt.survey.linear import efficient_loadings
+from ldpopt.survey.estimate.linear import efficient_loadings
 
 SEED = 1965
 

@@ -1,0 +1,159 @@
+"""The function that privatizes a batch of rows: everything else only moves its input and output about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import invalid
+from ldpopt.survey.collect.answers import values_hidden
+from ldpopt.survey.collect.coding import Coder, Tally
+from ldpopt.survey.collect.duplicates import duplicate_rows
+from ldpopt.survey.collect.randomness.randomness import Randomness, WordSource, default_randomness
+from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.sampler import Sampler
+from ldpopt.survey.plan.plan import Plan
+
+Rows = npt.NDArray[np.int64]
+
+
+class Privatizer:
+    """A plan made ready to privatize partitions of rows."""
+
+    def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
+        import pyarrow as pa
+
+        self.plan = plan
+        self.source = WordSource(plan, mode, key)
+        self._coders = [Coder(question) for question in plan.questions]
+        self._samplers = [Sampler(question.channel) for question in plan.questions]
+        self._labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the answers that are needed."""
+        named = [question.column for question in self.plan.questions] + list(self.plan.carry)
+        return list(dict.fromkeys(named + ([self.plan.respondent] if self.plan.respondent else [])))
+
+    def ids(self, batch: Any, first_row: int) -> Any:
+        """The respondent ids of a record batch as text."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        what = f"respondent column {self.plan.respondent!r}"
+        column = batch.column(self.plan.respondent)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = (pa.string(), pa.large_string(), pa.string_view())
+        if not (column.type in texts or pa.types.is_integer(column.type)):
+            raise invalid(what, "text or integers", str(column.type))
+        column = values_hidden(what, pc.cast, column, pa.large_string())
+        empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
+        if pc.any(empty).as_py():
+            raise invalid(what, "an id in every row", "none", f"row {first_row + pc.index(empty, True).as_py()}")
+        return column
+
+    def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
+        """The reports of partition `index` as a pyarrow table, and the tally of what policies did.
+
+        batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
+        dropped : sorted numbers of the rows to leave out.
+        """
+        import pyarrow as pa
+
+        streams, tally, made = self.source.streams(index), Tally(), []
+        for batch in batches:
+            rows = batch.num_rows
+            left_out = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + rows)]
+            numbers = np.arange(first_row, first_row + rows)
+            if len(left_out):
+                numbers = np.delete(numbers, left_out - first_row)
+                batch = batch.take(pa.array(numbers - first_row))
+            made.append(self._reports(batch, numbers, streams, tally))
+            tally.rows += len(numbers)
+            tally.duplicates += len(left_out)
+            first_row += rows
+        return pa.Table.from_batches(made), tally
+
+    def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
+        import pyarrow as pa
+
+        respondents = None
+        if streams is None:
+            respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
+        columns = {}
+        for q, question in enumerate(self.plan.questions):
+            column = batch.column(question.column)
+            answers = self._coders[q].codes(column, tally, lambda at: int(numbers[at]))
+            reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents))
+            signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
+            columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(signed), self._labels[q])
+        for name in self.plan.carry:
+            columns[name] = batch.column(name)
+        return pa.record_batch(columns)
+
+
+def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = None) -> tuple[Any, Tally]:
+    """Privatize a data frame in memory: (pyarrow table of reports, tally).
+
+    answers : a pandas, Polars or pyarrow table, or anything else with the Arrow stream interface, or the older data
+        frame interchange protocol.
+    randomness : as in `privatize`. Raises `InvalidInput` for answers that the plan refuses.
+
+    >>> import numpy as np, pyarrow as pa
+    >>> from ldpopt.survey.plan.plan import make_plan
+    >>> from ldpopt.survey.collect.randomness.randomness import Simulated
+    >>> from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> reports, tally = privatize_frame(plan, pa.table({"vote": ["no", "yes"]}), Simulated(np.random.default_rng(0)))
+    >>> reports.num_rows, tally.unknown
+    (2, {'vote': 0})
+    """
+    table = _table(answers)
+    randomness = default_randomness(plan, randomness)
+    privatizer = Privatizer(plan, randomness.mode, randomness.key())
+    require_columns(privatizer.columns, table.column_names, "the data frame")
+    batches = table.select(privatizer.columns).combine_chunks().to_batches(1 << 16)
+    dropped: Rows = np.empty(0, np.int64)
+    if plan.respondent is not None:
+        identities, row = [], 1
+        for batch in batches:
+            identities.append(privatizer.source.identities(privatizer.ids(batch, row)))
+            row += batch.num_rows
+        whole = np.concatenate([np.empty((0, 2), np.uint64), *identities])
+        dropped = duplicate_rows(whole, np.arange(1, len(whole) + 1))
+        refuse_duplicates(plan, dropped)
+    if not batches:
+        raise invalid("answers", "at least one row", "none")
+    reports, tally = privatizer.partition(batches, 0, 1, dropped)
+    return reports, Tally.total([tally], plan)
+
+
+def _table(answers: Any) -> Any:
+    """Any library's data frame as a pyarrow table."""
+    import pyarrow as pa
+    from pyarrow.interchange import from_dataframe
+
+    if hasattr(answers, "__arrow_c_stream__"):
+        return pa.table(answers)
+    if hasattr(answers, "__dataframe__"):
+        return values_hidden("the data frame", from_dataframe, answers)
+    raise invalid("answers", "a data frame with the Arrow stream interface", type(answers).__name__)
+
+
+def require_columns(needed: list[str], found: list[str], where: str) -> None:
+    """Every needed column is there."""
+    lacking = [name for name in needed if name not in found]
+    if lacking:
+        raise invalid("answers", f"a column {lacking[0]!r}", f"columns {', '.join(map(repr, found[:8]))}", where)
+
+
+def refuse_duplicates(plan: Plan, dropped: Rows) -> None:
+    """`InvalidInput` for a second row of a respondent, unless the plan keeps the first and drops the others."""
+    if len(dropped) and not plan.first_of_duplicates:
+        what = f"respondent column {plan.respondent!r}"
+        raise invalid(what, "one row for each respondent", "a second", f"row {int(dropped.min())}")

@@ -1,0 +1,1 @@
+"""Where the random words of a report come from, and who can compute them again."""

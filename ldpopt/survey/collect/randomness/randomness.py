@@ -1,0 +1,122 @@
+"""Where the words that decide reports come from: fresh for a run, memoised over runs, or simulated."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import invalid
+from ldpopt.survey.collect.randomness.keystream import Keystream, Words
+from ldpopt.survey.collect.randomness.memo import Respondents, tag
+from ldpopt.survey.collect.randomness.secret import SecretKey, read_key
+from ldpopt.survey.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """New randomness for every run: a key from the operating system, forgotten when the run ends.
+
+    Every run over the same answers is a further report, whose privacy loss adds up. While a run on files
+    lasts, or waits to be resumed, its key lies in its work folder with mode 0600: whoever reads the key and
+    the reports of that run learns the answers. It is deleted when the run ends; deleting does not scrub the disk.
+
+    >>> Fresh()
+    Fresh()
+    """
+
+    mode = "fresh"
+
+    def key(self) -> SecretKey:
+        """A new key."""
+        return SecretKey.fresh()
+
+
+@dataclass(frozen=True)
+class Memoised:
+    """Words fixed by the survey key, the round, the respondent and the question: a retry repeats the report.
+
+    key_file : the file of the survey key (`create_key`). What this does not hide is said in
+        `ldpopt.survey.collect.randomness.memo`.
+
+    >>> Memoised("survey.key").mode
+    'memoised'
+    """
+
+    key_file: str | os.PathLike[str]
+    mode = "memoised"
+
+    def key(self) -> SecretKey:
+        """The survey key."""
+        return read_key(self.key_file)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Words under a key drawn from `rng`, for simulation only: such reports protect nobody, and are labelled so.
+
+    >>> Simulated(np.random.default_rng(1)).mode
+    'simulated'
+    """
+
+    rng: np.random.Generator
+    mode = "simulated"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rng, np.random.Generator):
+            raise invalid("rng", "a numpy.random.Generator", type(self.rng).__name__)
+
+    def key(self) -> SecretKey:
+        """A key drawn from the generator."""
+        return SecretKey(self.rng.bytes(32))
+
+
+Randomness = Fresh | Memoised | Simulated
+
+
+def default_randomness(plan: Plan, given: Randomness | None) -> Randomness:
+    """`given`, or `Fresh` for a plan that names no respondents; one that does needs its key file named."""
+    if given is None and plan.respondent is not None:
+        raise invalid("randomness", "Memoised(key_file), since the plan names a respondent column", None)
+    made = Fresh() if given is None else given
+    if not isinstance(made, (Fresh, Memoised, Simulated)):
+        raise invalid("randomness", "Fresh(), Memoised(key_file) or Simulated(rng)", type(made).__name__)
+    if isinstance(made, Memoised) and plan.respondent is None:
+        raise invalid("randomness", "a plan with a respondent column for Memoised", None)
+    return made
+
+
+class WordSource:
+    """The words of one plan under one key."""
+
+    def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
+        self._memoised = mode == Memoised.mode
+        self._key = key
+        # The channel is part of the tag: one word met by two channels could reveal more than two reports.
+        self._tags = [
+            tag("word", plan.name, str(plan.round), question.name, question.channel.to_json())
+            for question in plan.questions
+        ]
+        self._identity = tag("identity", plan.name)
+
+    def respondents(self, ids: Any) -> Respondents:
+        """The states of a pyarrow string array of ids."""
+        return Respondents(self._key, ids)
+
+    def identities(self, ids: Any) -> Any:
+        """128-bit pseudonyms of ids under the key, shape (n, 2), to find duplicates by."""
+        return self.respondents(ids).macs(self._identity)
+
+    def streams(self, partition: int) -> list[Keystream] | None:
+        """One stream for each question of a partition, in its order of rows; None when memoised."""
+        return None if self._memoised else [Keystream(self._key, partition, q) for q in range(len(self._tags))]
+
+    def words(self, question: int, streams: list[Keystream] | None, respondents: Respondents | None) -> Words:
+        """The words of the next rows of a question."""
+        if streams is not None:
+            return streams[question]
+        if respondents is None:
+            raise invalid("words", "respondents", None)
+        return respondents.words(self._tags[question])

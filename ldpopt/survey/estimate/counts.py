@@ -1,0 +1,272 @@
+"""The count table: all that an estimate needs from the reports, in a form that adds up across machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, finite_array
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.survey.estimate.encode import factor, positions
+
+Key = tuple[Label, Label]
+"""(stratum, cluster); None for no strata, and for respondents who are sampled one by one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountTable:
+    """Reports counted by output, for each (stratum, cluster), with what linearised variances need.
+
+    Parameters
+    ----------
+    outputs : the m labels of the channel's outputs.
+    keys : one (stratum, cluster) for each of the R rows; the single row (None, None) is a simple sample.
+    counts : (R, m) respondents, non-negative integers.
+    weights, squares : (R, m) sums of the respondents' weights and of their squares; the counts by default.
+
+    Tables of the same channel merge by `+`, in any order and grouping.
+
+    >>> table = CountTable.from_counts({"yes": 30, "no": 70}, ["no", "yes"])
+    >>> (table + table).n, table.frequencies
+    (200, array([0.7, 0.3]))
+    """
+
+    outputs: tuple[Label, ...]
+    keys: tuple[Key, ...]
+    counts: npt.NDArray[np.int64]
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))
+    squares: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    def __post_init__(self) -> None:
+        outputs, keys = tuple(self.outputs), tuple(self.keys)
+        shape = (len(keys), len(outputs))
+        counts = _whole(self.counts, shape)
+        parts = []
+        for what, given in (("weights", self.weights), ("squared weights", self.squares)):
+            made = counts.astype(np.float64) if np.shape(given) == (0, 0) else finite_array(given, what, 2)
+            if made.shape != shape or (made.size and made.min() < 0):
+                raise invalid(what, f"non-negative numbers of shape {shape}", f"shape {made.shape}")
+            parts.append(made)
+        if len(set(keys)) != len(keys) or not keys:
+            raise invalid("keys", "at least one (stratum, cluster), each once", keys)
+        order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
+        for name, value in zip(("counts", "weights", "squares"), (counts, *parts), strict=True):
+            value = value[order]
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "outputs", outputs)
+        object.__setattr__(self, "keys", tuple(keys[row] for row in order))
+
+    # -- from data ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_counts(cls, counts: Any, outputs: Iterable[Label]) -> CountTable:
+        """A simple sample from counts: an array of shape (m,) in the order of `outputs`, or a mapping by label."""
+        labels = tuple(outputs)
+        if isinstance(counts, Mapping):
+            unknown = [label for label in counts if label not in labels]
+            if unknown:
+                raise invalid("counts", f"labels among the outputs {labels[:8]}", unknown[0])
+            counts = [counts.get(label, 0) for label in labels]
+        return cls(labels, ((None, None),), _whole(np.asarray(counts)[None], (1, len(labels))))
+
+    @classmethod
+    def from_reports(
+        cls, reports: Any, channel: ChannelLike, weights: Any = None, strata: Any = None, clusters: Any = None
+    ) -> CountTable:
+        """Count reports: an array or a pandas or Polars series of n output labels of `channel`.
+
+        `weights` (positive numbers), `strata` and `clusters` (labels) have one entry a respondent.
+        A missing or unknown report is `InvalidInput`.
+
+        >>> CountTable.from_reports(["b", "a", "b"], Channel([[0.75, 0.25], [0.25, 0.75]], outputs=["a", "b"]))
+        CountTable(3 reports over 2 outputs)
+        """
+        channel = as_channel(channel)
+        y = positions(reports, channel.outputs)
+        n, m = len(y), len(channel.outputs)
+        stratum, strata_labels = factor(strata, n, "strata")
+        cluster, cluster_labels = factor(clusters, n, "clusters")
+        rows, cell = np.zeros(1, dtype=np.intp), y
+        if n and len(strata_labels) * len(cluster_labels) > 1:
+            rows, row = np.unique(stratum * len(cluster_labels) + cluster, return_inverse=True)
+            cell = row * m + y
+        keys = tuple((strata_labels[r // len(cluster_labels)], cluster_labels[r % len(cluster_labels)]) for r in rows)
+        shape = (len(rows), m)
+        counts = np.bincount(cell, minlength=len(rows) * m).reshape(shape)
+        if weights is None:
+            return cls(channel.outputs, keys, counts)
+        w = finite_array(weights, "weights", 1)
+        if len(w) != n or (n and w.min() <= 0):
+            raise invalid("weights", f"{n} positive numbers", f"{len(w)} from {w.min() if len(w) else 0}")
+        first, second = (np.bincount(cell, weights=v, minlength=len(rows) * m).reshape(shape) for v in (w, w * w))
+        return cls(channel.outputs, keys, counts, np.asarray(first), np.asarray(second))
+
+    # -- what it says ------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of respondents."""
+        return int(self.counts.sum())
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the respondents' weights; n without weights."""
+        return float(self.weights.sum())
+
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """Respondents by output, shape (m,)."""
+        return np.asarray(self.counts.sum(axis=0))
+
+    @property
+    def frequencies(self) -> Array:
+        """Weighted share of every output, shape (m,); `InvalidInput` when nobody reported."""
+        total = self.total_weight
+        if total <= 0:
+            raise invalid("count table", "at least one report", "none")
+        return np.asarray(self.weights.sum(axis=0) / total)
+
+    @property
+    def simple(self) -> bool:
+        """True for respondents drawn independently, with equal weights and no strata or clusters."""
+        return self.keys == ((None, None),) and bool(np.array_equal(self.weights, self.counts))
+
+    # -- tables from tables ------------------------------------------------------------------------
+
+    def __add__(self, other: CountTable) -> CountTable:
+        if not isinstance(other, CountTable):
+            return NotImplemented
+        return merge([self, other])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CountTable):
+            return NotImplemented
+        same = (self.outputs, self.keys) == (other.outputs, other.keys)
+        return same and all(
+            np.array_equal(a, b)
+            for a, b in zip(
+                (self.counts, self.weights, self.squares), (other.counts, other.weights, other.squares), strict=True
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.outputs, self.keys, self.counts.tobytes(), self.weights.tobytes()))
+
+    def with_populations(self, populations: Mapping[Label, float]) -> CountTable:
+        """The table weighted so that each stratum counts as its population share.
+
+        `populations` gives each stratum's size (or share); the weights inside a stratum keep their ratios.
+
+        >>> t = CountTable((0, 1), (("a", None), ("b", None)), [[10, 0], [0, 30]])
+        >>> t.with_populations({"a": 1, "b": 1}).frequencies
+        array([0.5, 0.5])
+        """
+        sizes = {stratum: 0.0 for stratum, _ in self.keys}
+        if set(sizes) != set(populations):
+            odd = sorted(set(sizes) ^ set(populations), key=repr)[0]
+            raise invalid("populations", "one positive size for every stratum", odd)
+        for (stratum, _), row in zip(self.keys, self.weights, strict=True):
+            sizes[stratum] += float(row.sum())
+        for stratum, size in sizes.items():
+            if not (populations[stratum] > 0 and size > 0):
+                raise invalid("populations", "a positive size and a respondent in every stratum", stratum)
+        factor = np.array([populations[stratum] / sizes[stratum] for stratum, _ in self.keys])[:, None]
+        return CountTable(self.outputs, self.keys, self.counts, self.weights * factor, self.squares * factor**2)
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values; `from_dict` gives the table back."""
+        return {
+            "outputs": list(self.outputs),
+            "keys": [list(key) for key in self.keys],
+            "counts": self.counts.tolist(),
+            "weights": self.weights.tolist(),
+            "squares": self.squares.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CountTable:
+        """The table that `to_dict` described."""
+        try:
+            outputs = tuple(_tuples(label) for label in data["outputs"])
+            keys = tuple((_tuples(stratum), _tuples(cluster)) for stratum, cluster in data["keys"])
+            return cls(outputs, keys, data["counts"], data["weights"], data["squares"])
+        except (KeyError, TypeError) as error:
+            raise InvalidInput(f"count table: expected the fields of CountTable.to_dict, got {error!r}") from None
+
+    def __repr__(self) -> str:
+        rows = "" if len(self.keys) == 1 else f" in {len(self.keys)} strata or clusters"
+        return f"CountTable({self.n} reports over {len(self.outputs)} outputs{rows})"
+
+
+def merge(tables: Iterable[CountTable]) -> CountTable:
+    """The table of all the respondents of `tables`, which must have the same outputs (else `InvalidInput`).
+
+    >>> one, two = (CountTable.from_counts(counts, ["yes", "no"]) for counts in ([4, 6], [1, 9]))
+    >>> merge([one, two]).totals
+    array([ 5, 15])
+    """
+    tables = list(tables)
+    if not tables:
+        raise invalid("count tables", "at least one", "none")
+    outputs = tables[0].outputs
+    keys = list(dict.fromkeys(key for table in tables for key in table.keys))
+    at = {key: row for row, key in enumerate(keys)}
+    counts = np.zeros((len(keys), len(outputs)), dtype=np.int64)
+    weights, squares = np.zeros(counts.shape), np.zeros(counts.shape)
+    for table in tables:
+        if table.outputs != outputs:
+            raise invalid("count tables", "the same outputs in every table", table.outputs[:8])
+        rows = [at[key] for key in table.keys]
+        counts[rows] += table.counts
+        weights[rows] += table.weights
+        squares[rows] += table.squares
+    return CountTable(outputs, tuple(keys), counts, weights, squares)
+
+
+def as_table(data: Any, channel: Channel) -> CountTable:
+    """The count table of `data`: a table, counts by label, an array of m counts, or reports.
+
+    A numeric array of m entries is counts and anything else is reports; an array that could be either is refused.
+    The counts of a series go by its index, as from `value_counts`.
+    """
+    if isinstance(data, CountTable):
+        if data.outputs != channel.outputs:
+            raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
+        return data
+    if isinstance(data, Mapping):
+        return CountTable.from_counts(data, channel.outputs)
+    array = np.asarray(data)
+    numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
+    labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
+    if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
+        return CountTable.from_counts(data.to_dict(), channel.outputs)
+    if numeric and full:
+        if set(array.tolist()) <= set(channel.outputs):
+            raise invalid(
+                "data",
+                "CountTable.from_counts(...) or CountTable.from_reports(...)",
+                "an array that could be either counts or reports",
+            )
+        return CountTable.from_counts(array, channel.outputs)
+    return CountTable.from_reports(data, channel)
+
+
+def _whole(values: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    array = finite_array(values, "counts", 2)
+    if array.shape != shape:
+        raise invalid("counts", f"shape {shape}, one column an output", f"shape {array.shape}")
+    if array.size and (array.min() < 0 or np.any(array != np.floor(array)) or array.max() > 2**53):
+        raise invalid("counts", "non-negative whole numbers", float(array.min()))
+    return array.astype(np.int64)
+
+
+def _tuples(label: Any) -> Any:
+    return tuple(_tuples(part) for part in label) if isinstance(label, list) else label

@@ -1,0 +1,253 @@
+"""The estimate: proportions of the true answers from privatized reports, with what is known of their error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, finite_array
+from ldpopt.errors import invalid
+from ldpopt.survey.estimate.counts import CountTable, as_table
+from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
+from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
+from ldpopt.survey.estimate.linear import (
+    Estimator,
+    GeneralizedLeastSquares,
+    asymptotic_covariance,
+    contrast_loadings,
+    contrast_name,
+)
+from ldpopt.survey.estimate.linearization import SamplingVariance, sampling_variance
+from ldpopt.survey.estimate.moments import Moments, moments
+from ldpopt.survey.estimate.project import Projection
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """Estimated proportions, or contrasts of them, from privatized reports.
+
+    values : (r,) the estimates; proportions may be negative unless the estimator keeps to the simplex.
+    labels : what each is.
+    loadings : (r, m); loadings @ frequencies is unbiased (at fixed loadings), and its sampling variance is that
+        of the estimates in large samples.
+    table, channel : the reports and what they went through.
+    estimator : the estimator's name.
+    boundary : categories whose proportion the simplex holds at zero.
+
+    >>> from ldpopt.survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.standard_errors.round(4), made.contrast([1, -1]).values.round(4)
+    (array([0.0816, 0.0816]), array([-0.3333]))
+    """
+
+    values: Array
+    labels: tuple[Label, ...]
+    loadings: Array
+    table: CountTable
+    channel: Channel
+    estimator: str
+    boundary: tuple[Label, ...] = ()
+    model_covariance: Array | None = None
+
+    @property
+    def proportions(self) -> Array:
+        """The estimates: `values`."""
+        return self.values
+
+    @property
+    def n(self) -> int:
+        """Number of respondents."""
+        return self.table.n
+
+    @cached_property
+    def _sampling(self) -> SamplingVariance:
+        return sampling_variance([(self.table, self.loadings)])
+
+    @property
+    def covariance(self) -> Array:
+        """(r, r) covariance of the estimates.
+
+        Maximum likelihood on a simple sample: (J^-1 - p p^T) / n at the estimate [Rao, chapter 5];
+        else the sampling variance of the loadings, which allows for weights, strata and clusters. On the boundary of
+        the simplex there is none: `InvalidInput`; `intervals` still hold there.
+        """
+        if self.boundary:
+            raise invalid(
+                "covariance", "an estimate inside the simplex (use Score intervals, or a linear estimator)",
+                "proportions held at zero", ", ".join(str(label) for label in self.boundary[:8]),
+            )  # fmt: skip
+        return self._sampling.covariance if self.model_covariance is None else self.model_covariance
+
+    @property
+    def standard_errors(self) -> Array:
+        """Square roots of the diagonal of `covariance`."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the variance: inf for a simple sample, units less strata for a complex one."""
+        return self.moments.degrees
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The moments that interval methods use."""
+        model = self.model_covariance
+        covariance = None if self.table.simple else self._sampling.covariance
+        degrees = math.inf if covariance is None else self._sampling.degrees
+        made = moments(self.table.frequencies, self.loadings, covariance, self.n, degrees)
+        if model is None:
+            return made
+        return replace(made, variance=self.n * np.diag(model), covariance=lambda: model)
+
+    def intervals(self, method: IntervalMethod | None = None) -> Intervals:
+        """Confidence intervals, by `Score()` at 95 % unless another method is given.
+
+        They are about the unbiased estimate loadings @ frequencies, which maximum likelihood equals inside the
+        simplex; so they keep their coverage at the boundary too, where `clip` cuts them to [0, 1].
+        """
+        method = Score() if method is None else method
+        lower, upper = method.limits(self.moments)
+        return Intervals(self.labels, lower, upper, method.level, method.name)
+
+    def contrast(self, contrasts: Any, labels: tuple[Label, ...] | None = None) -> Estimate:
+        """The estimate of linear combinations of the values: (s, r) or (r,) weights.
+
+        >>> e = estimate({0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]])
+        >>> e.contrast([1, -1])
+        p(0) - p(1)  0.333333 (0.163299), 95 % [0.006675, 0.635329]
+        """
+        a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
+        if a.ndim != 2 or a.shape[1] != len(self.values):
+            raise invalid("contrasts", f"{len(self.values)} weights in a row", f"shape {a.shape}")
+        names = labels or tuple(contrast_name(row, self.labels) for row in a)
+        model = None if self.model_covariance is None else a @ self.model_covariance @ a.T
+        return Estimate(
+            a @ self.values, names, a @ self.loadings, self.table, self.channel, self.estimator, self.boundary, model
+        )
+
+    def project(self, step: Callable[[Array], Array]) -> Projection:
+        """The estimate after `simplex_projection` or `norm_sub`, labelled with the step that was taken.
+
+        >>> from ldpopt.survey import simplex_projection
+        >>> e = estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]])
+        >>> made = e.project(simplex_projection)
+        >>> made.values, made.step
+        (array([0., 1.]), 'simplex_projection')
+        """
+        return Projection(step(self.values), self.labels, step.__name__, self.estimator)
+
+    # -- showing it --------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values, with 95 % score intervals."""
+        shown = self.intervals()
+        return {
+            "n": self.n,
+            "estimator": self.estimator,
+            "labels": list(self.labels),
+            "values": self.values.tolist(),
+            "standard_errors": None if self.boundary else self.standard_errors.tolist(),
+            "boundary": list(self.boundary),
+            "intervals": shown.to_dict(),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each label; pandas must be installed."""
+        import pandas as pd
+
+        shown = self.intervals()
+        error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
+        columns = {"estimate": self.values, "se": error, "lower": shown.lower, "upper": shown.upper}
+        return pd.DataFrame(columns, index=pd.Index(list(self.labels), name="category", tupleize_cols=False))
+
+    def _rows(self) -> list[tuple[str, float, str, float, float]]:
+        shown = self.intervals()
+        error = ["boundary"] * len(self.values) if self.boundary else [f"{e:.6f}" for e in self.standard_errors]
+        names = [str(label) for label in self.labels]
+        return list(zip(names, self.values.tolist(), error, shown.lower.tolist(), shown.upper.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        rows = self._rows()
+        if len(rows) == 1:
+            (name, value, error, low, high) = rows[0]
+            return f"{name}  {value:.6f} ({error}), 95 % [{low:.6f}, {high:.6f}]"
+        wide = max(8, *(len(name) for name, *_ in rows))
+        lines = [f"Estimate of {len(rows)} proportions from {self.n} reports, {self.estimator}"]
+        lines.append(f"{'':{wide}}  {'estimate':>9}  {'se':>9}  95 % score interval")
+        for name, value, error, low, high in rows:
+            lines.append(f"{name:{wide}}  {value:9.6f}  {error:>9}  [{low:.6f}, {high:.6f}]")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        body = "".join(
+            f"<tr><th>{escape(name)}</th><td>{value:.6f}</td><td>{error}</td><td>[{low:.6f}, {high:.6f}]</td></tr>"
+            for name, value, error, low, high in self._rows()
+        )
+        head = "<tr><th></th><th>estimate</th><th>se</th><th>95 % score interval</th></tr>"
+        return f"<p>{self.n} reports, {escape(self.estimator)}</p><table>{head}{body}</table>"
+
+
+def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None) -> Estimate:
+    """Estimate the distribution of the true answers from privatized reports [Rao, chapter 4; DLR].
+
+    Parameters
+    ----------
+    data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array or a
+        pandas or Polars series. Weights, strata and clusters come in by `CountTable.from_reports`.
+    channel : the channel (k, m) that every report went through.
+    estimator : `GeneralizedLeastSquares()` by default, unbiased; or `MaximumLikelihood()`, on the simplex;
+        `LeastSquares()`, `LeftInverse(matrix)`.
+
+    Raises `InvalidInput` for data that do not fit the channel, and `NotIdentifiable`, naming the contrasts that can be
+    estimated, when the channel has rank below k.
+
+    >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
+    Estimate of 2 proportions from 100 reports, generalised least squares
+               estimate         se  95 % score interval
+    yes        0.333333   0.081650  [0.182335, 0.496662]
+    no         0.666667   0.081650  [0.503338, 0.817665]
+    """
+    channel = as_channel(channel)
+    estimator = GeneralizedLeastSquares() if estimator is None else estimator
+    table = as_table(data, channel)
+    frequencies = table.frequencies
+    impossible = np.flatnonzero((frequencies > 0) & (channel.matrix.max(axis=0) == 0))
+    if len(impossible):
+        raise invalid("reports", "outputs that the channel can give", repr(channel.outputs[impossible[0]]))
+    values, loadings = estimator.fit(frequencies, channel)
+    boundary: tuple[Label, ...] = ()
+    model = None
+    if isinstance(estimator, MaximumLikelihood):
+        boundary = tuple(label for label, p in zip(channel.inputs, values, strict=True) if p < BOUNDARY)
+        if table.simple and not boundary:
+            model = asymptotic_covariance(channel, values, table.n)
+    return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, model)
+
+
+def estimate_contrasts(
+    data: Any, channel: ChannelLike, contrasts: Any, labels: tuple[Label, ...] | None = None
+) -> Estimate:
+    """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
+
+    contrasts : (s, k) or (k,) weights. Raises `InvalidInput` for another shape and `NotIdentifiable` for one outside
+    the column space of Q.
+
+    >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
+    array([0.5])
+    """
+    channel = as_channel(channel)
+    a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
+    if a.ndim != 2 or a.shape[1] != channel.shape[0]:
+        raise invalid("contrasts", f"{channel.shape[0]} weights in a row", f"shape {a.shape}")
+    table = as_table(data, channel)
+    loadings = contrast_loadings(channel, a)
+    names = labels or tuple(contrast_name(row, channel.inputs) for row in a)
+    return Estimate(loadings @ table.frequencies, names, loadings, table, channel, "least squares")

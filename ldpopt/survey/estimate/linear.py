@@ -1,0 +1,275 @@
+"""Linear estimates: every unbiased estimate that is linear in the reports is a left inverse of the channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.distribution import Array, distribution, finite_array, positive_integer
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.survey.estimate.project import simplex_projection
+
+
+class NotIdentifiable(InvalidInput):
+    """The reports do not determine what was asked; `contrasts` are what they do determine.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
+    Traceback (most recent call last):
+    ldpopt.survey.estimate.linear.NotIdentifiable: ...
+    """
+
+    contrasts: Array
+
+    def __init__(self, message: str, contrasts: Array) -> None:
+        super().__init__(message)
+        self.contrasts = contrasts
+
+
+class Estimator(Protocol):
+    """What `estimate` needs: values and the loadings of the reports in them."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+        """(k,) proportions and the (k, m) left inverse of Q^T whose influence they have."""
+        ...
+
+
+# -- information -----------------------------------------------------------------------------------
+
+
+def fisher_information(channel: ChannelLike, p: Any) -> Array:
+    """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
+
+    p : distribution, shape (k,). Outputs that never occur under p are left out.
+
+    >>> fisher_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    array([[1.36, 0.64],
+           [0.64, 1.36]])
+    """
+    channel = as_channel(channel)
+    q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0]))
+    used = m > 0
+    return np.asarray((q[:, used] / m[used]) @ q[:, used].T)
+
+
+def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
+    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
+
+    The exact covariance of the unbiased estimate when the channel is square, for every p.
+
+    >>> warner = [[0.8, 0.2], [0.2, 0.8]]
+    >>> round(float(asymptotic_covariance(warner, [0.3, 0.7], 100)[0, 0]), 10)  # (.3*.7 + .8*.2/.6**2)/100
+    0.0065444444
+    """
+    channel = as_channel(channel)
+    p = distribution(p, "p", size=channel.shape[0])
+    loadings = efficient_loadings(channel, p)
+    m = channel.push(p)
+    centred = loadings - p[:, None]
+    return np.asarray((centred * m) @ centred.T / positive_integer(n, "n"))
+
+
+# -- what can be estimated -------------------------------------------------------------------------
+
+
+def estimable_contrasts(channel: ChannelLike) -> Array:
+    """A basis, shape (rank, k), of the contrasts a . p that the reports determine, as sparse as elimination gives.
+
+    a . p is a linear function of the marginal of the report exactly if Q v = a for some v [Rao, chapter 4].
+
+    >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    q = as_channel(channel).matrix
+    u = np.asarray(np.linalg.svd(q, full_matrices=False)[0])
+    s = _singular(q)
+    basis = u[:, s > _threshold(q, s)].T
+    rows, row = basis.copy(), 0
+    for column in range(rows.shape[1]):
+        pivot = row + int(np.argmax(np.abs(rows[row:, column])))
+        if abs(rows[pivot, column]) < 1e-9:
+            continue
+        rows[[row, pivot]] = rows[[pivot, row]]
+        rows[row] /= rows[row, column]
+        others = np.arange(len(rows)) != row
+        rows[others] -= rows[others, column][:, None] * rows[row]
+        row += 1
+        if row == len(rows):
+            break
+    nearest = np.round(rows)
+    return np.asarray(np.where(np.abs(rows - nearest) < 1e-9, nearest, rows) + 0.0)
+
+
+def require_identifiable(channel: Channel) -> None:
+    """Raise `NotIdentifiable`, naming the contrasts that can be estimated, unless Q has rank k."""
+    q = channel.matrix
+    if q.shape[0] <= q.shape[1]:
+        # The condition of the triangular factor settles all but nearly singular channels, at a fraction of the cost.
+        triangle = np.linalg.qr(q.T, mode="r")
+        if np.abs(np.diag(triangle)).min() > 0 and np.linalg.cond(triangle, 1) < 1e12:
+            return
+    s = _singular(q)
+    rank = int(np.sum(s > _threshold(q, s)))
+    if rank == len(q):
+        return
+    contrasts = estimable_contrasts(channel)
+    shown = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
+    more = f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else ""
+    raise NotIdentifiable(
+        f"channel: expected rank {len(q)}, so that every proportion is identifiable, got rank {rank}; "
+        f"what can be estimated: {shown}{more} (see estimate_contrasts)",
+        contrasts,
+    )
+
+
+def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
+    """A contrast in words.
+
+    >>> contrast_name(np.array([1.0, 0.0, -0.5]), ("a", "b", "c"))
+    'p(a) - 0.5 p(c)'
+    """
+    text = ""
+    for weight, label in zip(row, labels, strict=True):
+        if weight:
+            sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
+            size = "" if abs(weight) == 1 else f"{abs(weight):.6g} "
+            text += f"{sign}{size}p({label})"
+    return text or "0"
+
+
+def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
+    """Loadings b, shape (r, m), with Q b = a for every contrast a: smallest norm, unbiased for every p."""
+    q = channel.matrix
+    s = _singular(q)
+    loadings = np.asarray(np.linalg.pinv(q, rcond=_threshold(q, s) / s[0]) @ contrasts.T).T
+    error = np.abs(loadings @ q.T - contrasts)
+    scale = 1e-9 * (1 + np.abs(contrasts).max(axis=1))
+    bad = np.flatnonzero(error.max(axis=1) > scale)
+    if len(bad):
+        known = estimable_contrasts(channel)
+        shown = "; ".join(contrast_name(row, channel.inputs) for row in known[:6])
+        name = contrast_name(contrasts[bad[0]], channel.inputs)
+        raise NotIdentifiable(
+            f"contrast: expected a combination of {shown}, got {name}, which no function of the reports estimates "
+            "without bias", known,
+        )  # fmt: skip
+    return loadings
+
+
+def efficient_loadings(channel: Channel, p: Array) -> Array:
+    """The generalised-least-squares left inverse L = J^-1 Q D^-1, D = diag(p Q), at p; shape (k, m).
+
+    L Q^T = I, so L f is unbiased for every p, and among left inverses it has the least variance at p
+    (Gauss and Markov). Outputs that have probability 0 at p, but not elsewhere, are given a little.
+    """
+    q = channel.matrix
+    if len(q) == q.shape[1]:
+        return np.asarray(np.linalg.inv(q).T)
+    m = p @ q
+    m = np.maximum(m, 1e-9 * q.mean(axis=0))
+    used = m > 0
+    loadings = np.zeros(q.shape)
+    root = np.sqrt(m[used])
+    # J^-1 Q D^-1 from a QR factorisation, which does not square the condition number.
+    basis, triangle = np.linalg.qr((q[:, used] / root).T)
+    loadings[:, used] = np.linalg.solve(triangle, basis.T) / root
+    return loadings
+
+
+def _singular(q: Array) -> Array:
+    return np.asarray(np.linalg.svd(q, compute_uv=False), dtype=np.float64)
+
+
+def _threshold(q: Array, s: Array) -> float:
+    return float(s[0] * max(q.shape) * np.finfo(np.float64).eps * 8)
+
+
+# -- estimators ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GeneralizedLeastSquares:
+    """The unbiased linear estimate of least variance at a pilot distribution.
+
+    at : the pilot (k,). Without one, two steps: the uniform distribution, then the first estimate projected
+        on the simplex; asymptotically efficient, and unbiased up to O(1/n). A square channel has one left
+        inverse, and the pilot is of no account.
+
+    Estimates may be negative: projection is a separate step (`simplex_projection`, `norm_sub`).
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], GeneralizedLeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
+    """
+
+    at: tuple[float, ...] | None = None
+    name = "generalised least squares"
+
+    def __post_init__(self) -> None:
+        if self.at is not None:
+            object.__setattr__(self, "at", tuple(distribution(self.at, "pilot").tolist()))
+
+    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+        """Proportions (k,) and the left inverse used (k, m)."""
+        require_identifiable(channel)
+        k = channel.shape[0]
+        p = np.full(k, 1 / k) if self.at is None else distribution(self.at, "pilot", size=k)
+        loadings = efficient_loadings(channel, p)
+        if self.at is None and k != channel.shape[1]:
+            first = simplex_projection(loadings @ frequencies)
+            # A little of the uniform keeps an output that the first estimate rules out from ruling the second.
+            loadings = efficient_loadings(channel, 0.99 * first + 0.01 / k)
+        return loadings @ frequencies, loadings
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The unbiased linear estimate of ordinary least squares: the pseudo-inverse of Q^T.
+
+    >>> from ldpopt.survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], LeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
+    """
+
+    name = "least squares"
+
+    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+        """Proportions (k,) and the pseudo-inverse (k, m)."""
+        require_identifiable(channel)
+        loadings = np.asarray(np.linalg.pinv(channel.matrix.T))
+        return loadings @ frequencies, loadings
+
+
+@dataclass(frozen=True, eq=False)
+class LeftInverse:
+    """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9.
+
+    >>> from ldpopt.survey import estimate
+    >>> q = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> estimate({0: 40, 1: 60}, q, LeftInverse(np.linalg.inv(q.T))).values.round(4)
+    array([0.3333, 0.6667])
+    """
+
+    matrix: Array
+    name = "left inverse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", finite_array(self.matrix, "left inverse", 2))
+
+    def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
+        """Proportions (k,) and the matrix given."""
+        if self.matrix.shape != channel.shape:
+            raise invalid("left inverse", f"shape {channel.shape}", f"shape {self.matrix.shape}")
+        off = float(np.abs(self.matrix @ channel.matrix.T - np.eye(channel.shape[0])).max())
+        if off > 1e-9 * (1 + float(np.abs(self.matrix).max())):
+            raise invalid("left inverse", "L Q^T = I within 1e-09", f"off by {off:.3g}")
+        return self.matrix @ frequencies, self.matrix

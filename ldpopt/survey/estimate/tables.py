@@ -1,0 +1,244 @@
+"""Two-way tables: the joint distribution of two answers that were privatized separately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, finite_array, positive_integer
+from ldpopt.errors import invalid
+from ldpopt.survey.estimate.counts import CountTable
+from ldpopt.survey.estimate.encode import positions
+from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals
+from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings
+from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoWayTable:
+    """The joint proportions of two questions, estimated through the product of their channels.
+
+    joint : the `Estimate` over pairs of answers, rows by columns.
+    row_channel, column_channel : what each answer went through, independently.
+    """
+
+    joint: Estimate
+    row_channel: Channel
+    column_channel: Channel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of row categories, number of column categories)."""
+        return self.row_channel.shape[0], self.column_channel.shape[0]
+
+    @property
+    def proportions(self) -> Array:
+        """The joint proportions, shape (k1, k2)."""
+        return self.joint.values.reshape(self.shape)
+
+    @property
+    def rows(self) -> Estimate:
+        """The marginal proportions of the row question."""
+        k1, k2 = self.shape
+        return self.joint.contrast(np.kron(np.eye(k1), np.ones(k2)), self.row_channel.inputs)
+
+    @property
+    def columns(self) -> Estimate:
+        """The marginal proportions of the column question."""
+        k1, k2 = self.shape
+        return self.joint.contrast(np.kron(np.ones(k1), np.eye(k2)), self.column_channel.inputs)
+
+    def given_row(self, label: Label) -> ConditionalProportions:
+        """The proportions of the column question among those whose row answer is `label`.
+
+        A ratio of estimates, with the linearised (delta-method) covariance; `InvalidInput` when the estimate of the
+        row's own proportion is not positive.
+        """
+        if label not in self.row_channel.inputs:
+            raise invalid("row", f"one of {self.row_channel.inputs[:8]}", label)
+        k1, k2 = self.shape
+        x = self.row_channel.inputs.index(label)
+        cells = np.kron(np.eye(k1)[x], np.eye(k2)).reshape(k2, -1)
+        part = self.joint.contrast(cells, self.column_channel.inputs)
+        share = float(part.values.sum())
+        if share <= 0:
+            raise invalid("row", "a row whose estimated proportion is positive", share, repr(label))
+        values = part.values / share
+        influence = (part.loadings - np.outer(values, part.loadings.sum(axis=0))) / share
+        ratio = Estimate(values, part.labels, influence, part.table, part.channel, part.estimator)
+        return ConditionalProportions(label, ratio.labels, values, ratio.covariance, ratio)
+
+    def independence(self) -> TestResult:
+        """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
+
+        n tr(V_A^+ D V_B^+ D^T) with D = L_A (F - f_A f_B^T) L_B^T, the interaction of the unbiased estimates, and
+        V_A, V_B the per-report covariances of its margins: Pearson's statistic of the table of reports, restricted to
+        what answers can cause, and equal to it for square channels. Complex samples use the linearised variance of
+        D and Hotelling's F.
+        """
+        table = self.joint.table
+        f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
+        sides = [_Side.of(self.row_channel, f.sum(axis=1)), _Side.of(self.column_channel, f.sum(axis=0))]
+        residual = f - np.outer(f.sum(axis=1), f.sum(axis=0))
+        inner = sides[0].loadings @ residual @ sides[1].loadings.T
+        degrees = inner.size
+        if table.simple:
+            if degrees and min(np.linalg.eigvalsh(side.covariance)[0] for side in sides) <= 1e-13:
+                raise invalid("independence", "reports that vary for both questions", "a singular covariance")
+            return chi_squared_result("independence", table.n * _form(inner, sides), degrees)
+        influence = np.kron(*(side.loadings - (side.loadings @ m)[:, None]
+                              for side, m in zip(sides, (f.sum(axis=1), f.sum(axis=0)), strict=True)))  # fmt: skip
+        sampled = sampling_variance([(table, influence)])
+        return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
+
+    def __repr__(self) -> str:
+        k1, k2 = self.shape
+        return f"TwoWayTable({k1} x {k2} from {self.joint.n} pairs of reports)\n{self.joint!r}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{escape(str(b))}</th>" for b in self.column_channel.inputs)
+        body = "".join(
+            f"<tr><th>{escape(str(a))}</th>{''.join(f'<td>{v:.4f}</td>' for v in row)}</tr>"
+            for a, row in zip(self.row_channel.inputs, self.proportions, strict=True)
+        )
+        return f"<p>{self.joint.n} pairs of reports</p><table><tr><th></th>{head}</tr>{body}</table>"
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalProportions:
+    """Proportions (k2,) of one answer among those who gave another, with their linearised covariance."""
+
+    given: Label
+    labels: tuple[Label, ...]
+    values: Array
+    covariance: Array
+    linearised: Estimate
+
+    @property
+    def standard_errors(self) -> Array:
+        """Square roots of the diagonal of `covariance`."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def intervals(self, method: IntervalMethod | None = None) -> Intervals:
+        """Intervals of the linearised ratio, moved to the estimate."""
+        made = self.linearised.intervals(method)
+        shift = self.values - self.linearised.moments.centre
+        return Intervals(self.labels, made.lower + shift, made.upper + shift, made.level, made.method)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The efficient loadings of one question, last category dropped, and their covariance per report."""
+
+    loadings: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, channel: Channel, frequencies: Array) -> _Side:
+        pilot = simplex_projection(estimate(_whole_table(frequencies, channel), channel).values)
+        loadings = efficient_loadings(channel, 0.99 * pilot + 0.01 / len(pilot))[:-1]
+        centred = loadings - (loadings @ frequencies)[:, None]
+        return cls(loadings, (centred * frequencies) @ centred.T)
+
+
+def _whole_table(frequencies: Array, channel: Channel) -> CountTable:
+    """A one-respondent table whose weights are the frequencies: only they matter to a pilot."""
+    counts = np.zeros((1, len(frequencies)), dtype=np.int64)
+    counts[0, int(np.argmax(frequencies))] = 1
+    return CountTable(channel.outputs, ((None, None),), counts, frequencies[None], frequencies[None])
+
+
+def _form(inner: Array, sides: list[_Side]) -> float:
+    if inner.size == 0:
+        return 0.0
+    left = np.linalg.solve(sides[0].covariance, inner)
+    return float(np.sum(left * np.linalg.solve(sides[1].covariance, inner.T).T))
+
+
+def two_way(
+    row_reports: Any,
+    column_reports: Any,
+    row_channel: ChannelLike,
+    column_channel: ChannelLike,
+    estimator: Estimator | None = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+) -> TwoWayTable:
+    """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
+
+    row_reports, column_reports : n reports each, the same respondents in the same order; weights, strata, clusters :
+    (n,). Raises `InvalidInput` for different lengths and reports that a channel does not give.
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
+    >>> t.rows.values
+    array([0.5, 0.5])
+    """
+    row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
+    a = positions(row_reports, row_channel.outputs)
+    b = positions(column_reports, column_channel.outputs)
+    if len(a) != len(b):
+        raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
+    product = row_channel.product(column_channel)
+    pairs = a * column_channel.shape[1] + b
+    counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
+    table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
+    return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+
+
+def two_way_from_counts(
+    counts: Any, row_channel: ChannelLike, column_channel: ChannelLike, estimator: Estimator | None = None
+) -> TwoWayTable:
+    """The same from an (m1, m2) table of counts of pairs of reports [Rao]; `InvalidInput` for another shape.
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> two_way_from_counts([[40, 10], [10, 40]], q, q).independence().degrees
+    1
+    """
+    row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
+    array = finite_array(counts, "counts", 2)
+    if array.shape != (row_channel.shape[1], column_channel.shape[1]):
+        raise invalid("counts", f"shape {(row_channel.shape[1], column_channel.shape[1])}", f"shape {array.shape}")
+    product = row_channel.product(column_channel)
+    table = CountTable.from_counts(array.ravel(), product.outputs)
+    return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+
+
+def independence_power(
+    joint: Any, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
+) -> Power:
+    """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
+
+    Noncentral chi-squared [Rao] with noncentrality n tr(V_A^-1 D V_B^-1 D^T), D the interaction of the true joint.
+    Raises `InvalidInput` for a joint that is no distribution of pairs of inputs.
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)
+    0.8632
+    """
+    from scipy.stats import chi2, ncx2
+
+    row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
+    p = finite_array(joint, "joint distribution", 2)
+    if p.shape != (row_channel.shape[0], column_channel.shape[0]) or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
+        expected = f"a distribution of shape {(row_channel.shape[0], column_channel.shape[0])}"
+        raise invalid("joint distribution", expected, f"shape {p.shape}, sum {p.sum()}")
+    margins = p.sum(axis=1), p.sum(axis=0)
+    inner = (p - np.outer(*margins))[:-1, :-1]
+    sides = [
+        _Side(np.empty(0), asymptotic_covariance(q, m)[:-1, :-1])
+        for q, m in zip((row_channel, column_channel), margins, strict=True)
+    ]
+    if inner.size == 0:
+        return Power(0.0, False)
+    noncentrality = positive_integer(n, "n") * _form(inner, sides)
+    return Power(float(ncx2.sf(chi2.isf(checked_level(level), inner.size), inner.size, noncentrality)), False)

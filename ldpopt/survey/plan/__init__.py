@@ -1,0 +1,1 @@
+"""Before a survey: what is asked, of whom, at which epsilon, through which channels."""

@@ -1,0 +1,185 @@
+"""One respondent's budget, split over the questions so that the fewest respondents meet every target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from ldpopt.channel import Channel
+from ldpopt.composition import compose
+from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
+from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.mechanisms import subset_selection
+from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
+
+DESIGNED = 10
+"""Up to this many categories the curves are of optimal channels; beyond, of stand-ins brought to their height."""
+
+CORRECTIONS = 4
+"""Times that the heights are brought."""
+
+ACCURACY = 1e-3
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one respondent may give away over all questions: (epsilon, delta)-DP, epsilon in nats.
+
+    With delta = 0 epsilons add up. With delta > 0 the questions, of total variation eta_i each, are composed exactly,
+    which for equal questions is Theorem 2 [GI, Thm 2]. eta caps the total variation of all reports together.
+
+    >>> Budget(2.0).allows([(0.5, 0.25), (1.5, 0.5)])
+    True
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon, "budget epsilon"))
+        object.__setattr__(self, "delta", unit_interval(self.delta, "budget delta"))
+        object.__setattr__(self, "eta", unit_interval(self.eta, "budget eta"))
+
+    def allows(self, parts: Sequence[tuple[float, float]]) -> bool:
+        """Whether questions with these (epsilon, eta) together stay within the budget.
+
+        >>> Budget(1.0).allows([(0.5, 0.25), (0.5, 0.25)]), Budget(1.0).allows([(0.6, 0.25), (0.5, 0.25)])
+        (True, False)
+        """
+        if 1 - math.prod(1 - eta for _, eta in parts) > self.eta * (1 - 1e-12) and self.eta < 1:
+            return False
+        if math.fsum(epsilon for epsilon, _ in parts) <= self.epsilon:
+            return True
+        if self.delta == 0:
+            return False
+        return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
+
+
+@dataclass(frozen=True)
+class Split:
+    """The epsilon of every question, by name, and the respondents that then meet every target."""
+
+    epsilons: Mapping[str, float]
+    respondents: int
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {epsilon:.4g}" for name, epsilon in self.epsilons.items())
+        return f"Split({shown}; {self.respondents:,} respondents)"
+
+
+def split_budget(
+    questions: Mapping[str, tuple[Array, HalfWidth]], budget: Budget, spent: Sequence[tuple[float, float]] = ()
+) -> Split:
+    """Split `budget` over questions, each given by its pilot, shape (k,), and its target, for the fewest respondents.
+
+    The respondents that a question needs fall as its epsilon rises, so in the best split every question needs the
+    same number N: for each N the smallest epsilons follow, and the least N whose epsilons the budget allows is found
+    by bisection. Beyond `DESIGNED` categories a stand-in gives the shape of a question's curve, and the optimal channel
+    at the split its height, until both agree to 1 %. spent : (epsilon, eta) of questions that draw on the same budget.
+    Raises `InvalidInput` if no split in range does.
+
+    >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
+    >>> split_budget(even, Budget(2.0))
+    Split(a: 1, b: 1; 1,663 respondents)
+    """
+    if not questions:
+        raise invalid("questions", "at least one", "none")
+    made: dict[str, _Curve] = {}
+    known: dict[tuple[bytes, HalfWidth], _Curve] = {}
+    for name, (given, target) in questions.items():
+        pilot = distribution(given, f"{name}: pilot")
+        made[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target))
+    for _ in range(CORRECTIONS):
+        split = _split(made, budget, spent)
+        if all([curve.settled(split.epsilons[name]) for name, curve in made.items()]):
+            break
+    return split
+
+
+def _split(curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]]) -> Split:
+    most = budget.epsilon
+
+    def parts(n: float) -> dict[str, float] | None:
+        made = {}
+        for name, curve in curves.items():
+            epsilon = _least_epsilon(curve, n, most)
+            if epsilon is None:
+                return None
+            made[name] = epsilon
+        return made
+
+    def allowed(n: float) -> bool:
+        made = parts(n)
+        # The cap min(1, tanh(epsilon/2)) on eta holds for every channel of that epsilon [GI, Prop 2].
+        return made is not None and budget.allows([*spent, *((e, math.tanh(e / 2)) for e in made.values())])
+
+    low = max(curve(most) for curve in curves.values())
+    high = low
+    while not allowed(high):
+        high *= 2
+        if high > 1e15:
+            raise InvalidInput(f"budget: expected enough for {len(curves) + len(spent)} questions, got {budget}")
+    low = max(low, high / 2)
+    while high > low * (1 + ACCURACY):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if allowed(middle) else (middle, high)
+    made = parts(high)
+    assert made is not None
+    return Split(_filled(made, budget, math.fsum(epsilon for epsilon, _ in spent)), math.ceil(high))
+
+
+def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[str, float]:
+    """What bisection left of the budget, given to all questions in proportion."""
+    if budget.delta > 0 or budget.eta < 1:
+        return epsilons
+    share = (budget.epsilon - spent) * (1 - 1e-12) / math.fsum(epsilons.values())
+    return {name: epsilon * max(share, 1.0) for name, epsilon in epsilons.items()}
+
+
+class _Curve:
+    """Respondents needed, as a number, for every epsilon."""
+
+    def __init__(self, pilot: Array, target: HalfWidth) -> None:
+        self.planner, self.target, self.height = QuestionPlanner(pilot), target, 1.0
+        self.stands_in = len(pilot) > DESIGNED
+        self._shape = cache(self._needed)
+
+    def __call__(self, epsilon: float) -> float:
+        """The respondents at `epsilon`."""
+        return self.height * self._shape(epsilon)
+
+    def settled(self, epsilon: float) -> bool:
+        """Whether the height is that of the optimal channel at `epsilon`; it is from now on."""
+        if not self.stands_in:
+            return True
+        before, channel = self.height, self.planner.channel(epsilon, precision=self.target)
+        self.height = self._respondents(channel) / self._shape(epsilon)
+        return abs(self.height / before - 1) <= 0.01
+
+    def _needed(self, epsilon: float) -> float:
+        k = len(self.planner.pilot)
+        if not self.stands_in:
+            return self._respondents(self.planner.channel(epsilon, precision=self.target))
+        sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]
+        return min(self._respondents(subset_selection(k, epsilon, size)) for size in sizes)
+
+    def _respondents(self, channel: Channel) -> float:
+        return float(self.target.respondents(channel, self.planner.pilot))
+
+
+def _least_epsilon(curve: Callable[[float], float], n: float, most: float) -> float | None:
+    """The smallest epsilon up to `most` at which n respondents are enough; on a grid of steps of 0.2 %, then lines."""
+    try:
+        if curve(most) > n:
+            return None
+        low, high = math.log(LEAST_EPSILON), math.log(most)
+        while high - low > ACCURACY:
+            middle = (low + high) / 2
+            low, high = (middle, high) if curve(math.exp(round(middle, 4))) > n else (low, middle)
+    except SolverError:
+        return None
+    return math.exp(high)

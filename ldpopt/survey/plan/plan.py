@@ -1,0 +1,297 @@
+"""The plan: every question's exact channel with what it guarantees, in one file that proves itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
+from ldpopt.exact_rounding import round_exact
+from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
+from ldpopt.survey.plan.spec import (
+    QuestionSpec,
+    SurveySpec,
+    category_or_none,
+    check_columns,
+    distinct_as_text,
+    duplicates_from_text,
+    text,
+    texts,
+)
+
+FORMAT = "ldpopt-plan"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedQuestion:
+    """A question with its exact channel; the channel's inputs are the categories.
+
+    epsilon (nats), eta : what is claimed of the channel; what its integers prove, by default. Claims that
+        they do not prove are `CertificateError`.
+    unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
+    pilot : the shares that the channel was designed for, if any.
+    expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> plan_survey(spec).plan.question("vote").reports
+    ('0', '1')
+    """
+
+    name: str
+    column: str
+    channel: ExactChannel
+    epsilon: float = math.nan
+    eta: float = math.nan
+    unknown: Label | None = None
+    missing: Label | None = None
+    pilot: Array | None = None
+    expected: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        what = f"question {self.name!r}"
+        text(self.name, "question name")
+        text(self.column, f"{what}: column")
+        if not isinstance(self.channel, ExactChannel):
+            raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
+        proof = self.channel.proof()
+        claims = {"epsilon": proof.epsilon, "eta": proof.eta}
+        for name, proved in claims.items():
+            claimed = float(getattr(self, name))
+            object.__setattr__(self, name, proved if math.isnan(claimed) else claimed)
+        self.channel.verify(self.epsilon, self.eta)
+        distinct_as_text(self.channel.inputs, f"{what}: categories")
+        distinct_as_text(self.channel.outputs, f"{what}: reports")
+        category_or_none(self.unknown, self.categories, f"{what}: unknown")
+        category_or_none(self.missing, self.categories, f"{what}: missing")
+        if self.pilot is not None:
+            object.__setattr__(self, "pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+        if self.expected is not None:
+            values = {text(k, "expected"): number(v, f"{what}: expected {k}") for k, v in self.expected.items()}
+            object.__setattr__(self, "expected", MappingProxyType(values))
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The possible answers, in the order of the channel's rows."""
+        return self.channel.inputs
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """The possible reports as text, in the order of the channel's columns."""
+        return tuple(as_text(label) for label in self.channel.outputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as JSON-ready values."""
+        return {
+            "name": self.name,
+            "column": self.column,
+            "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
+            "eta": self.eta,
+            "unknown": to_jsonable(self.unknown),
+            "missing": to_jsonable(self.missing),
+            "pilot": None if self.pilot is None else self.pilot.tolist(),
+            "expected": None if self.expected is None else dict(self.expected),
+            "channel": self.channel.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A survey ready to be run: frozen, and identified by the checksum of its content.
+
+    The fields are those of `SurveySpec`, with planned questions.
+    """
+
+    name: str
+    questions: tuple[PlannedQuestion, ...]
+    round: int = 1
+    respondent: str | None = None
+    first_of_duplicates: bool = False
+    carry: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        text(self.name, "survey name")
+        positive_integer(self.round, "round")
+        object.__setattr__(self, "questions", tuple(self.questions))
+        object.__setattr__(self, "carry", tuple(self.carry))
+        check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
+
+    @property
+    def epsilon(self) -> float:
+        """What one respondent's reports of one round leak at most: the sum of the claims, rounded up."""
+        claims = [question.epsilon for question in self.questions]
+        return math.inf if math.inf in claims else float_up(sum(map(Fraction, claims), Fraction(0)))
+
+    @property
+    def eta(self) -> float:
+        """The distance bound of all reports of one round together: 1 - product of (1 - eta), rounded up."""
+        return float_up(1 - math.prod((1 - Fraction(question.eta) for question in self.questions), start=Fraction(1)))
+
+    def over_rounds(self, rounds: int) -> tuple[float, float]:
+        """(epsilon, eta) after `rounds` rounds under such plans, which compose."""
+        rounds = positive_integer(rounds, "rounds")
+        epsilon = math.inf if math.isinf(self.epsilon) else float_up(Fraction(self.epsilon) * rounds)
+        return epsilon, float_up(1 - (1 - Fraction(self.eta)) ** rounds)
+
+    def question(self, name: str) -> PlannedQuestion:
+        """The question of that name."""
+        for question in self.questions:
+            if question.name == name:
+                return question
+        raise invalid("question", f"one of {[question.name for question in self.questions]}", name)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the plan's canonical JSON, in hexadecimal."""
+        return _checksum(self._content())
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "round": self.round,
+            "respondent": self.respondent,
+            "duplicates": "first" if self.first_of_duplicates else "refuse",
+            "carry": list(self.carry),
+            "questions": [question.to_dict() for question in self.questions],
+        }
+
+    def to_json(self) -> str:
+        """The plan as JSON text (schema ``ldpopt-plan``, version 1), with its checksum."""
+        content = self._content()
+        return strictjson.dumps({**content, "checksum": _checksum(content)})
+
+    @classmethod
+    def from_json(cls, content: str | bytes) -> Plan:
+        """The plan written by `to_json`, its checksum compared and its guarantees proved again.
+
+        Malformed or altered plans are `InvalidInput`; claims that the integers do not prove, `CertificateError`.
+        """
+        data = strictjson.loads(content, "plan")
+        fields = {"format", "version", "name", "round", "respondent", "duplicates", "carry", "questions", "checksum"}
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise invalid("plan", f'an object with "format": "{FORMAT}"', type(data).__name__)
+        if data.get("version") != VERSION:
+            raise invalid("plan", f"version {VERSION}", data.get("version"))
+        _exactly(data, fields, "plan")
+        if not isinstance(data["questions"], list):
+            raise invalid("plan", "a list of questions", type(data["questions"]).__name__)
+        claimed = data.pop("checksum")
+        if claimed != _checksum(data):
+            raise invalid("plan", "the checksum of its content", claimed)
+        return cls(
+            name=data["name"],
+            questions=tuple(_question(question) for question in data["questions"]),
+            round=data["round"],
+            respondent=data["respondent"],
+            first_of_duplicates=duplicates_from_text(data["duplicates"]),
+            carry=texts(data["carry"], "carry"),
+        )
+
+
+Channels = Mapping[str, ChannelLike | ExactChannel] | Callable[[QuestionSpec], ChannelLike | ExactChannel]
+
+
+def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) -> Plan:
+    """The plan that asks the questions of `spec` through `channels`, rounded to exact ones.
+
+    channels : a channel for each question's name, or a function from a `QuestionSpec` to one. Rows are the
+        categories, in order. An array takes the categories as its inputs; a channel must have them.
+
+    Raises `InvalidInput` if a channel does not fit, or the questions together exceed the budget.
+
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.1)
+    >>> make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]}, bits=8).eta
+    0.5
+    """
+    planned = []
+    for question in spec.questions:
+        if not callable(channels) and question.name not in channels:
+            raise invalid("channels", f"one for the question {question.name!r}", sorted(channels))
+        found = channels(question) if callable(channels) else channels[question.name]
+        exact = _exact(found, question, bits)
+        made = PlannedQuestion(
+            name=question.name,
+            column=question.column,
+            channel=exact,
+            unknown=question.unknown,
+            missing=question.missing,
+            pilot=question.pilot,
+        )
+        for what in ("epsilon", "eta"):
+            asked = getattr(question, what)
+            if asked is not None and getattr(made, what) > asked:
+                raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(made, what))
+        planned.append(made)
+    plan = Plan(spec.name, tuple(planned), spec.round, spec.respondent, spec.first_of_duplicates, spec.carry)
+    used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
+    for what, together in used.items():
+        budget = getattr(spec, what)
+        if budget is not None and together > budget:
+            raise invalid(f"budget {what}", f"questions that use at most {budget!r} together", together)
+    return plan
+
+
+def composed_epsilon(plan: Plan, delta: float) -> float:
+    """The epsilon of all questions together at `delta`, from what each is proved to keep [GI, Thm 2]."""
+    from ldpopt.composition import compose
+
+    parts = [(question.epsilon, 0.0, question.eta) for question in plan.questions]
+    return min(plan.epsilon, float(compose(parts).epsilon_at(delta)))
+
+
+def _exact(found: ChannelLike | ExactChannel, question: QuestionSpec, bits: int) -> ExactChannel:
+    what = f"question {question.name!r}: channel"
+    if not isinstance(found, ExactChannel):
+        labelled = as_channel(found, what)
+        inputs = labelled.inputs if labelled is found else question.categories
+        if len(inputs) != labelled.shape[0]:
+            raise invalid(what, f"{len(inputs)} rows, one a category", labelled.shape[0])
+        found = round_exact(labelled.matrix, bits, question.epsilon, question.eta, inputs, labelled.outputs)
+    if found.inputs != question.categories:
+        raise invalid(what, f"the categories {question.categories[:8]} as its inputs", found.inputs[:8])
+    return found
+
+
+def _question(data: Any) -> PlannedQuestion:
+    fields = {"name", "column", "epsilon", "eta", "unknown", "missing", "pilot", "expected", "channel"}
+    if not isinstance(data, dict):
+        raise invalid("plan question", "an object", type(data).__name__)
+    _exactly(data, fields, "plan question")
+    if data["expected"] is not None and not isinstance(data["expected"], dict):
+        raise invalid("plan question", "expected as an object", type(data["expected"]).__name__)
+    infinite = data["epsilon"] == "inf"
+    read = {
+        "epsilon": math.inf if infinite else number(data["epsilon"], "epsilon", 'a finite number of nats or "inf"'),
+        "eta": unit_interval(data["eta"], "eta"),
+        "channel": ExactChannel.from_dict(data["channel"]),
+    }
+    for name in ("unknown", "missing"):
+        read[name] = None if data[name] is None else from_jsonable([data[name]], f"plan question: {name}")[0]
+    return PlannedQuestion(**{**data, **read})
+
+
+def _exactly(data: dict[str, Any], fields: set[str], what: str) -> None:
+    wrong = sorted(set(data) ^ fields)
+    if wrong:
+        raise invalid(what, f"exactly the fields {', '.join(sorted(fields))}", f"{wrong[0]} missing or added")
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    try:
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except (ValueError, RecursionError):
+        raise invalid("plan", "finite numbers of moderate size", "others") from None
+    return hashlib.sha256(canonical.encode()).hexdigest()

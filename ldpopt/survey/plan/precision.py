@@ -1,0 +1,138 @@
+"""What a survey must reach: an interval narrow enough, or a test strong enough."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import AOptimal, COptimal, MVOptimal
+from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.design.utilities.scores import criterion_at
+from ldpopt.distribution import Array, distribution, number
+from ldpopt.errors import Phrase, invalid
+from ldpopt.rounding import up
+from ldpopt.survey.estimate.intervals import check_level, two_sided
+from ldpopt.survey.estimate.linear import asymptotic_covariance
+from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
+
+MANY = 14
+"""Up to this many categories the largest variance is made least; beyond, that takes minutes to gain one per cent."""
+
+
+@runtime_checkable
+class Precision(Protocol):
+    """A target that more respondents, or a more telling channel, always brings nearer."""
+
+    def criterion(self, k: int) -> Criterion:
+        """What the optimal channel is to make small."""
+        ...
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents that reach the target."""
+        ...
+
+
+@dataclass(frozen=True)
+class HalfWidth:
+    """A half-width z sqrt(V/n) of the interval for a share, at most `width`, in (0, 1).
+
+    level : confidence. category : position of the one category that counts; the widest interval counts if None.
+
+    >>> from ldpopt.survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(HalfWidth(0.05), epsilon=1.0)
+    1738
+    """
+
+    width: float
+    level: float = 0.95
+    category: int | None = None
+
+    def __post_init__(self) -> None:
+        width = number(self.width, "half-width", "a number between 0 and 1")
+        if not 0 < width < 1:
+            raise invalid("half-width", "a number between 0 and 1", width)
+        object.__setattr__(self, "width", width)
+        check_level(self.level)
+        if self.category is not None and (not isinstance(self.category, int) or self.category < 0):
+            raise invalid("category", "a position from 0", self.category)
+
+    def criterion(self, k: int) -> Criterion:
+        """The variance of the category, or the largest of all; beyond `MANY` categories their sum stands for it."""
+        if self.category is None:
+            return MVOptimal() if k <= MANY else AOptimal()
+        if self.category >= k:
+            raise invalid("category", f"a position from 0 to {k - 1}", self.category)
+        return COptimal(np.eye(k)[self.category])
+
+    def variance(self, variances: Array) -> float:
+        """The one that counts of the categories' variances for one respondent, (k,)."""
+        return float(variances.max() if self.category is None else variances[self.category])
+
+    def variance_of(self, channel: Channel, pilot: Array) -> float:
+        """The variance that counts, of the efficient estimate from one report; inf if it cannot be estimated."""
+        if self.category is not None:  # a channel may tell of this category alone
+            return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
+        return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
+
+    def respondents_for(self, variance: float) -> int:
+        """ceil(z^2 V / width^2), rounded up."""
+        return max(1, math.ceil(up((two_sided(self.level) / self.width) ** 2 * variance, 16)))
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents, by the efficient estimate's covariance at the pilot."""
+        return self.respondents_for(self.variance_of(channel, pilot))
+
+    def reached(self, channel: Channel, pilot: Array, n: int) -> float:
+        """The half-width that n respondents reach, rounded up."""
+        return up(
+            two_sided(self.level) * math.sqrt(self.variance(np.diag(asymptotic_covariance(channel, pilot))) / n), 16
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TestPower:
+    """A goodness-of-fit test of the pilot at significance `level` that finds `alternative` with probability `power`.
+
+    >>> from ldpopt.survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(TestPower([0.5, 0.5]), epsilon=1.0)
+    222
+    """
+
+    __test__ = False
+
+    alternative: Any
+    power: float = 0.8
+    level: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alternative", distribution(self.alternative, "alternative"))
+        for what in ("power", "level"):
+            if not 0 < number(getattr(self, what), what, "a number between 0 and 1") < 1:
+                raise invalid(what, "a number between 0 and 1", getattr(self, what))
+        if self.power <= self.level:
+            raise invalid("power", f"a number above the level {self.level:g}", self.power)
+
+    def criterion(self, k: int) -> Criterion:
+        """The sum of all variances: the test looks in every direction."""
+        if len(self.alternative) != k:
+            raise invalid("alternative", f"{k} entries, as many as the pilot", len(self.alternative))
+        return AOptimal()
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents, by the noncentral chi-squared law."""
+        return respondents_for_power(channel, pilot, self.alternative, self.power, self.level)
+
+    def reached(self, channel: Channel, pilot: Array, n: int) -> float:
+        """The power that n respondents reach."""
+        return float(goodness_of_fit_power(channel, pilot, self.alternative, n, self.level))
+
+
+def require_precision(value: Any) -> Precision:
+    """`value`, if it is a precision target."""
+    if not isinstance(value, Precision):
+        raise invalid("precision", "HalfWidth(width) or TestPower(alternative, power)", Phrase(type(value).__name__))
+    return value

@@ -1,0 +1,162 @@
+"""Every protocol of the package for one question, by how many respondents each needs: the design effect [Kish]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ldpopt import mechanisms
+from ldpopt.channel import Channel
+from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.mechanisms import FrequencyOracle
+from ldpopt.privacy import local_dp, total_variation
+from ldpopt.survey.estimate.linear import NotIdentifiable, require_identifiable
+from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.question import QuestionPlanner
+
+LARGEST = 2**22
+"""Entries of the largest channel that is tabulated for a comparison."""
+
+
+@dataclass(frozen=True)
+class ProtocolRow:
+    """One protocol: its guarantees, the respondents that it needs, and how many times those without privacy."""
+
+    protocol: str
+    epsilon: float
+    eta: float
+    respondents: int
+    design_effect: float
+
+
+@dataclass(frozen=True, repr=False)
+class ProtocolTable:
+    """Protocols for one question, the fewest respondents first.
+
+    rows : `ProtocolRow`s. precision : the target. unprivate : respondents that it takes without privacy.
+    """
+
+    rows: tuple[ProtocolRow, ...]
+    precision: HalfWidth
+    unprivate: int
+
+    def __getitem__(self, protocol: str) -> ProtocolRow:
+        for row in self.rows:
+            if row.protocol == protocol:
+                return row
+        raise invalid("protocol", f"one of {', '.join(row.protocol for row in self.rows)}", protocol)
+
+    def __iter__(self) -> Iterator[ProtocolRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _cells(self) -> list[list[str]]:
+        return [
+            [r.protocol, f"{r.epsilon:.4g}", f"{r.eta:.4g}", f"{r.respondents:,}", f"{r.design_effect:.4g}"]
+            for r in self.rows
+        ]
+
+    def __repr__(self) -> str:
+        head = ["protocol", "epsilon", "eta", "respondents", "design effect"]
+        cells = [head, *self._cells()]
+        wide = [max(len(row[at]) for row in cells) for at in range(5)]
+        lines = [
+            "  ".join([row[0].ljust(wide[0]), *(c.rjust(w) for c, w in zip(row[1:], wide[1:], strict=True))])
+            for row in cells
+        ]
+        what = f"half-width {self.precision.width:g} at {100 * self.precision.level:g} %"
+        return f"Respondents for {what}; {self.unprivate:,} without privacy\n" + "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "<tr><th>protocol</th><th>epsilon</th><th>eta</th><th>respondents</th><th>design effect</th></tr>"
+        body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in self._cells())
+        return f"<table>{head}{body}</table>"
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame with a row for each protocol; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame([vars(row) for row in self.rows])
+
+
+def compare_protocols(
+    pilot: Any, precision: HalfWidth, epsilon: float, eta: float = 1.0, optimal: Channel | None = None
+) -> ProtocolTable:
+    """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
+
+    Channels count with their efficient estimate at the pilot; frequency oracles with reports too many to tabulate,
+    with the variance of their own estimate. Those above eta are left out, and so are those that cannot tell all
+    categories apart. pilot : distribution, shape (k,). epsilon : nats. optimal : the optimal channel, where it is
+    known already. `InvalidInput` where nothing fits eta.
+
+    >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
+    >>> table.rows[0].protocol, table["randomized response"].respondents
+    ('optimal channel', 18641)
+    """
+    pilot, epsilon, eta = distribution(pilot, "pilot"), positive_epsilon(epsilon), unit_interval(eta, "eta")
+    k = len(pilot)
+    if not isinstance(precision, HalfWidth):
+        raise invalid("precision", "a HalfWidth", type(precision).__name__)
+    if optimal is None:
+        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision)
+    plain = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
+    rows = []
+    found: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]
+    for name, made in found:
+        variance, guaranteed, distance = _measured(made, pilot, precision)
+        if not variance < math.inf or distance > eta or guaranteed > epsilon:
+            continue
+        needed = precision.respondents_for(variance)
+        effect = variance / max(precision.variance(pilot * (1 - pilot)), 1e-300)
+        rows.append(ProtocolRow(name, guaranteed, distance, needed, effect))
+    rows.sort(key=lambda row: (row.respondents, row.protocol != "optimal channel"))
+    return ProtocolTable(tuple(rows), precision, plain)
+
+
+def _measured(made: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
+    """The variance that counts for one respondent (inf if nothing can be estimated), epsilon and eta."""
+    if isinstance(made, FrequencyOracle):
+        own = np.array([made.variance(float(p), 1) for p in pilot])
+        return precision.variance(own), made.epsilon, made.eta
+    try:
+        require_identifiable(made)
+    except NotIdentifiable:
+        if precision.category is None:
+            return math.inf, math.inf, 1.0
+    return precision.variance_of(made, pilot), float(local_dp(made)), float(total_variation(made))
+
+
+def _named(k: int, epsilon: float) -> Iterator[tuple[str, Any]]:
+    """Every named protocol for k categories."""
+    yield "randomized response", mechanisms.randomized_response(k, epsilon)
+    best = k / (math.exp(epsilon) + 1)
+    for size in range(2, k):
+        if abs(size - best) <= 2 and math.comb(k, size) * k <= LARGEST:
+            yield f"subset selection of {size}", mechanisms.subset_selection(k, epsilon, size)
+    yield "unary encoding", mechanisms.unary_encoding(k, epsilon)
+    yield "optimized unary encoding", mechanisms.optimized_unary_encoding(k, epsilon)
+    yield "binary local hashing", mechanisms.local_hashing(k, epsilon)
+    yield "optimized local hashing", mechanisms.optimized_local_hashing(k, epsilon)
+    with suppress(InvalidInput):
+        yield "Hadamard response", mechanisms.hadamard_response(k, epsilon).channel()
+    with suppress(InvalidInput):
+        yield "truncated geometric", mechanisms.truncated_geometric(k, epsilon)
+    if k == 2:
+        yes_no: dict[str, Callable[[float], Any]] = {
+            "Warner": mechanisms.Warner.for_epsilon,
+            "crosswise": mechanisms.Crosswise.for_epsilon,
+            "forced response": mechanisms.ForcedResponse.for_epsilon,
+            "unrelated question": lambda e: mechanisms.UnrelatedQuestion.for_epsilon(e, 0.5),
+            "Kuk": mechanisms.Kuk.for_epsilon,
+        }
+        for name, make in yes_no.items():
+            yield name, make(epsilon).channel

@@ -1,0 +1,146 @@
+"""Planning one question: any one of respondents, epsilon, eta, half-width and power from the others.
+
+The channel is the optimal one for the pilot within epsilon and eta. More respondents, a larger epsilon and a larger
+eta never lose precision, so each is found by bisection, and returned on the safe side: the number of respondents,
+epsilon or eta that comes back reaches the target; a half-width is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import (
+    AOptimal,
+    Divergence,
+    FisherInformation,
+    LocalDP,
+    MVOptimal,
+    TotalVariation,
+    estimation_design,
+    optimal_channel,
+)
+from ldpopt.design.constraints import Constraint
+from ldpopt.design.utilities.neighbourhood import Neighbourhood
+from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.divergences import CHI_SQUARED
+from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import randomized_response
+from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, require_precision
+
+LEAST_EPSILON, MOST_EPSILON = 0.01, 16.0
+"""Where epsilon is looked for: beyond, a survey needs millions of respondents, or has no privacy to speak of."""
+
+LEAST_ETA = 1e-2
+"""The same for eta, as a share of tanh(epsilon/2)."""
+
+ACCURACY = 1e-4
+"""Relative accuracy of an epsilon or eta that is solved for."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionPlanner:
+    """What is known of a question: the pilot (k,), and how far it is trusted.
+
+    >>> question = QuestionPlanner([0.1, 0.9])
+    >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
+    1553
+    >>> round(question.half_width(1553, epsilon=1.0), 6), round(question.epsilon(HalfWidth(0.05), 1553), 3)
+    (0.05, 1.0)
+    """
+
+    pilot: Array
+    neighbourhood: Neighbourhood | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pilot", distribution(self.pilot, "pilot"))
+
+    def channel(self, epsilon: float, eta: float = 1.0, precision: Precision | None = None) -> Channel:
+        """The optimal channel within epsilon (nats) and eta, for the precision's criterion: the sum of variances.
+
+        Under a neighbourhood the sum of variances stands for the largest one. For a test, that channel, or the one
+        that keeps the most of the chi-squared distance between pilot and alternative, or a binary question, on whose
+        reports the test has one degree of freedom: the one that needs the fewest respondents.
+        """
+        k = len(self.pilot)
+        criterion = AOptimal() if precision is None else require_precision(precision).criterion(k)
+        if self.neighbourhood is not None and isinstance(criterion, MVOptimal):
+            criterion = AOptimal()
+        constraints: list[Constraint] = [LocalDP(positive_epsilon(epsilon))]
+        if unit_interval(eta, "eta") < 1:
+            constraints.append(TotalVariation(eta))
+        utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
+        every = estimation_design(utility, constraints, certify=False).channel
+        if not isinstance(precision, TestPower) or self.neighbourhood is not None:
+            return every
+        moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
+        pointed = [optimal_channel(moved, constraints, certify=False).channel, *self._cuts(precision, epsilon, eta)]
+        return min([every, *pointed], key=lambda channel: precision.respondents(channel, self.pilot))
+
+    def _cuts(self, precision: TestPower, epsilon: float, eta: float) -> Iterator[Channel]:
+        """Binary questions: whether the answer is among the likelier ones under the alternative, for every cut."""
+        binary, reach = randomized_response(2, epsilon), math.tanh(epsilon / 2)
+        order = np.argsort(np.arctan2(precision.alternative, self.pilot), kind="stable")  # by likelihood ratio
+        for cut in range(1, len(order)):
+            inside = np.isin(np.arange(len(order)), order[cut:]).astype(int)
+            asked = Channel(binary.matrix[inside])
+            cut_moves = precision.alternative[inside == 1].sum() != self.pilot[inside == 1].sum()
+            if cut_moves:
+                yield asked if eta >= reach else asked.erase(min(1.0, 1 - eta / reach + 1e-15))
+
+    def respondents(self, precision: Precision, epsilon: float, eta: float = 1.0) -> int:
+        """The fewest respondents that reach `precision`."""
+        return self._needed(require_precision(precision), epsilon, eta)
+
+    def half_width(
+        self, n: int, epsilon: float, eta: float = 1.0, level: float = 0.95, category: int | None = None
+    ) -> float:
+        """The half-width of the widest interval (or a category's) that n respondents reach."""
+        precision = HalfWidth(0.5, level, category)
+        return precision.reached(self.channel(epsilon, eta, precision), self.pilot, positive_integer(n, "n"))
+
+    def power(self, n: int, alternative: Any, epsilon: float, eta: float = 1.0, level: float = 0.05) -> float:
+        """The power of a goodness-of-fit test of the pilot against `alternative` that n respondents reach."""
+        precision = TestPower(alternative, level=level)
+        return precision.reached(self.channel(epsilon, eta, precision), self.pilot, positive_integer(n, "n"))
+
+    def epsilon(self, precision: Precision, n: int, eta: float = 1.0) -> float:
+        """The smallest epsilon at which n respondents reach `precision`."""
+        precision, n = require_precision(precision), positive_integer(n, "n")
+        return _smallest(
+            lambda epsilon: self._needed(precision, epsilon, eta) <= n, LEAST_EPSILON, MOST_EPSILON, "epsilon", n
+        )
+
+    def eta(self, precision: Precision, n: int, epsilon: float) -> float:
+        """The smallest eta at which n respondents reach `precision` with `epsilon`."""
+        precision, n = require_precision(precision), positive_integer(n, "n")
+        most = math.tanh(positive_epsilon(epsilon) / 2)
+        return _smallest(lambda eta: self._needed(precision, epsilon, eta) <= n, LEAST_ETA * most, most, "eta", n)
+
+    def _needed(self, precision: Precision, epsilon: float, eta: float) -> int:
+        return precision.respondents(self.channel(epsilon, eta, precision), self.pilot)
+
+
+def _smallest(reaches: Callable[[float], bool], low: float, high: float, what: str, n: int) -> float:
+    """The smallest argument that reaches the target, to `ACCURACY`; `InvalidInput` if the largest does not."""
+    if not reaches(high):
+        raise InvalidInput(
+            f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {high:.6g}; "
+            "take more respondents or a wider interval"
+        )
+    if reaches(low):
+        return low
+    while high > low * (1 + ACCURACY):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return high
+
+
+def unprivate(pilot: Array) -> Channel:
+    """The channel without any privacy."""
+    return Channel(np.eye(len(pilot)))

@@ -1,0 +1,180 @@
+"""From a survey's description to its plan: split the budget, design every channel, round it, say what to expect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import EstimationDesign, FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design.constraints import Constraint
+from ldpopt.distribution import Array, positive_integer
+from ldpopt.errors import InvalidInput
+from ldpopt.rounding import up
+from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.randomness.randomness import Randomness
+from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.intervals import two_sided
+from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
+from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
+from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEVEL = 0.95
+DEFAULT_WIDTH = 0.05
+"""The half-width that stands for a target where a question names none, when the budget is split."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSurvey:
+    """A plan, and the design behind each of its channels, by question."""
+
+    plan: Plan
+    designs: dict[str, EstimationDesign]
+    delta: float = 0.0
+
+    def __repr__(self) -> str:
+        lines = [f"Plan {self.plan.name!r}: epsilon {self.plan.epsilon:.6g}, eta {self.plan.eta:.6g} in all"]
+        if self.delta > 0:
+            lines.append(f"  composed, epsilon {composed_epsilon(self.plan, self.delta):.6g} at delta {self.delta:g}")
+        for q in self.plan.questions:
+            expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in (q.expected or {}).items())
+            k, m = q.channel.shape
+            lines.append(
+                f"  {q.name}: {k} answers -> {m} reports, epsilon {q.epsilon:.4g}, eta {q.eta:.4g}; {expected}"
+            )
+        return "\n".join(lines)
+
+
+def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str], None] | None = None) -> PlannedSurvey:
+    """Design the optimal channel of every question of `spec` and make the plan.
+
+    A question's epsilon is its own, or its share of the budget: what the fixed ones leave is split so that the fewest
+    respondents meet every target half-width (0.05 where there is none). Without a pilot the shares are taken to be
+    equal. n : respondents at hand, if known; the plan then says the half-width to expect, too.
+
+    Raises `InvalidInput` when a question has neither an epsilon nor a budget to draw on.
+
+    >>> from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), half_width=0.05),), epsilon=1.0)
+    >>> plan_survey(spec, n=2000).plan.question("vote").expected["respondents"]
+    1799.0
+    """
+    epsilons = _epsilons(spec)
+    designs: dict[str, EstimationDesign] = {}
+    for question in spec.questions:
+        caps = [cap for cap in (question.eta, spec.eta if len(spec.questions) == 1 else None) if cap is not None]
+        constraints: list[Constraint] = [LocalDP(epsilons[question.name])]
+        if caps:
+            constraints.append(TotalVariation(min(caps)))
+        utility = FisherInformation(_pilot(question), inputs=question.categories)
+        designs[question.name] = estimation_design(utility, constraints)
+        if progress is not None:
+            progress(question.name)
+    made = make_plan(spec, {name: design.channel for name, design in designs.items()})
+    asked = {question.name: question for question in spec.questions}
+    questions = tuple(_expecting(planned, asked[planned.name], n) for planned in made.questions)
+    return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
+
+
+def _epsilons(spec: SurveySpec) -> dict[str, float]:
+    fixed = {question.name: question.epsilon for question in spec.questions if question.epsilon is not None}
+    free = [question for question in spec.questions if question.epsilon is None]
+    if not free:
+        return fixed
+    if spec.epsilon is None:
+        raise InvalidInput(f"question {free[0].name!r}: expected an epsilon, or a budget to draw on, got neither")
+    spent = [(epsilon, math.tanh(epsilon / 2)) for epsilon in fixed.values()]
+    budget = Budget(spec.epsilon, spec.delta, 1.0 if spec.eta is None else spec.eta)
+    left = spec.epsilon - sum(fixed.values())
+    if spent and (not budget.allows(spent) or (left <= 0 and not spec.delta)):
+        raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
+    if len(free) == 1 and not spec.delta:
+        return {**fixed, free[0].name: left * (1 - 1e-12)}
+    targets = {q.name: (_pilot(q), HalfWidth(q.half_width or DEFAULT_WIDTH, LEVEL)) for q in free}
+    return {**fixed, **split_budget(targets, budget, spent).epsilons}
+
+
+def _pilot(question: QuestionSpec) -> Array:
+    k = len(question.categories)
+    return np.full(k, 1 / k) if question.pilot is None else question.pilot
+
+
+def _expecting(planned: PlannedQuestion, question: QuestionSpec, n: int | None) -> PlannedQuestion:
+    """The question with what its exact channel leads one to expect at the pilot."""
+    pilot = _pilot(question)
+    variances = np.diag(asymptotic_covariance(planned.channel.matrix, pilot))
+    width = HalfWidth(question.half_width or DEFAULT_WIDTH, LEVEL)
+    plain = np.max(pilot * (1 - pilot))
+    expected: dict[str, float] = {
+        "design_effect": float(variances.max() / plain),
+        "half_width": width.width,
+        "respondents": float(width.respondents_for(float(variances.max()))),
+    }
+    if n is not None:
+        n = positive_integer(n, "n")
+        expected["respondents_at_hand"] = float(n)
+        expected["half_width_at_hand"] = up(two_sided(LEVEL) * float(np.sqrt(variances.max() / n)), 16)
+    return replace(planned, expected=expected)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """A planned survey in Python: privatize frames, count reports, estimate.
+
+    >>> survey = Survey.from_toml('''
+    ... [survey]
+    ... name = "demo"
+    ... [budget]
+    ... epsilon = 2.0
+    ... [[questions]]
+    ... name = "vote"
+    ... categories = ["no", "yes"]
+    ... ''')
+    >>> survey.plan.question("vote").reports
+    ('0', '1')
+    """
+
+    plan: Plan
+
+    @classmethod
+    def from_toml(cls, content: str | bytes, n: int | None = None) -> Survey:
+        """Plan the survey that TOML text describes."""
+        return cls(plan_survey(SurveySpec.from_toml(content), n).plan)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Survey:
+        """The survey of a plan file."""
+        return cls(Plan.from_json(Path(path).read_bytes()))
+
+    def privatize(self, frame: Any, randomness: Randomness | None = None) -> pa.Table:
+        """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
+        return privatize_frame(self.plan, frame, randomness)[0]
+
+    def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
+        """The `Estimate` of a question from its counts, or from a frame with its column of reports."""
+        channel = report_channel(self.plan.question(question))
+        return estimate(_column(reports, question), channel, estimator)
+
+
+def report_channel(question: PlannedQuestion) -> Channel:
+    """A question's channel with its reports as the text that data files hold."""
+    return Channel(question.channel.matrix, question.categories, question.reports)
+
+
+def _column(reports: Any, question: str) -> Any:
+    """The column of a frame, whatever library holds it; anything else as it is."""
+    names = getattr(reports, "column_names", None) or getattr(reports, "columns", None)
+    if names is None or question not in list(names):
+        return reports
+    column = reports[question]
+    return np.asarray(column.to_pylist() if hasattr(column, "to_pylist") else column, dtype=object)

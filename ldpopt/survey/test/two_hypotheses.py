@@ -1,0 +1,82 @@
+"""Two simple hypotheses: how fast the errors of the best test fall, and its exact power."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.distribution import positive_integer
+from ldpopt.divergences import KL
+from ldpopt.errors import invalid
+from ldpopt.survey.test.hypothesis_tests import ENUMERATED, Power, checked_level, compositions, log_multinomial
+
+
+def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
+    """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
+
+    p0, p1 : distributions, shape (k,). With the false-alarm probability under p0 held below any constant, the
+    best probability of missing p1 falls as exp(-n exponent).
+
+    >>> round(stein_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # log(3) / 2
+    0.549306
+    """
+    channel = as_channel(channel)
+    return KL(channel.push(p0), channel.push(p1))
+
+
+def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
+    """The Chernoff exponent, in nats a respondent: -min_{0<=s<=1} log sum m0^s m1^(1-s).
+
+    p0, p1 : distributions, shape (k,). The larger of the two error probabilities of the best test falls as
+    exp(-n exponent) [CT, Thm 11.9.1]. Inf for disjoint supports.
+
+    >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
+    0.143841
+    """
+    from scipy.optimize import minimize_scalar
+
+    channel = as_channel(channel)
+    m0, m1 = channel.push(p0), channel.push(p1)
+    both = (m0 > 0) & (m1 > 0)
+    if not both.any():
+        return math.inf
+    a, b = m0[both], m1[both]
+
+    def total(s: float) -> float:
+        # Convex in s; the difference from 1 keeps its digits when the marginals nearly agree.
+        tilt = s * np.log1p((a - b) / b)
+        return float((b * np.expm1(tilt)).sum() + b.sum() - 1)
+
+    best = minimize_scalar(total, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+    return max(0.0, -math.log1p(min(float(best.fun), total(0.0), total(1.0))))
+
+
+def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
+    """The largest power that any test of `p0` against `p1` at `level` has with n reports, exactly [CT, Thm 11.7.1].
+
+    p0, p1 : distributions, shape (k,). The likelihood-ratio test, randomised at its threshold. Raises
+    `InvalidInput` when n reports make more than 200,000 count tables; the exponents say how the error falls then.
+
+    >>> round(float(neyman_pearson_power([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1], 10)), 4)
+    0.9521
+    """
+    channel = as_channel(channel)
+    m0, m1 = channel.push(p0), channel.push(p1)
+    n, level = positive_integer(n, "n"), checked_level(level)
+    if math.comb(n + len(m0) - 1, len(m0) - 1) > ENUMERATED:
+        raise invalid("n", f"at most {ENUMERATED} count tables over {len(m0)} outputs", n)
+    tables = compositions(n, len(m0))
+    log0, log1 = log_multinomial(tables, m0), log_multinomial(tables, m1)
+    possible = np.isfinite(log0) | np.isfinite(log1)
+    log0, log1 = log0[possible], log1[possible]
+    order = np.argsort(log0 - log1, kind="stable")
+    mass0, mass1 = np.exp(log0[order]), np.exp(log1[order])
+    alarm = np.cumsum(mass0)
+    at = int(np.searchsorted(alarm, level, side="right"))
+    if at == len(alarm):
+        return Power(min(1.0, float(mass1.sum())), True)
+    left = (level - (alarm[at - 1] if at else 0.0)) / mass0[at]
+    return Power(min(1.0, float(mass1[:at].sum() + left * mass1[at])), True)

@@ -1,0 +1,130 @@
+"""Counts are right, add up, and belong to one plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect.aggregate import Counts, aggregate
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Simulated
+from ldpopt.survey.collect.runner import Threads
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+
+def plan(name: str = "demo") -> Plan:
+    questions = (QuestionSpec("a", ("x", "y", "z")), QuestionSpec("b", (0, 1)))
+    return make_plan(SurveySpec(name, questions), lambda q: np.full((len(q.categories),) * 2, 1 / len(q.categories)))
+
+
+PLAN = plan()
+
+
+@pytest.fixture(params=["", ".parquet", ".csv"])
+def reports(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Reports of 3000 respondents in a folder of three files, or written by hand as one CSV file."""
+    rng = np.random.default_rng(0)
+    if request.param == ".csv":
+        frame = pd.DataFrame({"a": rng.integers(0, 3, 3000), "b": rng.integers(0, 2, 3000), "other": "secret"})
+        frame.to_csv(tmp_path / "reports.csv", index=False)
+        return tmp_path / "reports.csv"
+    (tmp_path / "raw").mkdir()
+    for file in range(3):
+        raw = pd.DataFrame({"a": rng.choice(["x", "y", "z"], 1000), "b": rng.integers(0, 2, 1000)})
+        raw.to_parquet(tmp_path / "raw" / f"{file}.parquet")
+    privatize(PLAN, tmp_path / "raw", tmp_path / f"reports{request.param}", Simulated(rng))
+    return tmp_path / f"reports{request.param}"
+
+
+def test_counts_are_those_of_the_rows(reports: Path) -> None:
+    """Tables of one question and of two agree with pandas, on one thread or two."""
+    counts = aggregate(reports, PLAN, [("b", "a")])
+    frame = pd.read_csv(reports) if reports.suffix == ".csv" else pd.read_parquet(reports).astype(int)
+    assert counts.rows == 3000
+    assert counts["a"].tolist() == frame["a"].value_counts().sort_index().tolist()
+    assert counts["b", "a"].tolist() == pd.crosstab(frame["b"], frame["a"]).to_numpy().tolist()
+    assert aggregate(reports, PLAN, [("b", "a")], Threads(2)) == counts
+    assert Counts.from_json(counts.to_json(), PLAN) == counts
+    assert "secret" not in counts.to_json()
+
+
+def test_parts_add_up_to_the_whole(reports: Path) -> None:
+    """The counts of the files of a folder sum to those of the folder."""
+    files = sorted(reports.glob("*.parquet")) if reports.is_dir() else [reports]
+    whole = aggregate(reports, PLAN)
+    parts = [aggregate(file, PLAN) for file in files]
+    assert sum(parts[1:], parts[0]) == whole
+    assert len(parts) == (3 if reports.is_dir() else 1)
+
+
+def test_missing_partitions_and_other_plans(tmp_path: Path) -> None:
+    """A folder short of a partition, and reports that say they are of another plan, are refused."""
+    raw = pd.DataFrame({"a": ["x"] * 5, "b": [0] * 5})
+    (tmp_path / "raw").mkdir()
+    for file in range(2):
+        raw.to_parquet(tmp_path / "raw" / f"{file}.parquet")
+    privatize(PLAN, tmp_path / "raw", tmp_path / "reports")
+    for given in (tmp_path / "reports", tmp_path / "reports" / "part-000000.parquet"):
+        with pytest.raises(InvalidInput, match="another plan"):
+            aggregate(given, plan("other"))
+    (tmp_path / "reports" / "part-000000.parquet").unlink()
+    with pytest.raises(InvalidInput, match="manifest"):
+        aggregate(tmp_path / "reports", PLAN)
+
+
+@pytest.mark.parametrize(("line", "where"), [("3,0", "'a'.*row 3"), (",0", "'a'.*row 3"), ("0,no", "'b'.*row 3")])
+def test_reports_that_the_plan_does_not_know(tmp_path: Path, line: str, where: str) -> None:
+    """A report that is missing or no output of the channel is refused by row."""
+    (tmp_path / "r.csv").write_text(f"a,b\n0,0\n1,1\n{line}\n")
+    with pytest.raises(InvalidInput, match=where):
+        aggregate(tmp_path / "r.csv", PLAN)
+
+
+def test_what_cannot_be_counted(tmp_path: Path) -> None:
+    """Absent columns, pairs that are no pairs, and sums over different plans are refused."""
+    (tmp_path / "r.csv").write_text("a\n0\n")
+    with pytest.raises(InvalidInput, match="'b'"):
+        aggregate(tmp_path / "r.csv", PLAN)
+    (tmp_path / "r.csv").write_text("a,b\n0,0\n")
+    for pairs in ([("a", "a")], [("a", "c")], [("a", "b", "a")]):
+        with pytest.raises(InvalidInput, match=r"pairs|question"):
+            aggregate(tmp_path / "r.csv", PLAN, pairs)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="one plan"):
+        _ = aggregate(tmp_path / "r.csv", PLAN) + aggregate(tmp_path / "r.csv", plan("other"))
+    with pytest.raises(InvalidInput, match="one of"):
+        _ = aggregate(tmp_path / "r.csv", PLAN)["c"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"plan": "0" * 64},
+        {"version": 2},
+        {"more": 1},
+        {"rows": 1.5},
+        {"rows": 4},
+        {"tables": {}},
+        {"tables": [1]},
+        {"tables": [{"questions": ["a"], "counts": [1, 2]}]},
+        {"tables": [{"questions": ["a"], "counts": [1, -1, 3]}]},
+        {"tables": [{"questions": ["a"], "counts": [1, True, 1]}]},
+        {"tables": [{"questions": ["a"], "counts": 3}]},
+        {"tables": [{"questions": ["c"], "counts": [3]}]},
+        {"tables": [{"questions": [["a"]], "counts": [1, 1, 1]}]},
+        {"tables": [{"questions": [], "counts": []}]},
+        {"tables": [{"questions": ["a", "b"], "counts": [1, 1, 1]}]},
+        {"tables": [{"questions": ["a", "b"], "counts": [[1, 1], [1, 0]]}]},
+    ],
+)
+def test_malformed_counts(changes: dict[str, Any]) -> None:
+    """A counts file that is malformed, does not sum to its rows or is another plan's is `InvalidInput`."""
+    counts = Counts(PLAN.checksum, 3, {("a",): np.array([1, 1, 1])})
+    with pytest.raises(InvalidInput):
+        Counts.from_json(json.dumps({**json.loads(counts.to_json()), **changes}), PLAN)

@@ -1,0 +1,139 @@
+"""Partitions cover every record once, and broken files never show what they hold."""
+
+from __future__ import annotations
+
+import csv
+import traceback
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect import answers
+from ldpopt.survey.collect.answers import batches, column_names, input_files, partitions
+
+
+def rows_of(path: Path, columns: list[str]) -> list[dict[str, str | None]]:
+    made = []
+    for part in partitions([path]):
+        found = [row for batch in batches(part, columns) for row in batch.to_pylist()]
+        assert len(found) == part.rows
+        assert part.first_row == len(made) + 1
+        made += found
+    return made
+
+
+FIELD = st.text(st.sampled_from('ab",\n\r é'), max_size=6)
+
+
+@given(st.lists(st.tuples(FIELD, FIELD), max_size=40), st.sampled_from(["\n", "\r\n"]), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_csv_partitions_are_whole_records(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], end: str, unended: bool
+) -> None:
+    """Cut into the smallest partitions, a CSV file with quotes, commas and newlines reads as a whole."""
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator=end)
+        writer.writerow(["x", "y"])
+        writer.writerows(rows)
+    if unended:
+        path.write_bytes(path.read_bytes().removesuffix(end.encode()) + (b"" if rows else end.encode()))
+    whole = rows_of(path, ["x", "y"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers, "PARTITION_BYTES", 7)
+        assert rows_of(path, ["x", "y"]) == whole
+    assert whole == [{"x": x, "y": y} for x, y in rows]
+
+
+def test_blank_lines_and_missing_answers(tmp_path: Path) -> None:
+    """An empty field is missing, a quoted empty one is text; blank lines count only in a single column."""
+    (tmp_path / "two.csv").write_bytes(b'\xef\xbb\xbfx,y\r\n1,\r\n\r\n,""\r\n\r\n')
+    assert rows_of(tmp_path / "two.csv", ["x", "y"]) == [{"x": "1", "y": None}, {"x": None, "y": ""}]
+    (tmp_path / "one.csv").write_bytes(b"x\n1\n\n07\n")
+    assert rows_of(tmp_path / "one.csv", ["x"]) == [{"x": "1"}, {"x": None}, {"x": "07"}]
+
+
+def test_parquet_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row groups are joined up to the partition's size, and every row comes once."""
+    monkeypatch.setattr(answers, "PARTITION_ROWS", 25)
+    pq.write_table(pa.table({"x": range(105), "z": range(105)}), tmp_path / "a.parquet", row_group_size=10)
+    parts = partitions([tmp_path / "a.parquet"])
+    assert [part.rows for part in parts] == [30, 30, 30, 15]
+    assert [row["x"] for row in rows_of(tmp_path / "a.parquet", ["x"])] == list(range(105))
+
+
+def test_folders_and_lists(tmp_path: Path) -> None:
+    """A folder gives its files of the one kind in order, hidden ones aside; rows are numbered through."""
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.csv").write_text(f"x\n{name}\n")
+    (tmp_path / ".c.csv").write_text("x\nhidden\n")
+    (tmp_path / "_manifest.json").write_text("{}")
+    files = input_files(tmp_path)
+    assert [path.name for path in files] == ["a.csv", "b.csv"]
+    assert [part.first_row for part in partitions(files)] == [1, 2]
+    assert input_files([tmp_path / "b.csv"])[0].name == "b.csv"
+
+
+def test_what_is_no_input(tmp_path: Path) -> None:
+    """Mixed kinds, other kinds, nothing, and absent files are refused."""
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
+    (tmp_path / "empty").mkdir()
+    for given_ in (tmp_path, tmp_path / "empty", tmp_path / "a.xlsx", tmp_path / "no.csv", []):
+        with pytest.raises(InvalidInput, match="answers"):
+            input_files(given_)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"x,y\nsecret,1,2\n",
+        b"x,y\nsecret\n",
+        b"x,y\nsecret\xff,1\n",
+        b'x,y\nsec"ret,1\nb,2\n',
+        b'x,y\n"secret,1\nb,2\n',
+        b"x,y\rsecret,1\rb,2\r\n",
+        b"x,y\nsecret,1\rb,2\n",
+        b"x,x\nsecret,1\n",
+        b'x,"y\nsecret,1\n',
+        b"x,\xffy\nsecret,1\n",
+        b"x,y",
+        b"",
+    ],
+)
+def test_a_broken_csv_is_refused_unseen(tmp_path: Path, content: bytes) -> None:
+    """The error names the file; neither its text nor anything that it chains quotes an answer."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        rows_of(path, column_names(path))
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "secret" not in f"{error} {error.args}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    assert "secret," not in "".join(traceback.format_exception(caught.value)[-1:])
+
+
+def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
+    """Bytes that are no Parquet file, and one cut short, are `InvalidInput`."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": list(range(10_000))}), path)
+    whole = path.read_bytes()
+    for content in (b"", b"PAR1", whole[:1000], whole[:5000] + whole[6000:]):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInput, match="well-formed"):
+            rows_of(path, ["x"])
+
+
+def test_an_open_quote_does_not_read_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quote that never closes ends in an error before memory does."""
+    monkeypatch.setattr(answers, "PARTITION_BYTES", 64)
+    monkeypatch.setattr(answers, "_LONGEST_RECORD", 256)
+    (tmp_path / "a.csv").write_text('x\n"' + "a\n" * 5000)
+    with pytest.raises(InvalidInput, match="quote"):
+        partitions([tmp_path / "a.csv"])

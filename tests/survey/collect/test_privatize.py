@@ -1,0 +1,408 @@
+"""Files of answers become files of reports: exactly once, whole or not at all, and by themselves after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput
+from ldpopt.files import UNFINISHED
+from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.runner import Threads
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+FILES, ROWS = 6, 400
+
+
+def randomized_response(k: int) -> np.ndarray:
+    return (np.ones((k, k)) + np.eye(k)) / (k + 1)
+
+
+def plan(**changes: Any) -> Plan:
+    colour = QuestionSpec("colour", ("red", "green", "blue"), column="c", missing="red", unknown="blue")
+    settings = {"round": 1, "respondent": "id", "carry": ("stratum",), **changes}
+    spec = SurveySpec("demo", (colour, QuestionSpec("vote", (0, 1))), **settings)
+    return make_plan(spec, {"colour": randomized_response(3), "vote": randomized_response(2)})
+
+
+def frame(file: int) -> pd.DataFrame:
+    rng = np.random.default_rng(file)
+    return pd.DataFrame(
+        {
+            "id": [f"person-{file}-{i}" for i in range(ROWS)],
+            "c": rng.choice(["red", "green", "blue", "puce", None], ROWS, p=[0.4, 0.3, 0.2, 0.05, 0.05]),
+            "vote": rng.integers(0, 2, ROWS),
+            "stratum": rng.choice(["north", "south"], ROWS),
+            "name": "Ludwig",
+        }
+    )
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """A folder of six Parquet files."""
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    for file in range(FILES):
+        frame(file).to_parquet(folder / f"{file}.parquet")
+    return folder
+
+
+@pytest.fixture
+def memoised(tmp_path: Path) -> Memoised:
+    """Memoised randomness under a new key."""
+    create_key(tmp_path / "survey.key")
+    return Memoised(tmp_path / "survey.key")
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(path.iterdir())}
+
+
+def reports_of(path: Path) -> pd.DataFrame:
+    return pd.read_parquet(path)
+
+
+def test_reports_hold_reports_and_carried_columns_alone(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+    """Rows keep their order; no id, no raw column and no other column of the answers is written."""
+    tally = privatize(plan(), answers, tmp_path / "reports", memoised)
+    found, raw = reports_of(tmp_path / "reports"), pd.concat([frame(file) for file in range(FILES)])
+    assert list(found.columns) == ["colour", "vote", "stratum"]
+    assert found["stratum"].tolist() == raw["stratum"].tolist()
+    assert set(found["colour"]) == {"0", "1", "2"}
+    assert tally.rows == FILES * ROWS
+    assert tally.unknown == {"colour": int((raw["c"] == "puce").sum()), "vote": 0}
+    assert tally.missing == {"colour": int(raw["c"].isna().sum()), "vote": 0}
+    manifest = strictjson.loads((tmp_path / "reports" / "_manifest.json").read_bytes())
+    assert manifest["plan"] == plan().checksum
+    assert manifest["simulation"] is False
+    for content in contents(tmp_path / "reports").values():
+        assert not any(word in content for word in (b"Ludwig", b"person-", b"puce", b"red", b"survey.key"))
+    assert sorted(os.listdir(tmp_path)) == ["answers", "reports", "survey.key"]
+
+
+def test_reports_follow_the_channel(tmp_path: Path) -> None:
+    """Among 200,000 simulated respondents each answer's reports have the channel's frequencies within five sigma."""
+    rng, n = np.random.default_rng(0), 200_000
+    raw = pd.DataFrame({"c": rng.choice(["red", "green", "blue"], n), "vote": rng.integers(0, 2, n), "stratum": "x"})
+    raw.to_parquet(tmp_path / "a.parquet")
+    private = plan(respondent=None)
+    privatize(private, tmp_path / "a.parquet", tmp_path / "r.parquet", Simulated(rng))
+    found = reports_of(tmp_path / "r.parquet")
+    for name, column in (("colour", "c"), ("vote", "vote")):
+        question = private.question(name)
+        for x, category in enumerate(question.categories):
+            mine = found[name][raw[column] == category].astype(int)
+            share = np.bincount(mine, minlength=len(question.reports)) / len(mine)
+            assert np.abs(share - question.channel.matrix[x]).max() < 5 * 0.5 / np.sqrt(len(mine))
+    both = pd.crosstab(found["colour"], found["vote"])
+    expected = np.outer(both.sum(axis=1), both.sum()) / n
+    assert ((both - expected) ** 2 / expected).to_numpy().sum() < 25  # independent questions, independent words
+    assert b"true" in (pq.read_schema(tmp_path / "r.parquet").metadata or {})[b"ldpopt-reports"]
+
+
+@pytest.mark.parametrize("ending", ["", ".parquet", ".csv"])
+def test_memoised_reports_repeat(tmp_path: Path, answers: Path, memoised: Memoised, ending: str) -> None:
+    """A second run, and one on two threads, gives the same bytes; another round gives others."""
+    outputs = [tmp_path / f"r{i}{ending}" for i in range(4)]
+    for output, runner in zip(outputs[:3], (Threads(), Threads(), Threads(2)), strict=True):
+        privatize(plan(), answers, output, memoised, runner)
+    privatize(plan(round=2), answers, outputs[3], memoised)
+    read = [contents(o) if o.is_dir() else {"": o.read_bytes()} for o in outputs]
+    assert read[0] == read[1] == read[2]
+    assert read[0] != read[3]
+
+
+def test_memoised_reports_follow_the_respondent(tmp_path: Path, memoised: Memoised) -> None:
+    """In another order, another file, another format and another company, a respondent's report is the same."""
+    raw = pd.concat([frame(0), frame(1)]).reset_index(drop=True)
+    shuffled = raw.sample(frac=0.7, random_state=1)
+    raw.to_parquet(tmp_path / "a.parquet")
+    shuffled.to_csv(tmp_path / "b.csv", index=False)
+    privatize(plan(), tmp_path / "a.parquet", tmp_path / "a.r.parquet", memoised)
+    privatize(plan(), tmp_path / "b.csv", tmp_path / "b.r.csv", memoised)
+    one = reports_of(tmp_path / "a.r.parquet").iloc[shuffled.index].astype(str).reset_index(drop=True)
+    two = pd.read_csv(tmp_path / "b.r.csv", dtype=str)
+    pd.testing.assert_frame_equal(one, two, check_dtype=False)
+    table, _ = privatize_frame(plan(), shuffled, memoised)
+    pd.testing.assert_frame_equal(table.to_pandas().astype(str), two, check_dtype=False)
+
+
+def test_a_changed_channel_draws_new_words(tmp_path: Path, memoised: Memoised) -> None:
+    """Under another channel a respondent's report is drawn anew, not decided by the same word."""
+    raw = pa.table({"id": [str(i) for i in range(4000)], "q": [0] * 4000})
+    spec = SurveySpec("s", (QuestionSpec("q", (0, 1)),), respondent="id")
+    matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    almost = matrix + np.array([[1e-6, -1e-6], [-1e-6, 1e-6]])
+    one, two = (privatize_frame(make_plan(spec, {"q": m}), raw, memoised)[0]["q"].to_numpy() for m in (matrix, almost))
+    assert 0.3 < (one != two).mean() < 0.45  # 2 * 0.75 * 0.25 = 0.375 when independent
+
+
+def test_fresh_runs_differ_and_forget_their_key(tmp_path: Path, answers: Path) -> None:
+    """Two fresh runs draw different reports, and leave no key behind."""
+    private = plan(respondent=None)
+    for name in ("r1", "r2"):
+        privatize(private, answers, tmp_path / name, Fresh())
+    assert contents(tmp_path / "r1") != contents(tmp_path / "r2")
+    assert sorted(os.listdir(tmp_path)) == ["answers", "r1", "r2"]
+
+
+def test_simulated_runs_repeat_and_are_labelled(tmp_path: Path, answers: Path) -> None:
+    """The same generator state gives the same bytes; the label is in the manifest and in every file."""
+    for name in ("r1", "r2"):
+        privatize(plan(), answers, tmp_path / name, Simulated(np.random.default_rng(7)))
+    assert contents(tmp_path / "r1") == contents(tmp_path / "r2")
+    assert strictjson.loads((tmp_path / "r1" / "_manifest.json").read_bytes())["simulation"] is True
+    with pytest.raises(InvalidInput, match="labelled"):
+        privatize(plan(), answers, tmp_path / "r.csv", Simulated(np.random.default_rng(7)))
+
+
+# -- interruptions --------------------------------------------------------------------------------
+
+CHILD = """
+import os, signal, sys
+import numpy as np
+from pathlib import Path
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Memoised, Simulated
+
+plan, answers, output, key, moment = Path(sys.argv[1]).read_bytes(), *sys.argv[2:]
+left, sync = int(moment), os.fsync
+
+def killing(handle):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sync(handle)
+
+os.fsync = killing
+randomness = Memoised(key) if key else Simulated(np.random.default_rng(3))
+privatize(Plan.from_json(plan), answers, output, randomness)
+"""
+
+
+def killed(tmp_path: Path, private: Plan, answers: Path, output: Path, key: str, moment: int) -> bool:
+    """Run in a child that kills itself at its `moment`-th flush to disk; False if it ended before."""
+    (tmp_path / "plan.json").write_text(private.to_json())
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "plan.json"), str(answers), str(output), key, str(moment)]
+    return subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("moment", [1, 4, 9, 30, 46])
+def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path, answers: Path, memoised: Memoised, moment: int) -> None:
+    """Killed in setting up, while seeking duplicates, between partitions or at the end: resumed, the same bytes."""
+    privatize(plan(), answers, tmp_path / "whole", memoised)
+    key = str(memoised.key_file)
+    assert killed(tmp_path, plan(), answers, tmp_path / "reports", key, moment)
+    work = tmp_path / ".reports.partial"
+    assert (tmp_path / "reports").exists() <= (not (work / "parts").exists())
+    for file in tmp_path.glob(".reports.partial*/**/*"):
+        assert b"puce" not in (file.read_bytes() if file.is_file() else b"")
+    tally = privatize(plan(), answers, tmp_path / "reports", memoised)
+    assert contents(tmp_path / "reports") == contents(tmp_path / "whole")
+    assert tally.rows == FILES * ROWS
+    assert sorted(os.listdir(tmp_path)) == ["answers", "plan.json", "reports", "survey.key", "whole"]
+
+
+@pytest.mark.parametrize("moment", [9, 20])
+def test_a_run_with_its_own_key_resumes_with_that_key(tmp_path: Path, answers: Path, moment: int) -> None:
+    """Without memoisation the key waits in the work folder, private, and the resumed run goes on with it."""
+    private, output = plan(respondent=None), tmp_path / "r.parquet"
+    privatize(private, answers, tmp_path / "whole.parquet", Simulated(np.random.default_rng(3)))
+    assert killed(tmp_path, private, answers, output, "", moment)
+    work = tmp_path / ".r.parquet.partial"
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    assert stat.S_IMODE((work / "run.key").stat().st_mode) == 0o600
+    privatize(private, answers, output, Simulated(np.random.default_rng(99)))
+    assert output.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert not work.exists()
+
+
+def test_a_half_written_partition_is_swept(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+    """What a killed attempt left written aside does not reach the reports."""
+    assert killed(tmp_path, plan(), answers, tmp_path / "reports", str(memoised.key_file), 30)
+    (tmp_path / ".reports.partial" / "parts" / UNFINISHED.replace("*", "0")).write_text("half")
+    privatize(plan(), answers, tmp_path / "reports", memoised)
+    assert len(contents(tmp_path / "reports")) == FILES + 1
+
+
+@pytest.mark.parametrize("moment", [29, 30, 31, 32])
+def test_a_full_disk_does_not_lose_what_is_done(
+    tmp_path: Path, answers: Path, memoised: Memoised, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    """A full disk is the system's own error, not a refusal: finished partitions stay, and the run goes on from them."""
+    privatize(plan(), answers, tmp_path / "whole", memoised)
+    left, real = moment, os.fsync
+
+    def full(handle: int) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            privatize(plan(), answers, tmp_path / "reports", memoised)
+    done = os.listdir(tmp_path / ".reports.partial" / "parts")
+    assert 0 < len(done) < FILES
+    assert not any(name.startswith(".") for name in done)
+    privatize(plan(), answers, tmp_path / "reports", memoised)
+    assert contents(tmp_path / "reports") == contents(tmp_path / "whole")
+
+
+def test_an_unfinished_run_is_not_continued_with_other_things(
+    tmp_path: Path, answers: Path, memoised: Memoised
+) -> None:
+    """Other answers, another plan, another key or another way of drawing would mix two runs: refused, kept."""
+    output = tmp_path / "reports"
+    assert killed(tmp_path, plan(), answers, output, str(memoised.key_file), 30)
+    create_key(tmp_path / "other.key")
+    for private, randomness in (
+        (plan(round=2), memoised),
+        (plan(), Memoised(tmp_path / "other.key")),
+        (plan(), Fresh()),
+    ):
+        with pytest.raises(InvalidInput, match="began with"):
+            privatize(private, answers, output, randomness)
+    frame(9).to_parquet(answers / "3.parquet")
+    with pytest.raises(InvalidInput, match="files that the unfinished run began with"):
+        privatize(plan(), answers, output, memoised)
+    assert (tmp_path / ".reports.partial" / "parts").exists()
+
+
+def test_answers_that_change_during_the_run(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+    """When the answers were changed meanwhile, nothing is released."""
+
+    def change(done: int, total: int) -> None:
+        assert 0 < done <= total == FILES
+        frame(9).to_parquet(answers / "0.parquet")
+
+    with pytest.raises(InvalidInput, match="files"):
+        privatize(plan(), answers, tmp_path / "reports", memoised, progress=change)
+    assert not (tmp_path / "reports").exists()
+
+
+def test_two_runs_do_not_write_the_same_reports(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+    """While one run writes the reports, another is refused."""
+
+    def second(done: int, total: int) -> None:
+        privatize(plan(), answers, tmp_path / "reports", memoised)
+
+    with pytest.raises(InvalidInput, match="no other run"):
+        privatize(plan(), answers, tmp_path / "reports", memoised, progress=second)
+
+
+# -- policies and refusals ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("column", "value"), [("vote", 7), ("vote", None), ("id", None), ("id", "person-0-1")])
+def test_a_refusal_leaves_nothing(
+    tmp_path: Path, answers: Path, memoised: Memoised, column: str, value: object
+) -> None:
+    """A bad answer, a missing id or a repeated one ends the run; the message has row and column, no value."""
+    bad = frame(4).astype({column: object})
+    bad.loc[10, column] = value
+    bad.convert_dtypes().to_parquet(answers / "4.parquet")
+    with pytest.raises(InvalidInput, match=f"row {4 * ROWS + 11}") as caught:
+        privatize(plan(), answers, tmp_path / "reports", memoised, Threads(2))
+    assert column in str(caught.value)
+    assert "person" not in str(caught.value)
+    assert sorted(os.listdir(tmp_path)) == ["answers", "survey.key"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_first_of_duplicates(tmp_path: Path, memoised: Memoised, ending: str) -> None:
+    """With that policy later rows of a respondent are left out and counted, across files, and in memory too."""
+    raw = pd.concat([frame(0), frame(1), frame(0).assign(vote=1), frame(2).iloc[:5]])
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.arange(len(raw)), 3)):
+        getattr(raw.iloc[part], f"to_{ending}")(folder / f"{number}.{ending}", index=False)
+    private = plan(first_of_duplicates=True)
+    tally = privatize(private, folder, tmp_path / "r", memoised)
+    assert (tally.rows, tally.duplicates) == (2 * ROWS + 5, ROWS)
+    clean, _ = privatize_frame(private, raw.drop_duplicates("id"), memoised)
+    found = pa.concat_tables(
+        [csv.read_csv(p) if ending == "csv" else pq.read_table(p) for p in sorted((tmp_path / "r").glob(f"*.{ending}"))]
+    )
+    assert found["stratum"].to_pylist() == clean["stratum"].to_pylist()
+    for name in ("colour", "vote"):
+        assert [str(v) for v in found[name].to_pylist()] == clean[name].to_pylist()
+    assert privatize_frame(private, raw, memoised)[0].equals(clean)
+    with pytest.raises(InvalidInput, match=f"row {2 * ROWS + 1}"):
+        privatize_frame(plan(), raw, memoised)
+
+
+def test_what_must_be_there(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+    """A taken path, an absent column, no rows, no folder and the wrong randomness are refused."""
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(InvalidInput, match="not taken"):
+        privatize(plan(), answers, tmp_path / "taken", memoised)
+    with pytest.raises(InvalidInput, match="Memoised"):
+        privatize(plan(), answers, tmp_path / "r")
+    with pytest.raises(InvalidInput, match="respondent"):
+        privatize(plan(respondent=None), answers, tmp_path / "r", memoised)
+    with pytest.raises(InvalidInput, match="a folder that exists"):
+        privatize(plan(), answers, tmp_path / "no" / "r", memoised)
+    with pytest.raises(InvalidInput, match="Generator"):
+        Simulated(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="'weight'"):
+        privatize(plan(carry=("weight",)), answers, tmp_path / "r", memoised)
+    (tmp_path / "none.csv").write_text("id,c,vote,stratum\n")
+    with pytest.raises(InvalidInput, match="at least one row"):
+        privatize(plan(), tmp_path / "none.csv", tmp_path / "r", memoised)
+    assert sorted(os.listdir(tmp_path)) == ["answers", "none.csv", "survey.key", "taken"]
+
+
+def test_ids_may_be_integers(tmp_path: Path, memoised: Memoised) -> None:
+    """The id 7 is the id "7"; floats are no ids."""
+    raw = pa.table({"id": [7, 8], "c": ["red", "red"], "vote": [0, 1], "stratum": ["a", "b"]})
+    text = raw.set_column(0, "id", raw["id"].cast(pa.string()))
+    assert privatize_frame(plan(), raw, memoised)[0].equals(privatize_frame(plan(), text, memoised)[0])
+    with pytest.raises(InvalidInput, match="text or integers"):
+        privatize_frame(plan(), raw.set_column(0, "id", raw["id"].cast(pa.float64())), memoised)
+
+
+class Interchanged:
+    """A frame that speaks the older interchange protocol alone."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame)
+
+    def __dataframe__(self, **options: Any) -> Any:
+        return self._table.__dataframe__(**options)
+
+
+def test_frames_of_other_libraries(memoised: Memoised) -> None:
+    """pandas and Polars frames give the same reports; something else is refused."""
+    raw = frame(0)
+    one, _ = privatize_frame(plan(), raw, memoised)
+    two, _ = privatize_frame(plan(), polars.from_pandas(raw), memoised)
+    older, _ = privatize_frame(plan(), Interchanged(raw), memoised)
+    assert one["vote"].to_pylist() == two["vote"].to_pylist() == older["vote"].to_pylist()
+    with pytest.raises(InvalidInput, match="data frame"):
+        privatize_frame(plan(), raw.to_dict(), memoised)
+    with pytest.raises(InvalidInput, match="at least one row"):
+        privatize_frame(plan(), raw.iloc[:0].astype({"c": str, "id": str}), memoised)

@@ -1,0 +1,143 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.estimate.counts import CountTable, as_table, merge
+
+CHANNEL = Channel([[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]], outputs=["a", "b", "c"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(0, 3)), min_size=1, max_size=40),
+       st.integers(0, 40))  # fmt: skip
+def test_merge_equals_counting_everything(respondents, cut):
+    """The table of a survey is the merge of the tables of its parts, in any order."""
+
+    def table(part):
+        columns = list(zip(*part, strict=True))
+        return CountTable.from_reports(columns[0], CHANNEL, None, columns[1], columns[2])
+
+    whole = table(respondents)
+    parts = [table(part) for part in (respondents[:cut], respondents[cut:]) if part]
+    assert merge(parts) == whole == merge(parts[::-1])
+    assert hash(merge(parts)) == hash(whole)
+
+
+def test_weights_are_summed_and_squared():
+    """A table holds the sums of the weights and of their squares, which are all that linearised variances need."""
+    table = CountTable.from_reports(["a", "c", "a"], CHANNEL, weights=[1.0, 2.0, 4.0])
+    assert table.weights.tolist() == [[5.0, 0.0, 2.0]]
+    assert table.squares.tolist() == [[17.0, 0.0, 4.0]]
+    assert table.n == 3
+    assert table.total_weight == 7.0
+    assert np.allclose(table.frequencies, [5 / 7, 0, 2 / 7])
+    assert not table.simple
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        ["a", "b", "a"],
+        np.array(["a", "b", "a"]),
+        np.array(["a", "b", "a"], dtype=object),
+        pd.Series(["a", "b", "a"]),
+        pd.Series(["a", "b", "a"], dtype="category"),
+    ],
+)
+def test_reports_come_in_any_column(reports):
+    assert CountTable.from_reports(reports, CHANNEL).totals.tolist() == [2, 1, 0]
+
+
+def test_tuple_labels_stay_whole():
+    product = CHANNEL.product(CHANNEL)
+    table = CountTable.from_reports([("a", "b"), ("c", "c"), ("a", "b")], product)
+    assert table.totals.reshape(3, 3).tolist() == [[0, 2, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_json_round_trip():
+    table = CountTable.from_reports(["a", "c", "a"], CHANNEL, [1.0, 2.0, 0.1], ["s", "t", "s"], [1, 2, 3])
+    assert CountTable.from_dict(json.loads(json.dumps(table.to_dict()))) == table
+    with pytest.raises(InvalidInput, match="count table"):
+        CountTable.from_dict({"outputs": ["a"]})
+
+
+def test_populations_reweight_strata():
+    """Each stratum counts as its population share, whatever its sample size."""
+    table = CountTable.from_reports(["a"] * 90 + ["b"] * 10, CHANNEL, strata=["s"] * 90 + ["t"] * 10)
+    assert np.allclose(table.with_populations({"s": 2, "t": 6}).frequencies, [0.25, 0.75, 0])
+    with pytest.raises(InvalidInput, match="every stratum"):
+        table.with_populations({"s": 1})
+
+
+def test_arrays_of_counts_and_of_reports_are_told_apart():
+    """An array with one entry an output is counts, any other is reports, and one that could be either is refused."""
+    q = Channel(np.full((3, 3), 1 / 3))
+    assert as_table([10, 20, 30], q).totals.tolist() == [10, 20, 30]
+    assert as_table([0, 2, 1, 1], q).totals.tolist() == [1, 2, 1]
+    with pytest.raises(InvalidInput, match="could be either"):
+        as_table([0, 1, 2], q)
+    assert as_table({0: 5}, q).totals.tolist() == [5, 0, 0]
+    table = CountTable.from_counts([1, 2, 3], "abc")
+    assert as_table(table, CHANNEL) is table
+    with pytest.raises(InvalidInput, match="the channel's outputs"):
+        as_table(table, q)
+
+
+def test_counts_of_a_series_go_by_its_index():
+    """The result of value_counts, sorted by frequency, is read by label and not by place."""
+    reports = pd.Series(["c"] * 50 + ["a"] * 20 + ["b"] * 30)
+    counted = reports.value_counts()
+    assert list(counted.index) == ["c", "b", "a"]
+    for data in (counted, counted.rename("other"), reports):
+        assert as_table(data, CHANNEL).totals.tolist() == [20, 30, 50]
+    assert as_table(reports[reports != "b"].value_counts(), CHANNEL).totals.tolist() == [20, 0, 50]
+    assert as_table(pd.Series([20, 30, 50]), CHANNEL).totals.tolist() == [20, 30, 50]
+    named = pd.Series([0, 1, 1, 0, 1], name="count")
+    assert as_table(named, Channel(np.eye(3))).totals.tolist() == [2, 3, 0]
+    with pytest.raises(InvalidInput, match="labels among"):
+        as_table(pd.Series([1, 2, 3], index=["x", "y", "z"]), CHANNEL)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CountTable.from_counts([1, -1, 0], "abc"), "non-negative whole"),
+        (lambda: CountTable.from_counts([1, 0.5, 0], "abc"), "non-negative whole"),
+        (lambda: CountTable.from_counts([1, 2], "abc"), "shape"),
+        (lambda: CountTable.from_counts({"z": 1}, "abc"), "labels among"),
+        (lambda: CountTable.from_reports(["a", "z"], CHANNEL), "'z' at entry 1"),
+        (lambda: CountTable.from_reports(["a", None], CHANNEL), "None at entry 1"),
+        (lambda: CountTable.from_reports(pd.Series(["a", np.nan]), CHANNEL), "nan at entry 1"),
+        (lambda: CountTable.from_reports([0, 3], np.full((2, 3), 1 / 3)), "3 at entry 1"),
+        (lambda: CountTable.from_reports([["a"]], CHANNEL), "one column"),
+        (lambda: CountTable.from_reports(["a"], CHANNEL, weights=[0.0]), "positive"),
+        (lambda: CountTable.from_reports(["a"], CHANNEL, weights=[1.0, 2.0]), "positive"),
+        (lambda: CountTable.from_reports(["a"], CHANNEL, strata=[None]), "a label for every"),
+        (lambda: CountTable.from_reports(["a"], CHANNEL, clusters=["x", "y"]), "1 labels"),
+        (lambda: merge([]), "at least one"),
+        (lambda: merge([CountTable.from_counts([1], "a"), CountTable.from_counts([1], "b")]), "same outputs"),
+        (lambda: CountTable(("a",), ((None, None), (None, None)), [[1], [1]]), "each once"),
+        (lambda: CountTable(("a",), ((None, None),), [[1]], [[-1.0]]), "weights"),
+        (lambda: CountTable.from_counts([0], "a").frequencies, "at least one report"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        make()
+
+
+def test_tables_are_frozen():
+    table = CountTable.from_counts([1, 2, 3], "abc")
+    with pytest.raises(ValueError, match="read-only"):
+        table.counts[0, 0] = 5
+    with pytest.raises(AttributeError):
+        table.counts = None
+    assert table.__eq__(3) is NotImplemented
+    with pytest.raises(TypeError):
+        table + 3

@@ -1,0 +1,93 @@
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.survey import MaximumLikelihood, NotIdentifiable
+from ldpopt.survey.estimate.likelihood import em
+
+
+def randomized_response(k, epsilon):
+    e = np.exp(epsilon)
+    return Channel((np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1))
+
+
+def cases():
+    rng = np.random.default_rng(11)
+    for k, m, n in ((2, 2, 200), (4, 4, 1000), (7, 7, 300), (5, 12, 400), (24, 24, 2000)):
+        q = randomized_response(k, 1.5) if k == m else Channel(rng.dirichlet(np.ones(m), size=k))
+        for concentration in (1.0, 0.2):
+            p = rng.dirichlet(np.full(k, concentration))
+            yield q, rng.multinomial(n, q.push(p)) / n
+
+
+@pytest.mark.parametrize(("channel", "frequencies"), list(cases()))
+def test_maximum_equals_a_conic_solution(channel, frequencies):
+    """Accelerated EM and an exponential-cone program find the same distribution, to 1e-6."""
+    k = channel.shape[0]
+    x = cp.Variable(k, nonneg=True)
+    used = frequencies > 0
+    objective = frequencies[used] @ cp.log(channel.matrix[:, used].T @ x)
+    tight = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-10}
+    cp.Problem(cp.Maximize(objective), [cp.sum(x) == 1]).solve(solver=cp.CLARABEL, **tight)
+    made = MaximumLikelihood().maximum(frequencies, channel)
+    assert np.abs(made.p - x.value).max() < 1e-6
+    p, gap = em(frequencies[None], channel.matrix, cycles=20_000, tolerance=1e-12)
+    assert gap[0] <= 1e-11
+    assert np.abs(p[0] - x.value).max() < 1e-4
+
+
+def test_gap_bounds_the_likelihood_left():
+    """No distribution has a log-likelihood above the one found by more than the gap that is reported."""
+    rng = np.random.default_rng(12)
+    q = randomized_response(5, 1.0)
+    f = rng.multinomial(300, q.push(rng.dirichlet(np.ones(5)))) / 300
+    for cycles in (1, 3, 10, 1000):
+        p, gap = em(f[None], q.matrix, cycles=cycles, tolerance=1e-13)
+        value = f @ np.log(p[0] @ q.matrix)
+        others = rng.dirichlet(np.ones(5), size=2000)
+        best = MaximumLikelihood().maximum(f, q)
+        assert (np.log(others @ q.matrix) @ f).max() <= value + gap[0] + 1e-14
+        assert best.log_likelihood <= value + gap[0] + 1e-14
+
+
+def test_em_never_lowers_the_likelihood():
+    """The likelihood after more cycles is not below the likelihood after fewer."""
+    rng = np.random.default_rng(13)
+    q = Channel(rng.dirichlet(np.ones(8), size=6))
+    f = rng.multinomial(50, q.push(rng.dirichlet(np.ones(6))), size=30) / 50
+    seen = [(np.log(em(f, q.matrix, cycles=c, tolerance=0.0)[0] @ q.matrix) * f).sum(axis=1) for c in range(1, 25)]
+    assert np.diff(seen, axis=0).min() > -1e-13
+
+
+def test_estimates_stay_in_the_simplex():
+    """The maximum-likelihood estimate is a distribution, also where the unbiased one is negative."""
+    rng = np.random.default_rng(14)
+    q = randomized_response(24, 0.5)
+    f = rng.multinomial(1000, q.push(np.eye(24)[0]), size=50) / 1000
+    for row in f:
+        made = MaximumLikelihood().maximum(row, q, 1000)
+        assert made.p.min() >= 0
+        assert abs(made.p.sum() - 1) < 1e-12
+        assert 0 <= made.gap < 1e-7
+        assert made.boundary == tuple(np.flatnonzero(made.p < 1e-9))
+    assert em(f, q.matrix)[0].min() >= 0
+
+
+def test_interior_maximum_solves_the_likelihood_equations():
+    """Inside the simplex, with as many outputs as inputs, the maximum reproduces the frequencies exactly."""
+    q = randomized_response(4, 2.0)
+    f = q.push([0.4, 0.3, 0.2, 0.1])
+    made = MaximumLikelihood().maximum(f, q)
+    assert np.allclose(made.p, [0.4, 0.3, 0.2, 0.1], atol=1e-9)
+    assert made.boundary == ()
+
+
+def test_refusals():
+    with pytest.raises(NotIdentifiable):
+        MaximumLikelihood().maximum(np.array([0.5, 0.5]), Channel([[0.5, 0.5], [0.5, 0.5]]))
+    with pytest.raises(InvalidInput, match="probability 0"):
+        MaximumLikelihood().maximum(np.array([0.4, 0.5, 0.1]), Channel([[0.8, 0.2, 0.0], [0.2, 0.8, 0.0]]))
+    with pytest.raises(SolverError, match="nats a respondent"):
+        MaximumLikelihood(1e-300).maximum(np.random.default_rng(0).dirichlet(np.ones(9)), randomized_response(9, 0.1))
