@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
 
 ULP = 2.0**-52
 
@@ -38,6 +42,19 @@ def sum_up(*parts: float) -> float:
     True
     """
     return math.fsum((*parts, 16 * ULP * max(map(abs, parts))))
+
+
+def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
+    """The sum of finite floats, free of rounding.
+
+    >>> exact_sum(np.array([1e300, 1e-300, -1e300])) == Fraction(1e-300)
+    True
+    """
+    mantissa, exponent = np.frexp(values)
+    whole, shift = (mantissa * 2.0**53).astype(np.int64).tolist(), (exponent.astype(np.int64) - 53).tolist()
+    least = min(shift, default=0)
+    summed = sum(m << (e - least) for m, e in zip(whole, shift, strict=True))
+    return Fraction(summed << least) if least >= 0 else Fraction(summed, 1 << -least)
 
 
 def toward_privacy(epsilon: float) -> float:

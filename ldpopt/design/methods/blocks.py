@@ -1,18 +1,20 @@
 """Sort, partition, randomize: the exact optimum over block partitions of the sorted inputs.
 
 A channel that cuts the sorted inputs into m blocks and applies m-ary randomized response to the block label has
-utility V / (E + m - 1), with E = exp(epsilon) and V = sum over blocks of mu(1 + (E-1) P0(B), 1 + (E-1) P1(B)).
-Without a TV constraint the best such channel is optimal among all channels [SPR]. With one, the upper concave
-envelope in eta of the points (0, 0) and ((E-1)/(E+m-1), V_m/(E+m-1)) is conjectured to be the optimum; it is
-always attained, by a publicly tossed coin between two partitions (one block is erasure), and a design's certificate
-(`cut_dual`, `certificate`) proves it for the problem at hand.
+utility V / (1 + t m), with t = 1/(exp(epsilon) - 1) and V = sum over blocks of mu(t + P0(B), t + P1(B)).
+Without a TV constraint the best such channel is optimal among all channels [SPR]. With one, the least non-decreasing
+concave majorant in eta of the points (0, 0) and (1/(1 + t m), V_m/(1 + t m)) is the optimum: the envelope theorem. It is
+attained by a publicly tossed coin between two partitions, of which one block is erasure (`certificates.envelope`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
@@ -37,17 +39,48 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The values of blocks of one pair under one divergence and one ratio E = exp(epsilon)."""
+    """The values of blocks of one pair under one divergence and one epsilon, in nats.
+
+    Columns are divided by E - 1, so that nothing grows or vanishes with epsilon: a block is worth
+    mu(t + P0(B), t + P1(B)) with t = 1/(E-1).
+    """
 
     f: FDivergence
     pair: Pair
-    ratio: float
+    epsilon: float
+
+    @cached_property
+    def level(self) -> float:
+        """t = 1/(e^epsilon - 1), above 0 also where it underflows."""
+        return max(math.exp(-self.epsilon) / -math.expm1(-self.epsilon), 1e-306)
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        """(k+1,) prefix sums of p0 - p1 and p1."""
+        return tuple(np.concatenate([[0.0], np.cumsum(part)]) for part in (self.pair.apart, self.pair.p1))  # type: ignore[return-value]
+
+    @cached_property
+    def _fine(self) -> bool:
+        """Whether differences of prefix sums would lose masses that count: beside a tiny level, or tiny themselves."""
+        masses = np.concatenate([self.pair.p0, self.pair.p1])
+        return self.level < 1e-6 or bool(masses[masses > 0].min() < 1e-12)
 
     def value(self, start: Index, stop: Index) -> Array:
-        """mu(1 + (E-1) P0(B), 1 + (E-1) P1(B)) for blocks [start, stop), element by element."""
-        a, b = self.pair.prefix
-        gain = self.ratio - 1
-        return self.f.positive_excess(1 + gain * (a[stop] - a[start]), 1 + gain * (b[stop] - b[start]))
+        """mu(t + P0(B), t + P1(B)) for blocks [start, stop), element by element."""
+        if self._fine and np.size(start) < 10_000:
+            sums = [np.array([part[i:j].sum() for i, j in zip(start, stop, strict=True)])
+                    for part in (self.pair.apart, self.pair.p1)]  # fmt: skip
+            return np.asarray(self.f.excess_of(sums[0], self.level + sums[1]))
+        d, b = self._sums
+        return np.asarray(self.f.excess_of(d[stop] - d[start], self.level + (b[stop] - b[start])))
+
+    def _ending_at(self, j: int) -> Array:
+        """(j,) values of the blocks [i, j) for i = 0 .. j-1."""
+        if self._fine:
+            d, b = (np.cumsum(part[j - 1 :: -1] if j else part[:0])[::-1] for part in (self.pair.apart, self.pair.p1))
+            return np.asarray(self.f.excess_of(d, self.level + b))
+        d, b = self._sums
+        return np.asarray(self.f.excess_of(d[j] - d[:j], self.level + (b[j] - b[:j])))
 
     def cut(self, cuts: list[int]) -> Cut:
         """The partition at `cuts`, valued."""
@@ -55,30 +88,28 @@ class Blocks:
         return Cut(tuple(int(c) for c in cuts), float(self.value(at[:-1], at[1:]).sum()))
 
     def rate(self, cut: Cut) -> float:
-        """The utility V / (E + m - 1) of the partition's channel."""
-        return cut.total / (self.ratio + cut.blocks - 1)
+        """The utility V / (1 + t m) of the partition's channel."""
+        return cut.total / (1 + self.level * cut.blocks)
 
     def variation(self, cut: Cut) -> float:
-        """The total variation (E-1) / (E + m - 1) of the partition's channel; 0 for a single block."""
-        return (self.ratio - 1) / (self.ratio + cut.blocks - 1) if cut.blocks > 1 else 0.0
+        """Its total variation 1 / (1 + t m); 0 for one block, which says nothing."""
+        return 0.0 if cut.blocks == 1 else 1 / (1 + self.level * cut.blocks)
 
-    def best(self, penalty: float) -> Cut:
-        """The partition that maximises V - penalty * m, by dynamic programming over prefixes: O(k^2)."""
-        a, b = self.pair.prefix
-        gain = self.ratio - 1
-        a, b = 1 + gain * a, 1 + gain * b
+    def potentials(self, price: float) -> tuple[Array, npt.NDArray[np.intp]]:
+        """(k+1,) the most that partitions of the first j inputs are worth, a block costing `price`; the last cuts."""
         k = len(self.pair)
-        reach = np.empty(k + 1)
-        reach[0] = 0.0
-        came = np.zeros(k + 1, dtype=np.intp)
-        excess = self.f.positive_excess
+        reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j in range(1, k + 1):
-            gained = excess(a[j] + 1 - a[:j], b[j] + 1 - b[:j])
-            gained += reach[:j]
-            at = int(gained.argmax())
-            came[j] = at
-            reach[j] = gained[at] - penalty
-        cuts = [k]
+            gained = self._ending_at(j)
+            gained = gained + reach[:j]
+            came[j] = at = int(gained.argmax())
+            reach[j] = gained[at] - price
+        return reach, came
+
+    def best(self, price: float) -> Cut:
+        """The partition of the largest V minus `price` times the number of blocks: O(k^2)."""
+        _, came = self.potentials(price)
+        cuts = [len(self.pair)]
         while cuts[-1]:
             cuts.append(int(came[cuts[-1]]))
         return self.cut(cuts[::-1])
@@ -99,10 +130,10 @@ class Blocks:
         return self.cut(cuts)
 
     def optimum(self) -> Cut:
-        """The partition of the largest rate V / (E + m - 1), by Dinkelbach's method on `best`."""
+        """The partition of the largest rate V / (1 + t m), by Dinkelbach's method on `best`."""
         cut = self._start()
         while True:
-            better = self.best(max(self.rate(cut), 0.0))
+            better = self.best(max(self.rate(cut), 0.0) * self.level)
             if self.rate(better) <= self.rate(cut) * (1 + 1e-14):
                 return cut
             cut = better
@@ -113,15 +144,29 @@ class Blocks:
         if k <= 2 * COARSE:
             return Cut((0, k), 0.0)
         starts = merge_starts(self.pair, COARSE)
-        coarse = Blocks(self.f, self.pair.merge(starts), self.ratio).optimum()
+        coarse = Blocks(self.f, self.pair.merge(starts), self.epsilon).optimum()
         edges = [*starts.tolist(), k]
         return self.improve(self.cut([edges[c] for c in coarse.cuts]))
+
+    def coin(self, eta: float | None) -> tuple[tuple[float, Cut], ...]:
+        """The best partition, or under a cap that binds the best coin between two: (weight, partition) pairs."""
+        return ((1.0, self.optimum()),) if eta is None else self.envelope(eta)
+
+    def price(self, coin: tuple[tuple[float, Cut], ...]) -> float:
+        """The price of a block at which both partitions of an optimal coin are best: t times the line's level."""
+        cuts = [cut for weight, cut in coin if weight]
+        if len(cuts) == 1 and len(coin) == 1:
+            return max(self.rate(cuts[0]), 0.0) * self.level
+        first, second = (cut for _, cut in coin)
+        if 1 in (first.blocks, second.blocks):
+            return 0.0  # the line through the origin
+        return max((first.total - second.total) / (first.blocks - second.blocks), 0.0)
 
     def envelope(self, eta: float) -> tuple[tuple[float, Cut], ...]:
         """The publicly tossed coin over partitions that attains the envelope at `eta`: (weight, partition) pairs.
 
-        In the plane of (m, V) the envelope is the concave hull of V, because (t, U) = ((E-1), V) / (E+m-1) is a
-        projective map: every chord found here is one linear trade of V against the number of blocks.
+        In the plane of (m, V) the envelope is the concave hull of V, because (1, V) / (1 + t m) is a projective map:
+        every chord found here is one linear trade of V against the number of blocks.
         """
         high = self.optimum()
         if self.variation(high) <= eta:

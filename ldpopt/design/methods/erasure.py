@@ -7,21 +7,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.problems.problem import Problem
-from ldpopt.errors import invalid
 
 
 @dataclass(frozen=True)
 class Erasure:
     """Full disclosure with probability eta, erasure otherwise: the optimum under a TV cap alone [Dobrushin]."""
 
-    def find(self, problem: Problem) -> Candidate:
+    reference = "[Dobrushin]"
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite."""
+        if not problem.utility.contracts:
+            return f"{problem.utility.name} is not known to contract with total variation"
+        if not problem.plain or math.isfinite(problem.epsilon):
+            return "it takes a cap on total variation alone: full disclosure is not private"
+        if math.isinf(problem.utility.unprivate):
+            return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
+                    "add LocalDP or take a bounded divergence")  # fmt: skip
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The identity channel, erased with probability 1 - eta."""
-        if not problem.plain:
-            raise invalid("Erasure", "a TotalVariation constraint alone", "others")
-        if math.isfinite(problem.epsilon):
-            raise invalid("Erasure", "no LocalDP constraint (full disclosure is not private)", problem.epsilon)
-        k = len(problem.reduction.pair)
+        k = len(problem.inputs)
         matrix = np.hstack([problem.eta * np.eye(k), np.full((k, 1), 1 - problem.eta)])
         return Candidate(matrix, "erasure")

@@ -1,16 +1,18 @@
-"""What several methods ask of a problem: epsilon-LDP between all inputs, with a cap on total variation or without."""
+"""What several methods ask of a problem: two hypotheses, epsilon-LDP between all inputs, a TV cap or none."""
 
 from __future__ import annotations
 
 import math
 
 from ldpopt.design.problems.problem import Problem
-from ldpopt.errors import invalid
 
 
-def needs_epsilon(problem: Problem, method: str) -> None:
-    """`InvalidInput` unless the problem is epsilon-LDP, with a TV cap or without."""
+def needs_pure_ldp(problem: Problem) -> str:
+    """Why a method for two hypotheses under `LocalDP`, with `TotalVariation` or without, refuses; empty if not."""
+    if problem.utility.pair is None:
+        return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
     if not problem.plain:
-        raise invalid(method, "LocalDP and TotalVariation between all inputs (Exchange takes any constraint)", "others")
+        return "it takes LocalDP and TotalVariation between all inputs, and there are other constraints"
     if math.isinf(problem.epsilon):
-        raise invalid(method, "a LocalDP constraint (Erasure solves a TV cap alone)", "none")
+        return "it needs a LocalDP constraint; Erasure solves a cap on total variation alone"
+    return ""

@@ -14,15 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
+from ldpopt.rounding import exact_sum
 from ldpopt.tolerances import RATIO
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,)."""
+    """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,).
+
+    apart : p0 - p1 of the laws that the floats stand for, formed before it cancels; the plain difference when None.
+    """
 
     p0: Array
     p1: Array
+    apart: Array = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.apart is None:
+            object.__setattr__(self, "apart", self.p0 - self.p1)
 
     def __len__(self) -> int:
         return len(self.p0)
@@ -32,6 +41,13 @@ class Pair:
         """(k+1,) prefix sums of p0 and p1."""
         return np.concatenate([[0.0], np.cumsum(self.p0)]), np.concatenate([[0.0], np.cumsum(self.p1)])
 
+    @classmethod
+    def of(cls, p0: Array, p1: Array) -> Pair:
+        """The pair of two laws given by floats that sum to one up to rounding."""
+        # p / T = p - p (T - 1) / T, with T - 1 free of rounding.
+        off0, off1 = (float(1 - 1 / exact_sum(p)) for p in (p0, p1))
+        return cls(p0, p1, (p0 - p1) - (p0 * off0 - p1 * off1))
+
     @cached_property
     def posterior(self) -> Array:
         """s = p0 / (p0 + p1) in [0, 1], the ratio on a scale without infinities."""
@@ -39,7 +55,7 @@ class Pair:
 
     def merge(self, starts: npt.NDArray[np.intp]) -> Pair:
         """Runs of inputs beginning at `starts` as single inputs."""
-        return Pair(np.add.reduceat(self.p0, starts), np.add.reduceat(self.p1, starts))
+        return Pair(*(np.add.reduceat(part, starts) for part in (self.p0, self.p1, self.apart)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +74,7 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     (array([0, 2, 1, 1]), array([0.2, 0.4, 0.4]))
     """
     occurs = np.flatnonzero((p0 > 0) | (p1 > 0))
+    whole = Pair.of(p0, p1)
     a, b = p0[occurs], p1[occurs]
     with np.errstate(divide="ignore", over="ignore"):
         ratio = a / b
@@ -71,4 +88,4 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     seen = np.where(classes >= 0, np.arange(len(p0)), -1)
     last = np.maximum.accumulate(seen)
     classes = classes[np.where(last >= 0, last, int(np.argmax(classes >= 0)))]
-    return Reduction(Pair(a, b).merge(np.flatnonzero(new)), classes)
+    return Reduction(Pair(a, b, whole.apart[occurs]).merge(np.flatnonzero(new)), classes)

@@ -1,0 +1,36 @@
+"""The numbers of a certificate, as they must be: finite, of the right shape, and none that proves by being no number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldpopt.design.certificates.base import Unproved
+from ldpopt.distribution import Array
+
+
+def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Finite float64 of exactly this shape, or `Unproved`."""
+    try:
+        made = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Unproved(f"{what} are not numbers") from None
+    if made.shape != shape:
+        raise Unproved(f"{what} have shape {made.shape}, not {shape}")
+    if not np.isfinite(made).all():
+        raise Unproved(f"{what} are not all finite")
+    return made
+
+
+def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
+    """The same, none below zero."""
+    made = real_array(values, shape, what)
+    if not (made >= 0).all():
+        raise Unproved(f"{what} are not all non-negative")
+    return made
+
+
+def nonnegative(value: Any, what: str) -> float:
+    """One finite number, not below zero."""
+    return float(nonnegative_array(value, (), what))

@@ -1,0 +1,73 @@
+"""The numbers of the proof by potentials: from a price of a block, by one pass of the dynamic program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.arrange import Arranged
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
+from ldpopt.design.certificates.hypotheses import by_ratio
+from ldpopt.design.methods.blocks import Blocks
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.problems.spread import dominating, knots
+from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
+
+PADDING = 2.0**-46
+"""The share by which potentials are raised, so that rounding leaves none of their differences below zero."""
+
+
+def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
+    """The proof for the inputs themselves, at a price of a block."""
+    p0, p1 = (np.asarray(p) for p in problem.utility.pair)
+    level, potentials = _numbers(problem.utility.f, p0, p1, problem.epsilon, price)
+    return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
+
+
+def envelope_duals(problem: Problem, made: Arranged, value: float) -> Iterator[Certificate]:
+    """Proofs for a channel of any method: of the inputs themselves if they are few, else of points that dominate."""
+    fields = (problem.whole, problem.constraints, made.channel)
+    pair, f = problem.reduction.pair, problem.utility.f
+    if problem.cells is None and len(problem.utility.pair[0]) <= MOST:
+        blocks = Blocks(f, pair, problem.epsilon)
+        yield own_envelope_dual(problem, made.channel, blocks.price(blocks.coin(problem.cap)))
+        return
+    source = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
+    at = np.flatnonzero((made.rows[made.classes][1:] != made.rows[made.classes][:-1]).any(axis=1))
+    for base, most in ((60, 240), (400, 2000)):
+        steps = max(4, min(24, most // (2 * len(at) + 1)))
+        p0, p1 = dominating(*source, knots(*source, _cuts(problem, made), base, steps))
+        points = Pair.of(p0, p1)
+        blocks = Blocks(f, points, problem.epsilon)
+        level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
+        yield EnvelopeDual(*fields, level, potentials, np.column_stack([p0, p1]), edges=made.edges)
+
+
+def _cuts(problem: Problem, made: Arranged) -> Array:
+    """(c, 2) posteriors of the neighbouring inputs between which the rows of the channel change."""
+    pair = problem.reduction.pair
+    first = np.unique(problem.reduction.classes, return_index=True)[1] if problem.cells is None else None
+    rows = made.rows[made.classes if first is None else made.classes[first]]
+    if problem.cells is not None:
+        edges = np.flatnonzero(np.isin(problem.cells.edges, made.edges))
+        order = np.argsort(problem.reduction.classes[np.concatenate([edges, [len(problem.cells.edges)]])])
+        at = np.unique(problem.reduction.classes[np.concatenate([edges, edges + 1])])
+        at = at[at < len(pair) - 1]
+        return np.column_stack([pair.posterior[at], pair.posterior[at + 1]]) if len(order) else np.zeros((0, 2))
+    at = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1))
+    return np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
+
+
+def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:
+    """The level A and the potentials u of the sorted inputs."""
+    order = by_ratio(p0, p1)
+    whole = Pair.of(p0, p1)
+    blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
+    reach, _ = blocks.potentials(price)
+    padding = PADDING * max(float(reach[-1]), 0.0) / len(order)
+    return float(np.nextafter(price / blocks.level, np.inf)), reach + padding * np.arange(len(reach))
