@@ -7,20 +7,18 @@
 0.25
 """
 
-from ldpopt.divergences.base import FDivergence
+from ldpopt.divergences.base import NAMED, FDivergence, rebuild
+from ldpopt.divergences.families import alpha, hockey_stick
 from ldpopt.divergences.named import (
     CHI_SQUARED,
     JEFFREYS,
     JENSEN_SHANNON,
     KL,
     LE_CAM,
-    NAMED,
     NEYMAN_CHI_SQUARED,
     REVERSE_KL,
     SQUARED_HELLINGER,
     TOTAL_VARIATION,
-    alpha,
-    hockey_stick,
 )
 
 __all__ = [
@@ -37,4 +35,5 @@ __all__ = [
     "FDivergence",
     "alpha",
     "hockey_stick",
+    "rebuild",
 ]

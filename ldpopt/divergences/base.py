@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from ldpopt.distribution import Array, distribution
-from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.tolerances import CONVEXITY
-
-Function = Callable[[Any], Any]
-
-# Where a user's generator is probed: symmetric in log t, denser near 1 where kinks usually are.
-_PROBES = np.unique(np.concatenate([np.geomspace(1e-6, 1e6, 481), np.linspace(0.5, 2.0, 301)]))
+from ldpopt.divergences.checked import (
+    Function,
+    check_derivative,
+    check_ends,
+    check_generator,
+    difference,
+    limit,
+    vectorised,
+)
+from ldpopt.errors import invalid
 
 
 class FDivergence:
@@ -30,6 +33,8 @@ class FDivergence:
     slope_at_infinity : the limit of f(t)/t, possibly inf; extrapolated when missing.
     conjugate : f*(s) = sup_{t >= 0} s t - f(t); computed numerically when missing.
 
+    `recipe` holds the arguments of `rebuild` that give a named divergence back; None for one's own.
+
     Raises `InvalidInput` when f is not convex, f(1) is not 0, or f is not finite on (0, inf).
     Divergences are in nats where a logarithm is involved.
 
@@ -41,7 +46,7 @@ class FDivergence:
     ldpopt.errors.InvalidInput: generator f: expected a convex function, got f above its chord at t = 1
     """
 
-    __slots__ = ("_conjugate", "_derivative", "_excess", "_generator", "at_zero", "name", "slope_at_infinity")
+    __slots__ = ("_conjugate", "_derivative", "_excess", "_generator", "at_zero", "name", "recipe", "slope_at_infinity")
 
     name: str
     at_zero: float
@@ -49,7 +54,8 @@ class FDivergence:
     _generator: Function
     _derivative: Function
     _conjugate: Function | None
-    _excess: Callable[[Any, Any], Any] | None
+    _excess: Callable[[Any, Any, Any], Any] | None
+    recipe: tuple[Any, ...] | None
 
     def __init__(
         self,
@@ -61,22 +67,23 @@ class FDivergence:
         slope_at_infinity: float | None = None,
         conjugate: Function | None = None,
     ) -> None:
-        f = _vectorised(generator)
-        values = _check_generator(f)
-        slope = _vectorised(derivative) if derivative is not None else _difference(f)
+        f = vectorised(generator)
+        values = check_generator(f)
+        slope = vectorised(derivative) if derivative is not None else difference(f)
         if derivative is not None:
-            _check_derivative(slope, values)
+            check_derivative(slope, values)
         ends = (
-            _limit(f, 0.0) if at_zero is None else float(at_zero),
-            _limit(f, math.inf) if slope_at_infinity is None else float(slope_at_infinity),
+            limit(f, 0.0) if at_zero is None else float(at_zero),
+            limit(f, math.inf) if slope_at_infinity is None else float(slope_at_infinity),
         )
-        _check_ends(*ends, values)
+        check_ends(*ends, values)
         self._set(
             name,
             f,
             slope,
             *ends,
             conjugate,
+            None,
             None,
         )
 
@@ -126,7 +133,8 @@ class FDivergence:
             value = np.where(b > 0, b * self._generator(np.where(inside, a, 1.0) / np.where(inside, b, 1.0)), 0.0)
             if self._excess is not None and not np.isfinite(value[inside]).all():
                 # a/b left the range of doubles; mu itself may not have.
-                safe = self._excess(np.where(inside, a, 1.0), np.where(inside, b, 1.0)) + self._slope_at_one() * (a - b)
+                safe = self.positive_excess(np.where(inside, a, 1.0), np.where(inside, b, 1.0))
+                safe = safe + self._slope_at_one() * (a - b)
                 value = np.where(inside & ~np.isfinite(value), safe, value)
             value = np.where((a == 0) & (b > 0), b * self.at_zero, value)
             value = np.where((b == 0) & (a > 0), a * self.slope_at_infinity, value)
@@ -135,10 +143,27 @@ class FDivergence:
     def excess(self, a: Any, b: Any) -> Any:
         """mu(a, b) - f'(1) (a - b) >= 0: the same sum over outputs, without cancellation near a = b."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+        return self._edged(a - b, a, b)
+
+    def excess_of(self, d: Any, b: Any) -> Any:
+        """`excess(b + d, b)` from the difference d, for b >= 0 and b + d >= 0.
+
+        It keeps all digits where |d| is far below b, which a = b + d as a float64 would have lost.
+
+        >>> from ldpopt.divergences import CHI_SQUARED
+        >>> CHI_SQUARED.excess_of(1e-100, 0.5), CHI_SQUARED.excess(0.5 + 1e-100, 0.5)
+        (2e-200, 0.0)
+        """
+        d, b = np.broadcast_arrays(np.asarray(d, np.float64), np.asarray(b, np.float64))
+        # As d and b are exact, their rounded sum is exact where they nearly cancel, and good to one rounding elsewhere.
+        return self._edged(d, b + d, b)
+
+    def _edged(self, d: Array, a: Array, b: Array) -> Any:
+        """The excess of d = a - b, with its limits where a or b is zero."""
         inside = (a > 0) & (b > 0)
         if inside.all():
-            return _plain(self.positive_excess(a, b))
-        value = self.positive_excess(np.where(inside, a, 1.0), np.where(inside, b, 1.0))
+            return _plain(self._inner(d, a, b))
+        value = self._inner(*(np.where(inside, part, one) for part, one in ((d, 0.0), (a, 1.0), (b, 1.0))))
         slope = self._slope_at_one()
         with np.errstate(invalid="ignore"):
             edge = np.where(a > 0, a * (self.slope_at_infinity - slope), 0.0)
@@ -147,10 +172,43 @@ class FDivergence:
 
     def positive_excess(self, a: Array, b: Array) -> Array:
         """`excess` for arrays with positive entries only: the fast path of the solvers."""
+        return self._inner(a - b, a, b)
+
+    def _inner(self, d: Array, a: Array, b: Array) -> Array:
         with np.errstate(all="ignore"):
             if self._excess is not None:
-                return np.asarray(self._excess(a, b))
-            return np.asarray(b * self._generator(a / b) - self._slope_at_one() * (a - b))
+                return np.asarray(self._excess(d, a, b))
+            return np.asarray(b * self._generator(a / b) - self._slope_at_one() * d)
+
+    def tangent(self, ratio: Any) -> tuple[Any, Any]:
+        """(slope, level) of the plane slope * a + level * b that touches the excess at a/b = ratio, and lies below it.
+
+        >>> from ldpopt.divergences import CHI_SQUARED
+        >>> CHI_SQUARED.tangent(2.0)
+        (2.0, -3.0)
+        """
+        ratio = np.asarray(ratio, dtype=np.float64)
+        slope = np.asarray(self.derivative(ratio)) - self._slope_at_one()
+        return _plain(slope), _plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
+
+    def chord(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """(on_a, on_b) of the plane through the excess at two posteriors s = a / (a + b).
+
+        Between the rays (s, 1 - s) of s = low and s = high the convex, homogeneous excess lies below the plane. Where
+        low equals high, the plane holds on that ray only.
+
+        >>> from ldpopt.divergences import CHI_SQUARED
+        >>> CHI_SQUARED.chord(0.25, 0.75)
+        (1.3333333333333333, 0.0)
+        """
+        low, high = np.broadcast_arrays(np.asarray(low, np.float64), np.asarray(high, np.float64))
+        below, above = np.asarray(self.excess(low, 1 - low)), np.asarray(self.excess(high, 1 - high))
+        apart = high > low
+        width = np.where(apart, high - low, 1.0)  # the determinant of the two rays
+        with np.errstate(invalid="ignore"):
+            on_a = np.where(apart, (above * (1 - low) - below * (1 - high)) / width, below)
+            on_b = np.where(apart, (high * below - low * above) / width, below)
+        return _plain(on_a), _plain(on_b)
 
     def _slope_at_one(self) -> float:
         return float(self._derivative(np.float64(1.0)))
@@ -193,117 +251,37 @@ class FDivergence:
         return f"<{self.name}>"
 
     def __reduce__(self) -> Any:
-        from ldpopt.divergences.named import rebuild, recipe
-
-        made = recipe(self)
         # One's own is its functions, which pickle where they do (cloudpickle takes lambdas too).
-        return (rebuild, made) if made else (_restored, tuple(getattr(self, name) for name in _FIELDS))
+        fields = tuple(getattr(self, name) for name in _FIELDS)
+        return (rebuild, self.recipe) if self.recipe else (FDivergence._trusted, fields)
 
 
-_FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess")
+_FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess", "recipe")
+
+NAMED: dict[str, FDivergence] = {}
+"""The names that the command line and files use."""
+
+FAMILIES: dict[str, tuple[str, Callable[[Any], FDivergence]]] = {}
+"""What a family's parameter is called, and the function that makes a member."""
 
 
-def _restored(*fields: Any) -> FDivergence:
-    return FDivergence._trusted(*fields)
+def rebuild(name: str, *parameters: float) -> FDivergence:
+    """The divergence with a name of `NAMED`, or of a family with its parameter: what a `recipe` describes.
+
+    >>> rebuild("hockey-stick", 1.5)
+    <hockey-stick divergence of 1.5>
+    >>> rebuild("hockey-stick", 1.5).recipe
+    ('hockey-stick', 1.5)
+    """
+    if name in NAMED and not parameters:
+        return NAMED[name]
+    if name in FAMILIES and len(parameters) == 1:
+        return FAMILIES[name][1](parameters[0])
+    choices = ", ".join([*NAMED, *(f"{family} {parameter}" for family, (parameter, _) in FAMILIES.items())])
+    raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
 def _plain(value: Any) -> Any:
     """A Python float for a zero-dimensional result."""
     array = np.asarray(value)
     return float(array) if array.ndim == 0 else array
-
-
-def _vectorised(function: Function) -> Function:
-    """`function` on arrays, whether or not it was written for them."""
-    probe = np.array([0.5, 1.0, 2.0])
-    try:
-        with np.errstate(all="ignore"):
-            if np.shape(function(probe)) == probe.shape:
-                return function
-    except Exception as error:
-        try:
-            function(0.5)
-        except Exception:
-            raise invalid("generator f", "a function of a positive number", Phrase(repr(error))) from None
-    return np.vectorize(function, otypes=[np.float64])
-
-
-def _check_generator(f: Function) -> Array:
-    """Values of f on the probes, after checking f(1) = 0, finiteness and convexity."""
-    try:
-        with np.errstate(all="ignore"):
-            values = np.asarray(f(_PROBES), dtype=np.float64)
-            one = float(f(np.float64(1.0)))
-    except (ArithmeticError, TypeError, ValueError) as error:
-        raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
-    if not abs(one) <= 1e-9:
-        raise invalid("generator f", "f(1) = 0", one)
-    if not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        raise invalid("generator f", "finite values on (0, inf)", values[at], f"t = {_PROBES[at]:.6g}")
-    left, mid, right = values[:-2], values[1:-1], values[2:]
-    weight = (_PROBES[2:] - _PROBES[1:-1]) / (_PROBES[2:] - _PROBES[:-2])
-    chord = weight * left + (1 - weight) * right
-    scale = np.abs(left) + np.abs(mid) + np.abs(right)
-    above = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
-    if above.any():
-        # Report the most evident place, which a reader can check by hand.
-        at = int(np.argmax((mid - chord) / (scale + 1e-300)))
-        raise invalid(
-            "generator f", "a convex function",
-            Phrase(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
-        )  # fmt: skip
-    return values
-
-
-def _check_derivative(slope: Function, values: Array) -> None:
-    """Every tangent must stay below f at the neighbouring probes."""
-    with np.errstate(all="ignore"):
-        slopes = np.asarray(slope(_PROBES), dtype=np.float64)
-    step = np.diff(_PROBES)
-    slack = 1e-9 * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
-    right = values[:-1] + slopes[:-1] * step <= values[1:] + slack
-    left = values[1:] - slopes[1:] * step <= values[:-1] + slack
-    if not (right & left).all():
-        at = int(np.argmin(right & left))
-        raise invalid("derivative", "a subgradient of f", slopes[at], f"t = {_PROBES[at]:.6g}")
-
-
-def _difference(f: Function) -> Function:
-    """A central difference of f, clipped between one-sided slopes by convexity."""
-
-    def slope(t: Any) -> Any:
-        t = np.asarray(t, dtype=np.float64)
-        h = t * 1e-6
-        return (f(t + h) - f(t - h)) / (2 * h)
-
-    return slope
-
-
-def _check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
-    """Convexity bounds both limits from below by the outermost chords."""
-    slopes = np.diff(values) / np.diff(_PROBES)
-    low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
-    for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
-        if not value >= least - 1e-6 * (1 + abs(least)):
-            raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
-
-
-def _limit(f: Function, end: float) -> float:
-    """f(0+) or the slope at infinity, from a geometric sequence of probes.
-
-    By convexity f(0+) is the increasing limit of f on a neighbourhood of 0 where f falls, and f(t)/t
-    has a limit at infinity. A sequence that keeps moving is taken as infinite.
-    """
-    steps = np.array([1e-12, 1e-24, 1e-48, 1e-96]) if end == 0 else np.array([1e12, 1e24, 1e48, 1e96])
-    with np.errstate(all="ignore"):
-        raw = np.array([float(f(np.float64(t))) for t in steps])
-        seen = raw if end == 0 else raw / steps
-    if not np.isfinite(seen).all():
-        return math.inf
-    moved = abs(seen[-1] - seen[-2])
-    if moved <= 1e-6 * (1 + abs(seen[-1])):
-        return float(seen[-1])
-    if seen[-1] > seen[-2]:
-        return math.inf
-    raise InvalidInput("generator f: its limit could not be found; pass at_zero and slope_at_infinity")

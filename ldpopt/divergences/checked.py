@@ -1,0 +1,114 @@
+"""A generator of one's own: checked on probes, and completed by what can be found numerically."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.tolerances import CONVEXITY
+
+Function = Callable[[Any], Any]
+
+# Where a user's generator is probed: symmetric in log t, denser near 1 where kinks usually are.
+_PROBES = np.unique(np.concatenate([np.geomspace(1e-6, 1e6, 481), np.linspace(0.5, 2.0, 301)]))
+
+
+def vectorised(function: Function) -> Function:
+    """`function` on arrays, whether or not it was written for them."""
+    probe = np.array([0.5, 1.0, 2.0])
+    try:
+        with np.errstate(all="ignore"):
+            if np.shape(function(probe)) == probe.shape:
+                return function
+    except Exception as error:
+        try:
+            function(0.5)
+        except Exception:
+            raise invalid("generator f", "a function of a positive number", Phrase(repr(error))) from None
+    return np.vectorize(function, otypes=[np.float64])
+
+
+def check_generator(f: Function) -> Array:
+    """Values of f on the probes, after checking f(1) = 0, finiteness and convexity."""
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(f(_PROBES), dtype=np.float64)
+            one = float(f(np.float64(1.0)))
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
+    if not abs(one) <= 1e-9:
+        raise invalid("generator f", "f(1) = 0", one)
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        raise invalid("generator f", "finite values on (0, inf)", values[at], f"t = {_PROBES[at]:.6g}")
+    left, mid, right = values[:-2], values[1:-1], values[2:]
+    weight = (_PROBES[2:] - _PROBES[1:-1]) / (_PROBES[2:] - _PROBES[:-2])
+    chord = weight * left + (1 - weight) * right
+    scale = np.abs(left) + np.abs(mid) + np.abs(right)
+    above = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
+    if above.any():
+        # Report the most evident place, which a reader can check by hand.
+        at = int(np.argmax((mid - chord) / (scale + 1e-300)))
+        raise invalid(
+            "generator f", "a convex function",
+            Phrase(f"f above its chord at t = {_PROBES[at + 1]:.6g}"),
+        )  # fmt: skip
+    return values
+
+
+def check_derivative(slope: Function, values: Array) -> None:
+    """Every tangent must stay below f at the neighbouring probes."""
+    with np.errstate(all="ignore"):
+        slopes = np.asarray(slope(_PROBES), dtype=np.float64)
+    step = np.diff(_PROBES)
+    slack = 1e-9 * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
+    right = values[:-1] + slopes[:-1] * step <= values[1:] + slack
+    left = values[1:] - slopes[1:] * step <= values[:-1] + slack
+    if not (right & left).all():
+        at = int(np.argmin(right & left))
+        raise invalid("derivative", "a subgradient of f", slopes[at], f"t = {_PROBES[at]:.6g}")
+
+
+def difference(f: Function) -> Function:
+    """A central difference of f, clipped between one-sided slopes by convexity."""
+
+    def slope(t: Any) -> Any:
+        t = np.asarray(t, dtype=np.float64)
+        h = t * 1e-6
+        return (f(t + h) - f(t - h)) / (2 * h)
+
+    return slope
+
+
+def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
+    """Convexity bounds both limits from below by the outermost chords."""
+    slopes = np.diff(values) / np.diff(_PROBES)
+    low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
+    for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
+        if not value >= least - 1e-6 * (1 + abs(least)):
+            raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
+
+
+def limit(f: Function, end: float) -> float:
+    """f(0+) or the slope at infinity, from a geometric sequence of probes.
+
+    By convexity f(0+) is the increasing limit of f on a neighbourhood of 0 where f falls, and f(t)/t
+    has a limit at infinity. A sequence that keeps moving is taken as infinite.
+    """
+    steps = np.array([1e-12, 1e-24, 1e-48, 1e-96]) if end == 0 else np.array([1e12, 1e24, 1e48, 1e96])
+    with np.errstate(all="ignore"):
+        raw = np.array([float(f(np.float64(t))) for t in steps])
+        seen = raw if end == 0 else raw / steps
+    if not np.isfinite(seen).all():
+        return math.inf
+    moved = abs(seen[-1] - seen[-2])
+    if moved <= 1e-6 * (1 + abs(seen[-1])):
+        return float(seen[-1])
+    if seen[-1] > seen[-2]:
+        return math.inf
+    raise InvalidInput("generator f: its limit could not be found; pass at_zero and slope_at_infinity")
