@@ -20,6 +20,9 @@ CERTIFIED_GAP = 1e-6
 BRACKET_GAP = 1e-4
 """The same for a design on merged inputs: large or continuous alphabets."""
 
+COARSE_GAP = 1e-3
+"""The same for a design for estimation whose columns are too many to price: one respondent in a thousand."""
+
 VERIFY = 1e-9
 """Relative slack for rounding when a certificate's inequalities are recomputed."""
 

@@ -5,10 +5,12 @@ from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.boxes import BranchDual
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, LossDual, SamplingDual
+from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
-from ldpopt.design.certificates.ratios import CutDual, LabelDual
+from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.constraints import (
@@ -26,20 +28,20 @@ from ldpopt.design.constraints import (
     TotalVariation,
     TradeOff,
 )
-from ldpopt.design.design import Design, EstimationDesign
+from ldpopt.design.design import Design
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
-from ldpopt.design.methods.estimation import estimation_design
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.tangent_exchange import TangentExchange
-from ldpopt.design.optimal import optimal_channel
+from ldpopt.design.optimal import estimation_design, optimal_channel
 from ldpopt.design.structure import Structure, Structures, structures
 from ldpopt.design.utilities.against_set import AgainstSet
-from ldpopt.design.utilities.column import ColumnUtility, MutualInformation, Tests, WeightedSum
+from ldpopt.design.utilities.base import ColumnUtility, Utility
+from ldpopt.design.utilities.column import MutualInformation, WeightedSum, WorstOf
 from ldpopt.design.utilities.criteria import AOptimal, COptimal, Criterion, DOptimal, MVOptimal
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
@@ -47,6 +49,10 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.neighbourhood import Box, Contamination, Neighbourhood, TotalVariationBall
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet
+
+EstimationDesign = Design
+Tests = WorstOf
+CutDual = LabelDual = RatioDual
 
 __all__ = [
     "ZCDP",
@@ -69,11 +75,11 @@ __all__ = [
     "Contamination",
     "Contraction",
     "Criterion",
-    "CutDual",
     "DOptimal",
     "Design",
     "Divergence",
     "EquivalenceDual",
+    "EnvelopeDual",
     "Erasure",
     "EstimationDesign",
     "Exchange",
@@ -83,7 +89,6 @@ __all__ = [
     "HypothesisSet",
     "IntervalDual",
     "Invariant",
-    "LabelDual",
     "LocalDP",
     "LocalSearch",
     "LossDual",
@@ -94,10 +99,12 @@ __all__ = [
     "Neighbourhood",
     "Outputs",
     "Partition",
+    "PartsBound",
     "PatternDual",
     "PatternLP",
     "PrivateSampling",
     "Relaxed",
+    "RatioDual",
     "RenyiLDP",
     "SaddlePoint",
     "SamplingDual",
@@ -109,8 +116,10 @@ __all__ = [
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",
+    "Utility",
     "Verification",
     "WeightedSum",
+    "WorstOf",
     "estimation_design",
     "optimal_channel",
     "structures",

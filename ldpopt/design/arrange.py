@@ -20,15 +20,10 @@ SILENT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """A channel within the constraints, and the cut points of its inputs where the answers are real numbers.
-
-    rows : (n, m) the distinct rows, and classes : (k,) which of them each input has.
-    """
+    """A channel within the constraints, and the cut points of its inputs where the answers are real numbers."""
 
     channel: Channel
-    edges: Array | None
-    rows: Array
-    classes: npt.NDArray[np.intp]
+    edges: Array | None = None
 
 
 def arrange(problem: Problem, candidate: Candidate) -> Arranged:
@@ -45,7 +40,7 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
         matrix = Channel(matrix).merge().matrix
         order = _by_favour(matrix)
         channel = Channel(matrix[:, order], problem.labels, _output_labels(matrix[:, order], 1e-9))
-    return Arranged(channel, None, channel.matrix, np.arange(len(matrix)))
+    return Arranged(channel)
 
 
 def _given(problem: Problem, matrix: Array) -> Arranged:
@@ -62,7 +57,7 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
         if problem.utility.pair is not None:
             merged = merged[:, _by_ratio(merged, *problem.utility.pair)]
         channel = Channel(merged, problem.labels)
-    return Arranged(channel, None, rows, np.arange(k) if whole else classes)
+    return Arranged(channel)
 
 
 def _of_pair(problem: Problem, matrix: Array) -> Arranged:
@@ -84,7 +79,7 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
         classes, cells = which[starts], problem.cells.starts(starts)
         utility, edges = cells.divergence(problem.whole.f), cells.edges
     inputs = tuple(range(len(classes))) if utility.inputs is None else utility.inputs
-    return Arranged(Channel(rows[classes], inputs, _output_labels(rows, SILENT)), edges, rows, classes)
+    return Arranged(Channel(rows[classes], inputs, _output_labels(rows, SILENT)), edges)
 
 
 def _by_ratio(matrix: Array, p0: Array, p1: Array) -> npt.NDArray[np.intp]:

@@ -24,13 +24,15 @@ class Candidate:
 
     matrix : (n, m) rows of the reduced inputs of a pair of hypotheses (`Problem.reduction`), of all k inputs otherwise.
     method : how it was found, for a reader. prove : the certificates that came with it, best first.
-    tolerance : the relative gap that counts as certified; None for the usual one.
+    tolerance : the relative gap that counts as certified; None for the usual one. problem : the problem with the orders
+    that a constraint of infinitely many was posed for; None for the problem as it was.
     """
 
     matrix: Array
     method: str
     prove: Prove | None = None
     tolerance: float | None = None
+    problem: Problem | None = None
 
 
 class Method(Protocol):

@@ -14,7 +14,7 @@ from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.judge import gap_between, is_certified, relative_gap
 from ldpopt.distribution import Array
 from ldpopt.privacy import Guarantee
-from ldpopt.tolerances import BRACKET_GAP
+from ldpopt.tolerances import COARSE_GAP
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -89,7 +89,9 @@ class Design:
     def _unproved(self) -> list[str]:
         """What a design without a certificate may not claim."""
         claims = ["it is certified"] * self.certified + ["there is a finite bound"] * math.isfinite(self.bound)
-        return [f"the design has no certificate, yet claims that {claim}" for claim in claims or ["something is proved"]]
+        return [
+            f"the design has no certificate, yet claims that {claim}" for claim in claims or ["something is proved"]
+        ]
 
     def _broken(self, found: Verification) -> list[str]:
         """The claims that what was recomputed does not bear out."""
@@ -107,7 +109,7 @@ class Design:
         if not all(a <= c.bound for a, c in zip(stated, self.constraints, strict=False)):
             broken.append("a guarantee is stated that exceeds its cap")
         honest = is_certified(self.value, self.bound, self.tolerance, error, self.utility.logarithmic)
-        if self.certified and not (honest and 0 < self.tolerance <= BRACKET_GAP):
+        if self.certified and not (honest and 0 < self.tolerance <= COARSE_GAP):
             broken.append(f"the relative gap is {self.relative_gap:.3g}, which is not certified")
         return broken
 

@@ -49,7 +49,7 @@ def _best(
     """The certificate with the best bound among those the problem admits, up to the first that is tight; its bound."""
     utility = problem.whole
     best, bound = None, -math.inf if utility.error else math.inf
-    for certificate in proofs(problem, candidate, made, value, near, ask):
+    for certificate in proofs(problem, candidate, made, near, ask):
         found = certificate.bound
         if math.isfinite(found) and (best is None or (found > bound if utility.error else found < bound)):
             best, bound = certificate, found
@@ -65,7 +65,9 @@ def _told(
     """What a reader should know besides, a half-sentence each."""
     told = []
     if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
-        reach = min(g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation))
+        reach = min(
+            g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation)
+        )
         if problem.cap is None:
             told.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
         elif reach < problem.eta * (1 - 1e-9):

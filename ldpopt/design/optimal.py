@@ -57,10 +57,17 @@ def optimal_channel(
     while True:
         try:
             candidate = choose(problem, method).find(problem, optimal_channel)
-            return finish(problem, candidate, certify, known, optimal_channel)
+            return finish(candidate.problem or problem, candidate, certify, known, optimal_channel)
         except Unrepairable as failure:
             # Constraints of infinitely many orders are posed for a few; those that the channel exceeds join.
             tighter = problem.tightened(failure.matrix)
             if tighter is None:
                 raise
             problem = tighter
+
+
+def estimation_design(
+    utility: Utility, constraints: Constraint | Iterable[Constraint], *, certify: bool = True
+) -> Design:
+    """`optimal_channel` under its former name for a `FisherInformation`; it goes with the next release."""
+    return optimal_channel(utility, constraints, certify=certify)

@@ -18,7 +18,7 @@ from ldpopt.errors import InvalidInput, SolverError
 
 
 def proofs(
-    problem: Problem, candidate: Candidate, made: Arranged, value: float, near: Certificate | None, ask: Ask
+    problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask
 ) -> Iterator[Certificate]:
     """Certificates for `made`, made one by one as they are asked for.
 
@@ -33,7 +33,7 @@ def proofs(
     if problem.whole.contracts and not problem.whole.continuous:
         yield Contraction(*fields)
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
-        yield from envelope_duals(problem, made, value)
+        yield from envelope_duals(problem, candidate, made)
     if problem.given:
         yield from _without_given(problem, made, ask)
     elif problem.utility.parts():

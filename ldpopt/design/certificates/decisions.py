@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Leaf, leaf_bound
-from ldpopt.design.certificates.intervals import ColumnDual, verify_measured
-from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.certificates.intervals import ColumnDual
 from ldpopt.design.constraints.parts import parts
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.least_pair import tangents
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +25,6 @@ class SamplingDual(Certificate):
     loss : the certificate of the least expected loss with this prior, and the tangents' slopes as the loss.
     """
 
-    constraints: tuple[Constraint, ...]
     ratios: Array
     mixture: Array
     prior: Array
@@ -34,18 +32,15 @@ class SamplingDual(Certificate):
 
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
 
-    @property
-    def upper_bound(self) -> float:
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Minus (the tangents' constants and the least expected loss); inf if the loss is not that of the tangents."""
-        offset, slopes = linearised(self.utility, self.ratios, self.mixture, self.prior)
-        stated = self.loss.utility
-        same = np.array_equal(stated.loss, slopes) and np.array_equal(stated.priors, self.prior[None])
-        limited = getattr(self.loss, "constraints", None) == self.constraints
-        return self.loss.upper_bound - offset if same and limited else math.inf
+        return arithmetic.of(self._bound())
 
-    def verify(self) -> Verification:
-        """Recompute the guarantees, the utility and the bound from scratch."""
-        return verify_measured(self, self.constraints)
+    def _bound(self) -> float:
+        """The bound in floats."""
+        offset, slopes = linearised(self.utility, self.ratios, self.mixture, self.prior)
+        posed = ExpectedLoss(self.prior, slopes, self.utility.inputs, self.utility.answers)
+        return self.loss.of(posed, self.constraints, self.channel).bound - offset
 
 
 def linearised(utility: PrivateSampling, ratios: Array, mixture: Array, prior: Array) -> tuple[float, Array]:
@@ -82,22 +77,20 @@ class AlphabetLossDual(Certificate):
     constraints : all of them. leaf : the multipliers, checked against every decision.
     """
 
-    constraints: tuple[Constraint, ...]
     leaf: Leaf
 
     argument = "linear-programming duality, one column a decision"
 
-    @property
-    def upper_bound(self) -> float:
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound, recomputed."""
+        return arithmetic.of(self._bound())
+
+    def _bound(self) -> float:
+        """The bound in floats."""
         terms, fixed, _ = parts(self.constraints, self.utility.inputs)
-        return leaf_bound(self.leaf, _losses(self.utility), terms, fixed, None)
-
-    def verify(self) -> Verification:
-        """Recompute the guarantees, the loss and the bound from scratch."""
-        return verify_measured(self, self.constraints)
+        return leaf_bound(self.leaf, losses(self.utility), terms, fixed, None)
 
 
-def _losses(utility: ExpectedLoss) -> Array:
+def losses(utility: ExpectedLoss) -> Array:
     """(priors, m, k) linear utilities."""
     return np.asarray(-(utility.priors[:, None, :] * utility.loss.T[None]))

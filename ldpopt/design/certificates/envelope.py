@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.hypotheses import Laws, by_ratio, dominates
+from ldpopt.design.certificates.hypotheses import by_ratio, dominates
 from ldpopt.design.certificates.numbers import nonnegative, nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps, factor
+from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -64,9 +65,7 @@ class EnvelopeDual(Certificate):
         laws = Laws.of(p0, p1, arithmetic).take(order)
         kappa = 1.0
         for i in range(len(order)):
-            worth = enclosed_excess(
-                self.utility.f, laws.apart[i:].cumsum(), caps.level + laws.p1[i:].cumsum(), caps.level + laws.p0[i:].cumsum()
-            )
+            worth = enclosed_excess(self.utility.f, laws.apart[i:].cumsum(), caps.level + laws.p1[i:].cumsum())
             kappa = max(kappa, factor(worth, caps.level * level + (potentials[i + 1 :] - potentials[i])))
             if not kappa < math.inf:
                 raise Unproved("a block is worth more than its potentials pay, whatever the factor")

@@ -7,40 +7,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import Verification
+from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.columns.base import AnyRelaxation
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.columns.prices import Prices
-from ldpopt.design.constraints import Constraint
-from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
-from ldpopt.tolerances import VERIFY
+from ldpopt.enclosures import Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EquivalenceDual:
+class EquivalenceDual(Certificate):
     """A proof that no channel within the caps has a criterion below `lower_bound` [KW].
 
-    utility : the `FisherInformation`. channel : one that meets the constraints.
     prior : the distribution that the bound is for: the utility's, or one of its neighbourhood, whose criterion the
         worst case is never below.
     kernel : K (r, k); rows, pairs : multipliers lambda (k,) and nu (k, k) of what sum_y w_y |K u_y|^2 can be.
     relaxed : the relaxation of the columns, where they are too many to price every one; else None.
     """
 
-    utility: FisherInformation
-    constraints: tuple[Constraint, ...]
-    channel: Channel
     prior: Array
     kernel: Array
     rows: Array
     pairs: Array
     relaxed: AnyRelaxation | None = None
 
-    @property
-    def lower_bound(self) -> float:
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound, recomputed from the numbers of the certificate; -inf if they prove nothing."""
+        return arithmetic.of(self._bound())
+
+    def _bound(self) -> float:
+        """The bound in floats."""
         p, criterion = self.prior, self.utility.criterion
         around = self.utility.neighbourhood
         inside = np.array_equal(p, self.utility.prior) if around is None else around.contains(p, self.utility.prior)
@@ -72,23 +68,3 @@ class EquivalenceDual:
         columns, _ = columns_for(self.utility, self.constraints)
         how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"
         return f"the equivalence theorem of optimal design, {how}"
-
-    def verify(self) -> Verification:
-        """Recompute the channel's guarantees, its criterion and the bound from scratch."""
-        from ldpopt.privacy import local_dp, total_variation
-
-        value, bound = self.utility.value(self.channel), self.lower_bound
-        failures = []
-        for constraint in self.constraints:
-            guarantee = constraint.measure(self.channel)
-            if float(guarantee) > constraint.bound:
-                failures.append(f"the channel has {guarantee.notion} {float(guarantee)!r}, not {constraint.bound!r}")
-        if not value >= bound - VERIFY * max(1.0, abs(bound)):
-            failures.append(f"the value {value!r} is below the bound {bound!r}")
-        if not math.isfinite(bound):
-            failures.append("the numbers prove no bound")
-        epsilon, eta = float(local_dp(self.channel)), float(total_variation(self.channel))
-        return Verification(value, bound, epsilon, eta, tuple(failures))
-
-    def __repr__(self) -> str:
-        return f"EquivalenceDual(lower_bound={self.lower_bound:.9g})"

@@ -7,68 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.certificates.base import _Dual
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.intervals import nearly_dominates
 from ldpopt.design.certificates.minimum_cut import Members, Network
+from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import ULP
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LabelDual(_Dual):
-    """Multipliers of the ratio-labelled program for pure LDP, proved on every interval of ratios."""
-
-    _duality = "weak duality of the ratio-labelled program, on every interval of ratios"
-
-    def _bound(self, p0: Array, p1: Array) -> float:
-        """sum rows, raised by the largest violation over all columns with entries in [1, E]."""
-        base = float(self.rows.sum())
-        return base + _largest_violation(self.utility.f, p0, p1, self.rows, math.exp(self.epsilon), 1e-10 * abs(base))
-
-
-def _largest_violation(f: FDivergence, p0: Array, p1: Array, rows: Array, ratio: float, accuracy: float) -> float:
-    """An upper bound, within `accuracy`, on the largest of 0 and mu(q.P0, q.P1) - rows.q over q in [1, E]^n.
-
-    On an interval of ratios f lies below its chord, so mu lies below a linear c.q, and the largest (c - rows).q is
-    reached entry by entry, at a column that also attains a true value. Intervals are halved until the bound of
-    each is within `accuracy` of the best value attained.
-    """
-    with np.errstate(divide="ignore"):
-        ratios = p0 / p1
-    low, high = max(float(ratios.min()), 1 / ratio) * (1 - 1e-9), min(float(ratios.max()), ratio) * (1 + 1e-9)
-    ends = np.geomspace(low, high, 1025)
-    left, right = ends[:-1], ends[1:]
-    attained, closed = 0.0, 0.0
-    for _ in range(28):
-        bound, reached = _interval_bounds(f, left, right, p0, p1, rows, ratio)
-        attained = max(attained, float(reached.max()))
-        # Shorter intervals than 2^-34 would measure the rounding of their own ends.
-        wide = (bound > attained + accuracy) & (right - left > 2.0**-34 * right)
-        closed = max(closed, float(bound[~wide].max(initial=0.0)))
-        if not wide.any() or wide.sum() > 20000:
-            break
-        left, right = left[wide], right[wide]
-        middle = np.sqrt(left * right)
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-    return max(closed, float(bound.max()))
-
-
-def _interval_bounds(
-    f: FDivergence, left: Array, right: Array, p0: Array, p1: Array, rows: Array, ratio: float
-) -> tuple[Array, Array]:
-    """For each interval of ratios: the bound from the chord of f, and what the bounding column attains."""
-    one = np.ones_like(left)
-    f_left, f_right = f.excess(left, one), f.excess(right, one)
-    slope = np.divide(f_right - f_left, right - left, out=np.zeros_like(left), where=right > left)
-    level = f_left - slope * left
-    bounds, reached = [], []
-    for part in np.array_split(np.arange(len(left)), 1 + len(left) * len(p0) // 2**22):
-        gain = slope[part, None] * p0 + level[part, None] * p1 - rows
-        bounds.append(gain.sum(axis=1) + (ratio - 1) * np.maximum(gain, 0.0).sum(axis=1))
-        column = np.where(gain > 0, ratio, 1.0)
-        reached.append(f.excess(column @ p0, column @ p1) - column @ rows)
-    return np.concatenate(bounds), np.concatenate(reached)
-
 
 START = 128
 """Intervals of ratios to begin with."""
@@ -83,28 +30,39 @@ ACCURACY = 2e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CutDual(_Dual):
+class RatioDual(Certificate):
     """Multipliers of epsilon-LDP and eta-TV, proved on every interval of likelihood ratios by a flow.
 
-    pairs : (n, n) non-negative multipliers of the TV caps, entry (x, x') for columns larger at x than at x'.
+    rows : (n,) multipliers of the row sums. pairs : (n, n) non-negative multipliers of the TV caps, entry (x, x') for
+    columns larger at x than at x'. points : (n, 2) masses that dominate the hypotheses.
 
     On an interval of ratios the divergence lies below its chord, which is linear in the column; a flow within `pairs`
     then bounds what any column with entries in [1, e^epsilon] gains (`minimum_cut`). The bound needs no optimality of
-    the flows, which are found and checked anew by every call.
+    the flows, which are found and checked anew by every call. Without a cap `pairs` is zero.
     """
 
+    rows: Array
     pairs: Array
+    points: Array
 
-    _duality = "weak duality of the ratio-labelled program, a minimum cut on every interval of ratios"
+    argument = "weak duality of the ratio-labelled program, a minimum cut on every interval of ratios"
 
-    def _bound(self, p0: Array, p1: Array) -> float:
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum rows + eta sum pairs, raised by the largest violation over all columns with entries in [1, E]."""
+        return arithmetic.of(self._bound())
+
+    def _bound(self) -> float:
+        p0, p1 = self.points.T
+        if not nearly_dominates(p0, p1, *self.utility.pair):
+            return math.inf
+        epsilon = min((c.epsilon for c in self.constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+        eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
         pairs = np.maximum(self.pairs, 0.0)
         np.fill_diagonal(pairs, 0.0)
-        base = float(self.rows.sum() + self.eta * pairs.sum())
-        f, ratio = self.utility.f, math.exp(self.epsilon)
+        base = float(self.rows.sum() + eta * pairs.sum())
+        f, ratio = self.utility.f, math.exp(epsilon)
         violation, _ = largest_violation(f, p0, p1, self.rows, pairs, ratio, ACCURACY * abs(base))
-        size = float(np.abs(self.rows).sum() + self.eta * pairs.sum())
+        size = float(np.abs(self.rows).sum() + eta * pairs.sum())
         return base + violation + (len(self.rows) ** 2 + 16) * ULP * size
 
 

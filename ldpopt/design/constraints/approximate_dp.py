@@ -9,8 +9,8 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, every_pair
 from ldpopt.distribution import unit_interval
-from ldpopt.errors import invalid
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, hockey_stick
 from ldpopt.privacy.hockey_stick import nonnegative
 from ldpopt.tolerances import MAXIMUM_EPSILON

@@ -10,8 +10,8 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.terms import Moment, Ratio, Term, all_pairs
 from ldpopt.distribution import positive_epsilon
-from ldpopt.errors import invalid
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.rounding import toward_privacy

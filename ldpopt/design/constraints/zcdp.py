@@ -12,8 +12,8 @@ from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.renyi import moment
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs
 from ldpopt.distribution import Array, number
-from ldpopt.errors import invalid
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split
-from ldpopt.design.constraints.parts import parts
+from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import Climb, LocalSearch
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.alphabet import AlphabetProgram
-from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CERTIFIED_GAP
 
 NARROW = 1e-9
@@ -53,7 +52,7 @@ class BranchAndBound:
     """
 
     nodes: int | None = None
-    starts: int = 20
+    starts: int = 12
     rng: np.random.Generator | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,37 +60,41 @@ class BranchAndBound:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
 
-    def find(self, problem: Problem, given: tuple[Array, ...] = ()) -> Candidate:
-        """The best channel found, and the tree of boxes as its proof. given : matrices (n, m) to climb from."""
-        terms, fixed, expressions = parts(problem.constraints, problem.inputs)
-        if not fixed:
-            raise invalid("BranchAndBound", "a constraint on the outputs, such as Outputs(m)", "none")
+    reference = "[FS]"
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs constraints on the outputs, and two hypotheses."""
+        if not problem.given:
+            return "it needs a constraint on the outputs, such as Outputs(m)"
+        if problem.utility.pair is None:
+            return f"it branches on the likelihood ratio of two hypotheses, and {problem.utility.name} has none"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The best channel found, and the tree of boxes as its proof."""
+        possible(problem)
+        if (found := without_budget(problem, ask)) is not None:
+            return found
+        terms, fixed = problem.terms, problem.given
         pair, f = problem.reduction.pair, problem.utility.f
         boxes = Boxes.of(f, pair.p0, pair.p1, problem.constraints, problem.inputs)
         if not np.isfinite(f.excess(boxes.root, 1 - boxes.root)).all():
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        shape = (len(pair), boxes.root.shape[1])
-        program = AlphabetProgram(shape, terms, fixed, expressions, pair=np.stack([pair.p0, pair.p1]))
-        climb = Climb(
-            program,
-            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
-            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
-        )
-        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0), given)
+        climb = Climb.of(problem)
+        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
         tree = Tree(boxes, climb, matrix)
-        size = shape[1] * (shape[0] + sum(len(term) for term in terms) + sum(one.pairs(shape[0]) for one in fixed))
+        k, m = climb.program.shape
+        size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))
         solved = tree.grow(self.nodes or int(np.clip(WORK / size, 30, 400)))
         nodes = tuple(tree.nodes)
         points = np.column_stack([pair.p0, pair.p1])
 
-        def prove(problem: Problem, channel: Channel) -> Certificate:
-            return BranchDual(
-                problem.utility, channel, problem.epsilon, problem.eta, problem.constraints, points, nodes
-            )
+        def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
+            yield BranchDual(problem.whole, problem.constraints, channel, points, nodes)
 
-        how = f"local search from {len(given) + self.starts} starts, branch and bound in {solved} boxes"
+        how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
         return Candidate(tree.matrix, how, prove)
 
 

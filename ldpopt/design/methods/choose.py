@@ -1,28 +1,51 @@
-"""The method for a problem when the caller names none."""
+"""The methods in order of preference, and the first of them that does not refuse a problem."""
 
 from __future__ import annotations
 
-import math
-
 from ldpopt.design.candidate import Method
+from ldpopt.design.methods.branch_and_bound import BranchAndBound
+from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
 from ldpopt.design.methods.erasure import Erasure
-from ldpopt.design.methods.partition import PARTITION_LIMIT, MergedPartition, Partition
+from ldpopt.design.methods.estimation import EstimationColumns
+from ldpopt.design.methods.exchange import Exchange
+from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
+from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.partition import MergedPartition, Partition
+from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.saddle import Saddle
+from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.problems.problem import Problem
+from ldpopt.errors import InvalidInput, Phrase, invalid
+
+METHODS: tuple[Method, ...] = (
+    Erasure(),
+    Partition(),
+    MergedPartition(),
+    BranchAndBound(),
+    GivenDecisions(),
+    GivenSearch(),
+    DecisionProgram(),
+    SamplingProgram(),
+    Saddle(),
+    EstimationColumns(),
+    PatternLP(),
+    TangentExchange(),
+    Exchange(),
+    LocalSearch(8),
+)
+"""What is tried first stands first."""
 
 
-def choose(problem: Problem) -> Method:
-    """The method for a problem when the caller names none."""
-    if not problem.plain:
-        from ldpopt.design.constraints import ZCDP, RenyiLDP
-        from ldpopt.design.methods.exchange import Exchange
-        from ldpopt.design.methods.tangent_exchange import TangentExchange
-
-        given = problem.constraints
-        smooth = all(isinstance(c, RenyiLDP) and c.order <= 1.2 for c in given)
-        if not smooth and not any(isinstance(c, ZCDP) for c in given):
-            return Exchange()
-        # Beyond a dozen inputs the last digits take most of the time.
-        return TangentExchange() if len(problem.reduction.pair) <= 12 else TangentExchange(accuracy=5e-6)
-    if math.isinf(problem.epsilon):
-        return Erasure()
-    return Partition() if len(problem.reduction.pair) <= PARTITION_LIMIT else MergedPartition()
+def choose(problem: Problem, named: Method | None) -> Method:
+    """The method that the caller named, or the first that does not refuse; `InvalidInput` says why none does."""
+    if named is not None:
+        if isinstance(named, type) or not callable(getattr(named, "refuses", None)):
+            raise invalid("method", "a method object such as Partition()", named)
+        if why := named.refuses(problem):
+            raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
+        return named
+    found = next((method for method in METHODS if not method.refuses(problem)), None)
+    if found is None:
+        reasons = "; ".join(f"{type(one).__name__}: {one.refuses(problem)}" for one in METHODS)
+        raise InvalidInput(f"problem: expected one that a method solves, got one that all refuse ({reasons})")
+    return found

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.minimum_cut import Members
-from ldpopt.design.certificates.ratios import CutDual
-from ldpopt.design.methods.plain import needs_epsilon
+from ldpopt.design.certificates.ratios import RatioDual
+from ldpopt.design.methods.partition import too_many
+from ldpopt.design.methods.plain import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.kernels import LEAST, PatternProgram, blocks
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import SolverError, invalid
+from ldpopt.errors import SolverError
 from ldpopt.rounding import toward_privacy
 
 ROUNDS = 100
@@ -57,16 +59,18 @@ class ColumnGeneration:
 
     rounds: int = ROUNDS
     accuracy: float = ACCURACY
+    reference = "[KOV14]"
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    def find(self, problem: Problem) -> Candidate:
+    def refuses(self, problem: Problem) -> str:
+        """It needs two hypotheses under pure LDP, and not too many inputs."""
+        return needs_pure_ldp(problem) or too_many(len(problem.reduction.pair), LIMIT)
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the last program's pattern weights."""
-        needs_epsilon(problem, "ColumnGeneration")
         pair, f = problem.reduction.pair, problem.utility.f
-        if len(pair) > LIMIT:
-            raise invalid("column generation", f"at most {LIMIT} inputs of distinct likelihood ratio", len(pair))
         columns = PatternProgram(f, pair, problem.ratio, problem.cap, 1.0, np.zeros((len(pair), 0), dtype=bool))
         top = float(columns.worth(columns.inside).max())
         if top <= 0 or problem.cap == 0:
@@ -88,9 +92,10 @@ class ColumnGeneration:
         how = f"column generation over {count}, priced by {pricing}"
         scale, points = columns.scale, np.column_stack([pair.p0, pair.p1])
 
-        def proof(posed: Problem, channel: Channel) -> Certificate:
-            fields = (posed.utility, channel, posed.epsilon, posed.eta)
-            return CutDual(*fields, points, best.rows * scale, posed.cells, best.pairs * scale)
+        def proof(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            if posed.cells is None:
+                fields = (posed.whole, posed.constraints, channel)
+                yield RatioDual(*fields, best.rows * scale, best.pairs * scale, points)
 
         return Candidate(matrix, how, proof)
 

@@ -3,65 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import LossDual, SamplingDual, linearised
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.constraints import ColumnConstraint, Constraint
-from ldpopt.design.constraints.repair import repair
-from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.design import Design
-from ldpopt.design.programs.labels import Expression, label_program, scaled
+from ldpopt.design.constraints.terms import Ratio
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.labels import label_program, scaled, term_expressions
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.least_pair import GRID, NEAR, tangents
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import CERTIFIED_GAP
-
-
-def least_loss(utility: ExpectedLoss, constraints: Iterable[Constraint], certify: bool) -> Design:
-    """The channel of the smallest expected loss: one linear (or cone) program on the decisions themselves."""
-    listed = tuple(constraints)
-    terms: list[Term | Ratio] = []
-    expressions: list[Expression] = []
-    for constraint in listed:
-        if isinstance(constraint, ColumnConstraint):
-            terms += constraint.columns(utility.inputs)  # type: ignore[arg-type]
-        else:
-            expressions.append(constraint.expression)
-    gains = -(utility.priors[:, None, :] * utility.loss.T[None])
-    scale = float(np.abs(utility.loss).max()) or 1.0
-    solved = label_program(gains / scale, terms, expressions)
-    used = np.maximum(solved.matrix, 0.0)
-    used[:, used.max(axis=0) <= 1e-9] = 0.0
-    matrix = repair(used / used.sum(axis=1, keepdims=True), listed, utility.inputs)
-    channel = Channel(matrix, utility.inputs, utility.decisions)
-    value = utility.value(channel)
-    certificate = None
-    if certify and not expressions:
-        multipliers = tuple(
-            TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
-            for i, (term, values) in enumerate(zip(terms, solved.multipliers, strict=True))
-            if not isinstance(term, Ratio)
-        )
-        certificate = LossDual(
-            utility, channel, np.inf, 1.0, listed, solved.rows * scale, multipliers, solved.weights  # type: ignore[arg-type]
-        )  # fmt: skip
-    bound = max(value, certificate.upper_bound) if certificate else np.inf
-    certified = certificate is not None and bound - value <= CERTIFIED_GAP * max(abs(bound), 1e-3 * scale)
-    note = "" if certificate else "no certificate: not asked for, or a constraint without a column form"
-    guarantees = tuple(constraint.measure(channel) for constraint in listed)
-    how = "linear program on the decisions"
-    return Design(
-        utility, listed, channel, value, bound, guarantees, how, certificate, certified, CERTIFIED_GAP, note, None
-    )  # fmt: skip
-
 
 ROUNDS = 40
 
@@ -69,36 +29,72 @@ ROUNDS = 40
 ACCURACY = 1e-9
 
 
-def least_risk(utility: PrivateSampling, constraints: Sequence[Constraint], certify: bool) -> Design:
-    """The channel of the smallest largest risk, by tangents added where they are missed."""
-    given = tuple(constraints)
-    matrix, ratios, mixture, prior = _program(utility, given)
-    repaired = repair(matrix / matrix.sum(axis=1, keepdims=True), given, utility.inputs)
-    channel = Channel(repaired, utility.inputs, utility.answers)
-    value = utility.value(channel)
-    certificate, bound = None, math.inf
-    if certify:
-        _, slopes = linearised(utility, ratios, mixture, prior)
-        posed = ExpectedLoss(prior / prior.sum(), slopes, utility.inputs, utility.answers)
-        proof = least_loss(posed, given, certify=True).certificate
-        if proof is not None:
-            certificate = SamplingDual(utility, channel, math.inf, 1.0, given, ratios, mixture, posed.priors[0], proof)
-            bound = max(value, certificate.upper_bound)
-    certified = certificate is not None and bound < math.inf and bound - value <= CERTIFIED_GAP * max(-value, 1e-3)
-    note = "" if certificate else "no certificate: not asked for, or a constraint without a column form"
-    guarantees = tuple(constraint.measure(channel) for constraint in given)
-    how = "linear program on tangents of the risks"
-    return Design(
-        utility, given, channel, value, bound, guarantees, how, certificate, certified, CERTIFIED_GAP, note, None
-    )  # fmt: skip
+@dataclass(frozen=True)
+class DecisionProgram:
+    """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel."""
+
+    reference = ""
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs an expected loss, and no constraint on the outputs."""
+        if not isinstance(problem.utility, ExpectedLoss):
+            return f"{problem.utility.name} is no expected loss"
+        return "constraints fix the outputs" if problem.given else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the smallest loss, and the multipliers of the program."""
+        utility = problem.utility
+        gains = -(utility.priors[:, None, :] * utility.loss.T[None])
+        scale = float(np.abs(utility.loss).max()) or 1.0
+        solved = label_program(gains / scale, problem.terms, problem.others)
+        used = np.maximum(solved.matrix, 0.0)
+        used[:, used.max(axis=0) <= 1e-9] = 0.0
+        multipliers = tuple(
+            TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
+            for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
+            if not isinstance(term, Ratio)
+        )
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            if not posed.others:
+                fields = (posed.whole, posed.constraints, channel)
+                yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
+
+        return Candidate(used / used.sum(axis=1, keepdims=True), "linear program on the decisions", prove)
 
 
-def _program(utility: PrivateSampling, constraints: Sequence[Constraint]) -> tuple[Array, Array, Array, Array]:
+@dataclass(frozen=True)
+class SamplingProgram:
+    """Private sampling by tangents of its risks, added where they are missed."""
+
+    reference = "[PAL]"
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a private sampling, and no constraint on the outputs."""
+        if not isinstance(problem.utility, PrivateSampling):
+            return f"{problem.utility.name} is no private sampling"
+        return "constraints fix the outputs" if problem.given else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""
+        utility = problem.utility
+        matrix, ratios, mixture, prior = _program(problem)
+        shares = prior / prior.sum()
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            _, slopes = linearised(utility, ratios, mixture, shares)
+            loss = ExpectedLoss(shares, slopes, utility.inputs, utility.answers)
+            proof = ask(loss, posed.constraints).certificate
+            if proof is not None:
+                yield SamplingDual(posed.whole, posed.constraints, channel, ratios, mixture, shares, proof)
+
+        return Candidate(matrix / matrix.sum(axis=1, keepdims=True), "linear program on tangents of the risks", prove)
+
+
+def _program(problem: Problem) -> tuple[Array, Array, Array, Array]:
     import cvxpy as cp
 
-    from ldpopt.design.constraints import ColumnConstraint
-    from ldpopt.design.programs.labels import term_expressions
-
+    utility: PrivateSampling = problem.utility
     n, k = utility.distributions.shape
     held = utility.distributions.ravel()
     at = [GRID if p > 0 else np.zeros(1) for p in held]
@@ -117,12 +113,8 @@ def _program(utility: PrivateSampling, constraints: Sequence[Constraint]) -> tup
         slope, level = slope / scale, level / scale
         above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
         most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
-        limits: list[Any] = [cp.sum(q, axis=1) == 1]
-        for constraint in constraints:
-            if isinstance(constraint, ColumnConstraint):
-                limits += term_expressions(constraint.columns(utility.inputs), q)  # type: ignore[arg-type]
-            else:
-                limits += list(constraint.expression(q))
+        limits = [cp.sum(q, axis=1) == 1, *term_expressions(problem.terms, q)]
+        limits += [made for expression in problem.others for made in expression(q)]
         try:
             # Central solutions: a vertex has rows at their limits that need not be, where tangents are then missed.
             solve(cp.Problem(cp.Minimize(worst), [above, most, *limits]), "private sampling", INTERIOR)

@@ -10,13 +10,13 @@ are the certificate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords, residual
 from ldpopt.design.constraints.base import ColumnConstraint
@@ -46,6 +46,9 @@ ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
 
 
+SMOOTH = 1.2
+"""Orders of divergences up to this are for the interior-point method of `TangentExchange`."""
+
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
 
@@ -63,12 +66,30 @@ class Exchange:
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    def find(self, problem: Problem) -> Candidate:
+    reference = "[KOV14]"
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs two hypotheses, free outputs, and constraints that a program can pose well."""
+        if problem.utility.pair is None:
+            return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+        if problem.given:
+            return "constraints fix the outputs, which it chooses by likelihood ratio"
+        if any(hasattr(c, "tightened") for c in problem.constraints):
+            return "a constraint has infinitely many orders, which TangentExchange finds"
+        if (
+            problem.terms
+            and all(isinstance(t, Moment) and t.order <= SMOOTH for t in problem.terms)
+            and not problem.others
+        ):
+            return "divergences of an order near 1 stall its cone programs; TangentExchange solves them"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the last program, its outputs merged where they are too rare to matter."""
         labels = Labels.of(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        return Candidate(cleanest(problem, best.matrix, labels.ascend), how, best.certificate)
+        return Candidate(cleanest(problem, best.matrix, labels.ascend), how, best.prove)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +104,10 @@ class Round:
     gap: float
     matrix: Array
 
-    def certificate(self, problem: Problem, channel: Channel) -> Certificate | None:
-        """The certificate of the dual values; None where a constraint has no column form."""
-        constraints = tuple(c for c in problem.constraints if isinstance(c, ColumnConstraint))
-        if len(constraints) < len(problem.constraints):
-            return None
+    def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
+        """The certificate of the dual values; none where a constraint has no column form."""
+        if problem.others:
+            return
         multipliers = []
         for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True)):
             if isinstance(self.terms[number], HockeyStick) and len(pairs):
@@ -95,10 +115,8 @@ class Round:
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
         points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
-        return IntervalDual(
-            problem.utility, channel, problem.epsilon, problem.eta,
-            constraints, self.solved.rows * self.scale, tuple(multipliers), points, self.knots,
-        )  # fmt: skip
+        fields = (problem.whole, problem.constraints, channel)
+        yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
 
 
 @dataclass(frozen=True, eq=False)

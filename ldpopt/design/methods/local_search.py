@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ldpopt.design.candidate import Candidate
-from ldpopt.design.constraints.parts import outputs_of, parts
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
@@ -48,18 +49,20 @@ class LocalSearch:
         if self.outputs is not None:
             object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
-    def find(self, problem: Problem) -> Candidate:
+    reference = "[CCP]"
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a utility with gradients at columns."""
+        if not isinstance(problem.utility, ColumnUtility):
+            return f"{problem.utility.name} is no sum over outputs of functions of the column"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts."""
-        pair, f = problem.reduction.pair, problem.utility.f
-        terms, fixed, expressions = parts(problem.constraints, problem.inputs)
-        k = len(pair)
-        m = outputs_of(fixed, k) if fixed else self.outputs or k + 1
-        climb = Climb(
-            AlphabetProgram((k, m), terms, fixed, expressions),
-            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
-            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
-        )
-        matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
+        climb = Climb.of(problem, self.outputs)
+        k, m = climb.program.shape
+        given = (np.eye(k) + 0.1,) if k == m else ()
+        matrix, _ = climb.best(self.starts - len(given), self.rng or np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {self.starts} starts")
 
 
@@ -70,6 +73,25 @@ class Climb:
     program: AlphabetProgram
     value: Callable[[Array], float]
     gradients: Callable[[Array], Array]
+
+    @classmethod
+    def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
+        """The search for a problem of a column utility, on its reduced inputs where it has two hypotheses."""
+        utility, k = problem.utility, len(problem.inputs)
+        m = outputs_of(problem.given, k) if problem.given else outputs or k + 1
+        if utility.pair is None:
+            criteria = len(utility.columns(np.ones((k, 1))))
+            program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
+            return cls(program, lambda q: float(utility.columns(q).sum(axis=1).min()), utility.gradients)
+        pair, f = problem.reduction.pair, utility.f
+        program = AlphabetProgram(
+            (k, m), problem.terms, problem.given, problem.others, pair=np.stack([pair.p0, pair.p1])
+        )
+        return cls(
+            program,
+            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
+            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
+        )
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
         """The best matrix from the `given` ones and `starts` random vertices, and its value."""

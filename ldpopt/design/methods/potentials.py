@@ -8,12 +8,13 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.arrange import Arranged
+from ldpopt.design.candidate import Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import Blocks
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.problems.reduction import Pair, reduce
 from ldpopt.design.problems.spread import dominating, knots
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
@@ -29,38 +30,25 @@ def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> Envel
     return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
 
 
-def envelope_duals(problem: Problem, made: Arranged, value: float) -> Iterator[Certificate]:
+def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate]:
     """Proofs for a channel of any method: of the inputs themselves if they are few, else of points that dominate."""
-    fields = (problem.whole, problem.constraints, made.channel)
     pair, f = problem.reduction.pair, problem.utility.f
     if problem.cells is None and len(problem.utility.pair[0]) <= MOST:
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.price(blocks.coin(problem.cap)))
         return
     source = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
-    at = np.flatnonzero((made.rows[made.classes][1:] != made.rows[made.classes][:-1]).any(axis=1))
+    # Points are dense between neighbouring inputs that the channel treats differently.
+    at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
+    cuts = np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
     for base, most in ((60, 240), (400, 2000)):
-        steps = max(4, min(24, most // (2 * len(at) + 1)))
-        p0, p1 = dominating(*source, knots(*source, _cuts(problem, made), base, steps))
-        points = Pair.of(p0, p1)
-        blocks = Blocks(f, points, problem.epsilon)
+        steps = max(4, min(24, most // (2 * len(cuts) + 1)))
+        p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
+        blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
         level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
-        yield EnvelopeDual(*fields, level, potentials, np.column_stack([p0, p1]), edges=made.edges)
-
-
-def _cuts(problem: Problem, made: Arranged) -> Array:
-    """(c, 2) posteriors of the neighbouring inputs between which the rows of the channel change."""
-    pair = problem.reduction.pair
-    first = np.unique(problem.reduction.classes, return_index=True)[1] if problem.cells is None else None
-    rows = made.rows[made.classes if first is None else made.classes[first]]
-    if problem.cells is not None:
-        edges = np.flatnonzero(np.isin(problem.cells.edges, made.edges))
-        order = np.argsort(problem.reduction.classes[np.concatenate([edges, [len(problem.cells.edges)]])])
-        at = np.unique(problem.reduction.classes[np.concatenate([edges, edges + 1])])
-        at = at[at < len(pair) - 1]
-        return np.column_stack([pair.posterior[at], pair.posterior[at + 1]]) if len(order) else np.zeros((0, 2))
-    at = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1))
-    return np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
+        points = np.column_stack([p0, p1])
+        fields = (problem.whole, problem.constraints, made.channel)
+        yield EnvelopeDual(*fields, level, potentials, points, edges=made.edges)
 
 
 def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:

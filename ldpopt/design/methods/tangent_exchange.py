@@ -8,13 +8,13 @@ that its columns' tangent planes and multipliers are the certificate as they are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Candidate
+from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords
 from ldpopt.design.constraints import ZCDP, ColumnConstraint
@@ -34,6 +34,9 @@ ROUNDS = 25
 
 
 ACCURACY = 5e-7
+COARSE = 5e-6
+FEW = 12
+"""Up to this many inputs the finer accuracy is the default."""
 
 
 GRID = 25
@@ -50,7 +53,8 @@ EVERY = 300
 class TangentExchange:
     """Exchange for divergences between rows: `RenyiLDP`, and `ZCDP`, whose orders it finds [BS, Def 1.1].
 
-    rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop. Beside other
+    rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop; by default 5e-7, and
+    5e-6 beyond a dozen inputs, where the last digits take most of the time. Beside other
     constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
 
     >>> from ldpopt.design import Divergence, ZCDP, optimal_channel
@@ -61,23 +65,41 @@ class TangentExchange:
     """
 
     rounds: int = ROUNDS
-    accuracy: float = ACCURACY
+    accuracy: float | None = None
+    reference = "[BS]"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rounds", positive_integer(self.rounds, "rounds"))
-        if not self.accuracy > 0:
+        if self.accuracy is not None and not self.accuracy > 0:
             raise invalid("accuracy", "a positive number", self.accuracy)
 
-    def find(self, problem: Problem) -> Candidate:
+    def refuses(self, problem: Problem) -> str:
+        """It needs two hypotheses, free outputs, and a cap on divergences between rows."""
+        if problem.utility.pair is None:
+            return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+        if problem.given:
+            return "constraints fix the outputs, which it chooses by likelihood ratio"
+        if not any(isinstance(term, Moment) for term in problem.terms):
+            return "no constraint is a cap on a divergence between rows"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of the programs, after the orders that it exceeds have joined."""
         if not applies(problem) or len(problem.reduction.pair) < 2:
-            return _beside(problem)
+            return _beside(problem, ask)
         exchange = _Exchange(problem)
-        rounds = exchange.run(self.rounds, self.accuracy)
+        few = len(problem.reduction.pair) <= FEW
+        rounds = exchange.run(self.rounds, self.accuracy or (ACCURACY if few else COARSE))
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + _orders(exchange.problem)
         proof = exchange.proof
         matrix = _private(problem, cleanest(problem, exchange.champion, exchange.ascend))
-        return Candidate(matrix, how, lambda _, channel: replace(proof, channel=channel) if proof else None)
+        if proof is None:
+            return Candidate(matrix, how, problem=exchange.problem)
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            yield proof.of(posed.whole, posed.constraints, channel)
+
+        return Candidate(matrix, how, prove, problem=replace(problem, constraints=proof.constraints))
 
 
 def applies(problem: Problem) -> bool:
@@ -90,31 +112,20 @@ def applies(problem: Problem) -> bool:
     )
 
 
-def _beside(problem: Problem) -> Candidate:
+def _beside(problem: Problem, ask: Ask) -> Candidate:
     """The programs of `Exchange`, repeated for the orders that their channels exceed."""
     while True:
         try:
-            found = Exchange().find(problem)
+            found = Exchange().find(problem, ask)
         except SolverError:
             # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
-            found = LocalSearch(3, outputs=3).find(problem)
-        tighter = _tightened(problem, found.matrix)
-        if tighter.constraints == problem.constraints:
+            found = LocalSearch(3, outputs=3).find(problem, ask)
+        tighter = problem.tightened(found.matrix)
+        if tighter is None:
             break
         problem = tighter
-    own, posed = found.prove, problem
-
-    def prove(problem: Problem, channel: Channel) -> Certificate | None:
-        return own(replace(problem, constraints=posed.constraints), channel) if own else None
-
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
-    return Candidate(matrix, found.method + _orders(problem), prove)
-
-
-def _tightened(problem: Problem, matrix: Array) -> Problem:
-    """With the orders that `matrix` exceeds most."""
-    constraints = tuple((c.tightened(matrix) or c) if isinstance(c, ZCDP) else c for c in problem.constraints)
-    return replace(problem, constraints=constraints)
+    return Candidate(matrix, found.method + _orders(problem), found.prove, problem=problem)
 
 
 def _orders(problem: Problem) -> str:
@@ -179,11 +190,11 @@ class _Exchange:
             if self.value(better) > value:
                 self.champion, value = better, self.value(better)
             proof = self.certificate(solved, posed, scale)
-            bound = proof.upper_bound
+            bound = proof.bound
             stale = 0 if bound - value < 0.9 * (least - value) else stale + 1
             if bound < least:
                 self.proof, least = proof, bound
-            while (tighter := _tightened(self.problem, self.champion)).constraints != self.problem.constraints:
+            while (tighter := self.problem.tightened(self.champion)) is not None:
                 # What meets fewer orders is only where to look; the next channel meets these as well.
                 self.pose(tighter)
                 self.champion = self.ascend(self.champion, anew=True)
@@ -264,12 +275,10 @@ class _Exchange:
             multipliers.append(TermMultiplier(number, pairs, values))
         problem = self.problem
         matrix = self.champion
-        channel = Channel(matrix) if len(matrix) != len(problem.utility.p0) else Channel(matrix, problem.utility.inputs)
+        channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
         points = np.column_stack([self.p0, self.p1])
-        return IntervalDual(
-            problem.utility, channel, problem.epsilon, problem.eta,
-            problem.constraints, solved.rows * scale, tuple(multipliers), points, self.knots,  # type: ignore[arg-type]
-        )  # fmt: skip
+        fields = (problem.whole, problem.constraints, channel)
+        return IntervalDual(*fields, solved.rows * scale, tuple(multipliers), points, self.knots)
 
 
 def _channel(solved: Priced) -> Array:

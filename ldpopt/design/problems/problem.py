@@ -145,7 +145,9 @@ def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
             raise invalid("constraint", expected, constraints) from None
     for constraint in given:
         if isinstance(constraint, type) or not isinstance(constraint, Constraint):
-            raise invalid("constraint", expected, constraint if isinstance(constraint, type) else type(constraint).__name__)
+            raise invalid(
+                "constraint", expected, constraint if isinstance(constraint, type) else type(constraint).__name__
+            )
     if not given:
         raise InvalidInput("constraints: expected at least one of LocalDP, TotalVariation and the others, got none")
     return given

@@ -32,6 +32,28 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
 
 
+WIDER = 1e-9
+"""How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
+
+SHARE = 1e-8
+"""The share of the mass that goes to the outermost points, so that rounding leaves no doubt about which pair dominates."""
+
+
+def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
+    """Masses of points near `knots` that dominate the pair with room for rounding."""
+    low, high = float(knots[0]), float(knots[-1])
+    room = WIDER * (high - low)
+    low, high = max(0.0, low - room), min(1.0, high + room)
+    inner = spread(p0, p1, np.unique(np.concatenate([[low], knots, [high]])))
+    # The two outermost points alone, with both hypotheses' masses: the pair that dominates all on this range.
+    up = 2 * (0.5 - low) / (high - low)
+    outer0, outer1 = (np.array([side(low) * (2 - up), side(high) * up]) for side in (lambda s: s, lambda s: 1 - s))
+    return (
+        np.concatenate([(1 - SHARE) * inner.p0, SHARE * outer0]),
+        np.concatenate([(1 - SHARE) * inner.p1, SHARE * outer1]),
+    )
+
+
 def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: float = 1.5) -> Array:
     """Posteriors to spread onto: dense where it matters.
 
@@ -56,14 +78,3 @@ def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: floa
     kept = made[np.concatenate([[True], np.diff(made) > 1e-13])]
     kept[-1] = last
     return np.asarray(kept)
-
-
-def few_knots(p0: Array, p1: Array, cuts: Array, count: int) -> Array:
-    """At most `count` knots: the ends and the places where the channel changes, and even ones while there is room."""
-    for sharp in (cuts, cuts.mean(axis=1, keepdims=True), cuts[:0]):
-        near = np.column_stack([sharp.min(axis=1), sharp.max(axis=1)]) if len(sharp) else cuts[:0]
-        for base in range(count, -1, -1):
-            made = knots(p0, p1, near, base, 0)
-            if len(made) <= count:
-                return made
-    return made

@@ -11,8 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.design.solve import SIMPLEX, solve
+from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.least_pair import least_pair
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
 from ldpopt.divergences import FDivergence
@@ -20,7 +23,7 @@ from ldpopt.errors import invalid
 
 
 @dataclass(frozen=True, eq=False)
-class AgainstSet:
+class AgainstSet(Utility):
     """The least D_f(P0 Q || P1 Q) over all P0 and P1 of two convex sets [HS; Huber].
 
     f : an `FDivergence`. p0, p1 : each a distribution of shape (k,), or a `Hull` of several, or the distributions
@@ -56,6 +59,11 @@ class AgainstSet:
             raise invalid("p0 and p1", "sets that do not meet (nothing tells apart what is in both)", "sets that do")
 
     sets: tuple[HypothesisSet, HypothesisSet] = ()  # type: ignore[assignment]
+
+    @property
+    def unprivate(self) -> float:
+        """The least divergence of the sets themselves."""
+        return self.value(np.eye(self.size))
 
     @property
     def size(self) -> int:

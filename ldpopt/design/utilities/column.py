@@ -8,56 +8,23 @@ above its tangents under any constraint.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.channel import Label
+from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, distribution, number
-from ldpopt.divergences import FDivergence
+from ldpopt.divergences import KL, FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
-
-
-class ColumnUtility(ABC):
-    """A utility given by its functions of a column."""
-
-    inputs: tuple[Label, ...] | None
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number k of inputs."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What reports call it."""
-
-    @abstractmethod
-    def columns(self, matrix: Array) -> Array:
-        """(criteria, n) values mu_j of the columns of `matrix` (k, n)."""
-
-    @abstractmethod
-    def gradients(self, matrix: Array) -> Array:
-        """(criteria, n, k) gradients of mu_j at the columns: linear functions that touch mu_j there, from below."""
-
-    @property
-    @abstractmethod
-    def unprivate(self) -> float:
-        """The utility of full disclosure."""
-
-    def value(self, channel: ChannelLike) -> float:
-        """The utility of a channel."""
-        q = as_channel(channel).matrix
-        if len(q) != self.size:
-            raise invalid("channel", f"{self.size} inputs", len(q))
-        return float(self.columns(q).sum(axis=1).min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +37,8 @@ class MutualInformation(ColumnUtility):
 
     prior: Any
     inputs: tuple[Label, ...] | None = None
+
+    contracts = True
 
     def __post_init__(self) -> None:
         prior = distribution(self.prior, "prior")
@@ -100,15 +69,26 @@ class MutualInformation(ColumnUtility):
         logs = np.log(np.maximum(matrix / mixture, 1e-12))
         return np.asarray((self.prior[:, None] * logs).T[None])
 
+    def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """sum_x P_x times the excess of s_x log(s_x / m) at the mean m = P.s, between two ends."""
+        prior = law(self.prior, base.arithmetic)
+        mean = prior @ rise
+        return (prior @ enclosed_excess(KL, rise - mean[None, :], (base + mean)[None, :]))[None, :]
+
     @property
     def unprivate(self) -> float:
         """The entropy of the prior."""
         used = self.prior[self.prior > 0]
         return float(-(used * np.log(used)).sum())
 
+    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
+        """The same between two ends."""
+        used = law(self.prior, arithmetic)[self.prior > 0]
+        return -(used * used.log()).sum()
+
 
 @dataclass(frozen=True, eq=False)
-class Tests(ColumnUtility):
+class WorstOf(ColumnUtility):
     """The worst D_f(M0 || M_j) over several alternatives P_j: a test that must tell P0 from each of them.
 
     p0 : distribution of shape (k,). others : distributions of shape (k,). f : an `FDivergence`.
@@ -119,19 +99,17 @@ class Tests(ColumnUtility):
     others: Any
     inputs: tuple[Label, ...] | None = None
 
-    __test__ = False  # no test class, whatever pytest makes of the name
-
     def __post_init__(self) -> None:
         if not len(self.others):
             raise invalid("others", "at least one alternative", "none")
-        object.__setattr__(self, "parts", tuple(Divergence(self.f, self.p0, p, self.inputs) for p in self.others))
+        object.__setattr__(self, "each", tuple(Divergence(self.f, self.p0, p, self.inputs) for p in self.others))
 
-    parts: tuple[Divergence, ...] = ()
+    each: tuple[Divergence, ...] = field(init=False, default=())
 
     @property
     def size(self) -> int:
         """The number k of inputs."""
-        return len(self.parts[0].p0)
+        return len(self.each[0].p0)
 
     @property
     def name(self) -> str:
@@ -140,16 +118,28 @@ class Tests(ColumnUtility):
 
     def columns(self, matrix: Array) -> Array:
         """One row an alternative."""
-        return np.stack([part.f.excess(part.p0 @ matrix, part.p1 @ matrix) for part in self.parts])
+        return np.stack([part.f.excess(part.p0 @ matrix, part.p1 @ matrix) for part in self.each])
 
     def gradients(self, matrix: Array) -> Array:
         """The tangents at each output's ratio, one block an alternative."""
-        return np.stack([tangents(part.f, part.p0, part.p1, matrix) for part in self.parts])
+        return np.stack([tangents(part.f, part.p0, part.p1, matrix) for part in self.each])
+
+    def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """One row an alternative, between two ends."""
+        return base.arithmetic.concatenate([part.enclosed_columns(base, rise) for part in self.each])
 
     @property
     def unprivate(self) -> float:
         """The worst divergence of the distributions themselves."""
-        return min(part.unprivate for part in self.parts)
+        return min(part.unprivate for part in self.each)
+
+    def parts(self) -> Sequence[Utility]:
+        """Each divergence alone."""
+        return self.each
+
+    def from_parts(self, bounds: Sequence[float], arithmetic: Arithmetic) -> Enclosure:
+        """The least of the bounds."""
+        return arithmetic.of(min(bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,27 +154,27 @@ class WeightedSum(ColumnUtility):
         if len(weights) != len(self.utilities) or not weights or min(weights) < 0 or sum(weights) <= 0:
             raise invalid("weights", "one non-negative number a utility, not all zero", weights)
         for one in self.utilities:
-            if not isinstance(one, (Divergence, MutualInformation)):
-                raise invalid("utilities", "Divergence and MutualInformation objects", type(one).__name__)
+            if not isinstance(one, ColumnUtility) or one.continuous:
+                raise invalid(
+                    "utilities", "column utilities such as Divergence and MutualInformation", type(one).__name__
+                )
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "utilities", tuple(self.utilities))
-        sizes = {part.size for part in self._parts}
+        sizes = {part.size for part in self.utilities}
         if len(sizes) != 1:
             raise invalid("utilities", "as many inputs in each", sorted(sizes))
 
-    @cached_property
-    def _parts(self) -> tuple[ColumnUtility, ...]:
-        return tuple(Tests(u.f, u.p0, [u.p1], u.inputs) if isinstance(u, Divergence) else u for u in self.utilities)
+        if len({len(part.columns(np.ones((part.size, 1)))) for part in self.utilities}) != 1:
+            raise invalid("utilities", "one criterion each", "utilities that are the worst of several")
+        labels = next((part.inputs for part in self.utilities if part.inputs is not None), None)
+        object.__setattr__(self, "inputs", labels)
 
-    @property
-    def inputs(self) -> tuple[Label, ...] | None:  # type: ignore[override]
-        """The labels of the first utility that has them."""
-        return next((part.inputs for part in self._parts if part.inputs is not None), None)
+    inputs: tuple[Label, ...] | None = field(init=False, default=None)
 
     @property
     def size(self) -> int:
         """The number k of inputs."""
-        return self._parts[0].size
+        return int(self.utilities[0].size)
 
     @property
     def name(self) -> str:
@@ -193,13 +183,27 @@ class WeightedSum(ColumnUtility):
 
     def columns(self, matrix: Array) -> Array:
         """The weighted sum of the parts' columns."""
-        return np.asarray(sum(w * part.columns(matrix) for w, part in zip(self.weights, self._parts, strict=True)))
+        return np.asarray(sum(w * part.columns(matrix) for w, part in zip(self.weights, self.utilities, strict=True)))
 
     def gradients(self, matrix: Array) -> Array:
         """The weighted sum of the parts' gradients."""
-        return np.asarray(sum(w * part.gradients(matrix) for w, part in zip(self.weights, self._parts, strict=True)))
+        return np.asarray(sum(w * part.gradients(matrix) for w, part in zip(self.weights, self.utilities, strict=True)))
 
     @property
     def unprivate(self) -> float:
         """The weighted sum of the parts' own."""
-        return sum(w * part.unprivate for w, part in zip(self.weights, self._parts, strict=True))
+        return sum(w * part.unprivate for w, part in zip(self.weights, self.utilities, strict=True))
+
+    def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """The weighted sum of the parts' columns, between two ends."""
+        rows = [part.enclosed_columns(base, rise) * w for w, part in zip(self.weights, self.utilities, strict=True)]
+        return reduce(lambda a, b: a + b, rows)
+
+    def parts(self) -> Sequence[Utility]:
+        """Each utility alone."""
+        return tuple(self.utilities)
+
+    def from_parts(self, bounds: Sequence[float], arithmetic: Arithmetic) -> Enclosure:
+        """The weighted sum of the bounds."""
+        used = [(w, bound) for w, bound in zip(self.weights, bounds, strict=True) if w > 0]
+        return sum((arithmetic.of(bound) * w for w, bound in used), arithmetic.of(0.0))

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.channel import ChannelLike, Label
+from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, distribution
 from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
 
 
 @dataclass(frozen=True, eq=False)
-class Divergence:
+class Divergence(ColumnUtility):
     """D_f(M0 || M1) of the marginals M_v = P_v Q that a channel Q leaves of two hypotheses [GI, section VII].
 
     Parameters
@@ -35,6 +40,8 @@ class Divergence:
     p0: Any
     p1: Any
     inputs: tuple[Label, ...] | None = None
+
+    contracts = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.f, FDivergence):
@@ -68,14 +75,39 @@ class Divergence:
         """Whether the hypotheses are `scipy.stats` distributions."""
         return is_frozen(self.p0) or is_frozen(self.p1)
 
+    @property
+    def size(self) -> int:
+        """The number k of inputs."""
+        return len(self.p0)
+
+    @property
+    def pair(self) -> tuple[Array, Array] | None:
+        """The two hypotheses."""
+        return None if self.continuous else (self.p0, self.p1)
+
     def value(self, channel: ChannelLike) -> float:
         """D_f of the two marginals, in nats where f has a logarithm."""
-        channel = as_channel(channel)
         if self.continuous:
             raise invalid("utility", "finite distributions to evaluate a channel on", "scipy.stats distributions")
-        if channel.shape[0] != len(self.p0):
-            raise invalid("channel", f"{len(self.p0)} inputs", channel.shape[0])
-        return marginal_divergence(self.f, self.p0, self.p1, channel.matrix)
+        return marginal_divergence(self.f, self.p0, self.p1, self.check(channel).matrix)
+
+    def columns(self, matrix: Array) -> Array:
+        """(1, n) values mu(P0.q, P1.q) of the columns."""
+        return np.atleast_2d(self.f.excess(self.p0 @ matrix, self.p1 @ matrix))
+
+    def gradients(self, matrix: Array) -> Array:
+        """(1, n, k) tangents at each output's ratio."""
+        return tangents(self.f, self.p0, self.p1, matrix)[None]
+
+    def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """(1, n) values of the columns base + rise, between two ends."""
+        laws = self.laws(base.arithmetic)
+        # The laws sum to one, so that the constant part of a column tells nothing apart.
+        return enclosed_excess(self.f, laws.apart @ rise, base + laws.p1 @ rise)[None, :]
+
+    def laws(self, arithmetic: Arithmetic) -> Laws:
+        """The hypotheses between two ends."""
+        return Laws.of(self.p0, self.p1, arithmetic)
 
     @property
     def name(self) -> str:
@@ -86,6 +118,11 @@ class Divergence:
     def unprivate(self) -> float:
         """D_f(P0 || P1), what a channel without any privacy would keep."""
         return self.f.sum(self.p0, self.p1)
+
+    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
+        """The same between two ends."""
+        laws = self.laws(arithmetic)
+        return enclosed_excess(self.f, laws.apart, laws.p1).sum()
 
     def __repr__(self) -> str:
         size = "continuous" if self.continuous else f"{len(self.p0)} inputs"

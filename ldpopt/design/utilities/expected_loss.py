@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, distribution, finite_array
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedLoss:
+class ExpectedLoss(Utility):
     """Minus the expected loss of a channel whose reports are decisions: -sum_x prior_x sum_y Q[x, y] loss[x, y].
 
     prior : a distribution of shape (k,), or several as the rows of an array, of which the worst counts; None for the
@@ -51,9 +54,27 @@ class ExpectedLoss:
     priors: Array = None  # type: ignore[assignment]
 
     @property
+    def size(self) -> int:
+        """The number k of answers."""
+        return int(self.loss.shape[0])
+
+    @property
+    def unprivate(self) -> float:
+        """Minus the least loss of who knows the answer."""
+        return -float((self.priors @ self.loss.min(axis=1)).max())
+
+    @property
     def name(self) -> str:
         """What reports call it."""
         return "minus expected loss" if len(self.priors) == 1 else "minus worst expected loss"
+
+    def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
+        """The same between two ends, each row divided by its sum."""
+        self.value(channel)
+        matrix = arithmetic.of(channel.matrix)
+        paid = (matrix * self.loss).sum(axis=1) / matrix.sum(axis=1)
+        laws = arithmetic.stack([law(prior, arithmetic) for prior in self.priors])
+        return -(laws @ paid).max()
 
     def value(self, channel: ChannelLike) -> float:
         """Minus the expected loss under the worst of the priors."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpopt.channel import ChannelLike, Label, as_channel
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, MVOptimal
+from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal, MVOptimal
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.design.utilities.scores import criterion_at, scores
 from ldpopt.distribution import Array, distribution
@@ -18,7 +19,7 @@ from ldpopt.labels import distinct_labels
 
 
 @dataclass(frozen=True, eq=False)
-class FisherInformation:
+class FisherInformation(Utility):
     """The asymptotic error of the estimate of a distribution from privatized reports: smaller is better.
 
     With J = sum_y q_y q_y^T / (q_y . p), n reports leave the efficient estimate of p the covariance C / n,
@@ -46,6 +47,8 @@ class FisherInformation:
     neighbourhood: Neighbourhood | None = None
     inputs: Iterable[Label] | None = None
 
+    error = True
+
     def __post_init__(self) -> None:
         prior = distribution(self.prior, "prior")
         if len(prior) < 2:
@@ -62,6 +65,16 @@ class FisherInformation:
             object.__setattr__(self, "inputs", distinct_labels(self.inputs, len(prior), "inputs"))
 
     @property
+    def size(self) -> int:
+        """The number k of categories."""
+        return len(self.prior)
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the criterion is a logarithm."""
+        return isinstance(self.criterion, DOptimal)
+
+    @property
     def name(self) -> str:
         """What reports call it."""
         worst = "" if self.neighbourhood is None else f", worst case over {self.neighbourhood.name}"
@@ -76,8 +89,6 @@ class FisherInformation:
             raise invalid("channel", f"{len(self.prior)} inputs", channel.shape[0])
         if self.neighbourhood is None:
             return criterion_at(self.criterion, channel.matrix, self.prior)
-        from ldpopt.design.utilities.fisher_information import worst_case
-
         return worst_case(self, channel.matrix).upper
 
     @property

@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, distribution
 from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateSampling:
+class PrivateSampling(Utility):
     """Minus the largest D_f(P_i || Q_i) over the distributions that may be held; one draw of Q_i is released [PAL].
 
     f : an `FDivergence`. distributions : array (n, k), n >= 2 distributions on k answers. inputs, answers : labels of
@@ -54,6 +58,29 @@ class PrivateSampling:
         object.__setattr__(self, "answers", tuple(self.answers if self.answers is not None else range(rows.shape[1])))
         if math.isinf(self.f.at_zero) and (rows == 0).any():
             raise InvalidInput(f"distributions: {self.f.name} from a distribution with zeros is infinite to others")
+
+    @property
+    def size(self) -> int:
+        """The number n of distributions that may be held."""
+        return len(self.distributions)
+
+    @property
+    def decisions(self) -> tuple[Label, ...] | None:
+        """The reports are answers."""
+        return self.answers
+
+    @property
+    def unprivate(self) -> float:
+        """A draw of the distribution itself loses nothing."""
+        return 0.0
+
+    def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
+        """Minus the largest divergence from a distribution to its row, between two ends."""
+        self.value(channel)
+        matrix = arithmetic.of(channel.matrix)
+        drawn = matrix / matrix.sum(axis=1)[:, None]
+        held = arithmetic.stack([law(p, arithmetic) for p in self.distributions])
+        return -enclosed_excess(self.f, held - drawn, drawn).sum(axis=1).max()
 
     @property
     def name(self) -> str:

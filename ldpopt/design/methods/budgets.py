@@ -1,0 +1,43 @@
+"""What constraints on the outputs rule out, and the optimum without them where it meets them anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints.support import Support
+from ldpopt.design.problems.problem import Problem
+from ldpopt.errors import InvalidInput, SolverError
+
+
+def possible(problem: Problem) -> None:
+    """Raise `InvalidInput` for what theorems rule out."""
+    masks = [c.mask for c in problem.given if isinstance(c, Support)]
+    if problem.epsilon < np.inf and masks and not np.logical_and.reduce(masks).all(axis=0).any():
+        raise InvalidInput(
+            "constraints: expected an output that every input allows, because pure LDP makes what is impossible under "
+            "one input impossible under all [GI, Def 6], got a mask without one"
+        )
+
+
+def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
+    """The optimum without constraints on the outputs where it meets them; tried where it is fast to find."""
+    free = problem.free
+    if free is None or any(c.labelled for c in problem.given) or not free.plain:
+        return None
+    with suppress(SolverError, InvalidInput):
+        design = ask(problem.whole, free.constraints)
+        if all(c.measure(design.channel).value <= c.bound for c in problem.given):
+
+            def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+                if design.certificate is not None:
+                    yield Relaxed(posed.whole, posed.constraints, channel, design.certificate)
+
+            return Candidate(design.channel.matrix, f"{design.method}; the budget of outputs does not bind", prove)
+    return None
