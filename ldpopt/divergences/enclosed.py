@@ -5,6 +5,9 @@ zero; for a fixed d it does not grow with b, since its derivative in b is phi(x)
 Over a box [d] x [b], cut to the domain b >= 0 and b + d >= 0, it is therefore largest at one end of d with the lowest b
 that the domain allows there, max(b, -d), and smallest at the d nearest to zero with the highest b. (On the edge b = -d
 the excess is |d| (f(0+) + f'(1)), which also grows with |d|, so that no d between the ends does better.)
+
+The same holds with a in the place of b, for the divergence with its arguments exchanged, its mirror: the excess is a
+function of -d and a, and does not grow with a. Where a is enclosed too, both ways bound it, and the better one counts.
 """
 
 from __future__ import annotations
@@ -15,13 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.divergences.base import FDivergence
-from ldpopt.divergences.rules import Rule, own_rule, rule_of
+from ldpopt.divergences.rules import Rule, mirror_of, own_rule, rule_of
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
 
 
-def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure) -> Enclosure:
+def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | None = None) -> Enclosure:
     """Every value of `f.excess_of` on the box [d] x [b], where that meets b >= 0 and b + d >= 0; of any shapes.
+
+    a : an enclosure of b + d, if there is one of more digits than the sum has: where a is far below b and f(0+) is
+        infinite, the sum does not say how far a is from zero.
 
     Where the box misses the domain, or the value is not defined, it encloses every number. A function of one's own is
     known in float64 only: its excess is enclosed with a relative 2^-40 of its terms, which is no proof; with an exact
@@ -34,20 +40,37 @@ def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure) -> Enclosure:
     """
     of, rule = d.arithmetic, _rule(f, d.arithmetic)
     b = of.of(b)
-    every = np.ones(np.broadcast_shapes(d.shape, b.shape), dtype=np.bool_)
+    every = np.ones(np.broadcast_shapes(d.shape, b.shape, () if a is None else a.shape), dtype=np.bool_)
     d, b = of.where(every, d, 0.0), of.where(every, b, 0.0)
+    lower, upper, missed = _over_box(rule, d, b)
+    mirror = None if a is None else mirror_of(f.recipe)
+    if a is not None and mirror is not None:
+        other_lower, other_upper, outside = _over_box(mirror, -d, of.where(every, a, 0.0))
+        lower, upper = _larger(lower, other_lower), -_larger(-upper, -other_upper)
+        missed |= outside
+    if rule.slack:
+        slack = d.abs() * rule.slack
+        lower, upper = lower - slack, upper + slack
+    return of.where(missed, np.nan, of.between(lower, upper))
+
+
+def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclosure, npt.NDArray[np.bool_]]:
+    """A lower and an upper bound over the box, and where it misses the domain, so that there is nothing to bound."""
+    of = d.arithmetic
     (d_low, d_high), (b_low, b_high) = d.ends, b.ends
     missed = ~((np.asarray(b_high.upper) >= 0) & (np.asarray((d_high + b_high).upper) >= 0))
     b_low, d_low = b_low.positive(), d_low.maximum(-b_high)
     d_high = d_high.maximum(d_low)
     left, right = (_at(rule, end, b_low.maximum(-end)) for end in (d_low, d_high))
     nearest = of.where(np.asarray(d_low.lower) > 0, d_low, of.where(np.asarray(d_high.upper) < 0, d_high, 0.0))
-    least = _at(rule, nearest, b_high)
-    lower, upper = least.positive(), left.maximum(right)
-    if rule.slack:
-        slack = d.abs() * rule.slack
-        lower, upper = lower - slack, upper + slack
-    return of.where(missed, np.nan, of.between(lower, upper))
+    return _at(rule, nearest, b_high).positive(), left.maximum(right), missed
+
+
+def _larger(one: Enclosure, two: Enclosure) -> Enclosure:
+    """The larger of two lower bounds, where either may be unknown."""
+    of = one.arithmetic
+    unknown, other = np.asarray(one.lower) == -np.inf, np.asarray(two.lower) == -np.inf
+    return of.where(unknown, two, of.where(other, one, one.maximum(two)))
 
 
 def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:

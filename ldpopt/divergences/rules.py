@@ -67,23 +67,24 @@ def _either(float64: Points, exact: Points) -> Points:
         of = d.arithmetic
         if not isinstance(of, Exact):
             return float64(d, b)
-        # Of terms of size d there remains d^2 / b: twice the bits of b / d are lost.
+        # Of terms of size d there remains d^2 / b: twice the bits of b / d are lost; of b in b + d, those of d / b.
         size = [np.maximum(np.abs(part.lower), np.abs(part.upper)) for part in (d, b)]
         with np.errstate(all="ignore"):
             lost = np.log2(size[1]) - np.log2(np.where(size[0] > 0, size[0], size[1]))
-        more = Exact(of.bits + 128 + 2 * int(np.clip(np.nan_to_num(lost), 0, 2200).max(initial=0)))
+        more = Exact(of.bits + 128 + 2 * int(np.clip(np.abs(np.nan_to_num(lost)), 0, 2200).max(initial=0)))
         return of.of(exact(more.of(d), more.of(b)))
 
     return excess
 
 
-def _float64(f: FDivergence, error: Callable[[Any, Any], Any]) -> Points:
-    """The float64 excess with its relative error."""
+def _float64(f: FDivergence, error: Callable[[Any, Any], Any], exchanged: bool = False) -> Points:
+    """The float64 excess with its relative error; exchanged, as a function of -d and a."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
         with np.errstate(all="ignore"):
-            value = np.where(np.isfinite(x + y), f.excess_of(x, y), np.nan)
+            found = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
+            value = np.where(np.isfinite(x + y), found, np.nan)
             margin = error(x, y)
             low = np.where(value == INF, 0.0, value) * (1 - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value * (1 + margin) + 16 * SUBNORMAL)
@@ -157,7 +158,7 @@ def _hockey_stick(gamma: float) -> Rule:
     return Rule(excess, limits, slopes)
 
 
-def _alpha(order: float) -> Rule:
+def _alpha(order: float, exchanged: bool = False) -> Rule:
     f, o = alpha(order), Fraction(order)
 
     def exact(d: Enclosure, b: Enclosure) -> Enclosure:
@@ -171,13 +172,14 @@ def _alpha(order: float) -> Rule:
 
     def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
         at_zero = of.of(1 / o) if order > 0 else of.of(INF)
-        return at_zero, of.of(INF) if order > 1 else of.of(1 / (1 - o))
+        at_infinity = of.of(INF) if order > 1 else of.of(1 / (1 - o))
+        return (at_infinity, at_zero) if exchanged else (at_zero, at_infinity)
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
         of = t.arithmetic
         return (t.log() * of.of(o - 1)).expm1() / of.of(o - 1), -((t.log() * of.of(o)).expm1() / of.of(o))
 
-    return Rule(_either(_float64(f, error), exact), limits, slopes)
+    return Rule(_either(_float64(f, error, exchanged), _swapped(exact) if exchanged else exact), limits, slopes)
 
 
 def own_rule(f: FDivergence) -> Rule:
@@ -246,3 +248,20 @@ FAMILIES: dict[str, Callable[[float], Rule]] = {"hockey-stick": _hockey_stick, "
 def rule_of(name: str, *parameters: float) -> Rule:
     """The rule of a divergence by its recipe."""
     return FAMILIES[name](*parameters) if parameters else RULES[name]
+
+
+_MIRRORS = {
+    "kl": "reverse-kl",
+    "reverse-kl": "kl",
+    "chi-squared": "neyman-chi-squared",
+    "neyman-chi-squared": "chi-squared",
+}
+
+
+def mirror_of(recipe: tuple[Any, ...] | None) -> Rule | None:
+    """The rule of the divergence with its arguments exchanged, t f(1/t); None if it has none here."""
+    if recipe is None or recipe[0] == "hockey-stick":
+        return None
+    if recipe[0] == "alpha":
+        return _alpha(recipe[1], exchanged=True)
+    return RULES[_MIRRORS.get(recipe[0], recipe[0])]

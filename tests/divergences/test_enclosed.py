@@ -138,6 +138,23 @@ def test_the_enclosure_of_a_point_holds_the_exact_value(f, of):
             assert high - low <= (1e-15 if of.exact else 1e-9) * exact + loss * (not of.exact), (x, y)
 
 
+@pytest.mark.parametrize(
+    "f", [KL, REVERSE_KL, JENSEN_SHANNON, *(f for f in EXCESS if "alpha" in f.name)], ids=lambda f: f.name
+)
+def test_the_margin_covers_the_switch_from_series_to_logarithms(f):
+    """Where cancellation is worst, just outside of the series, the float64 error is a small share of the margin."""
+    rng = np.random.default_rng(6)
+    b = 10.0 ** rng.uniform(-3, 0, 1500)
+    order = f.recipe[1] if len(f.recipe) == 2 else 0.0
+    d = b * 0.01 / (abs(order) + 2 * (len(f.recipe) == 2) + 1 * (len(f.recipe) == 1)) * rng.choice([-1, 1], 1500)
+    d *= rng.uniform(0.9, 2.1, 1500)
+    found = enclosed_excess(f, FLOAT.of(d), FLOAT.of(b))
+    for x, y, value, low, high in zip(d, b, f.excess_of(d, b), found.lower, found.upper, strict=True):
+        exact = true_excess(f, x, y)
+        assert holds(low, exact, high)
+        assert abs(mpf(float(value)) - exact) <= 0.2 * (high - low)
+
+
 @EVERY
 @BOTH
 def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
@@ -164,6 +181,29 @@ def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
         if high[i, 1] < 0 or high[i, 1] + high[i, 0] < 0:
             assert not inside
             assert (lower[i], upper[i]) == (-INF, INF)
+
+
+@EVERY
+@BOTH
+def test_the_other_argument_keeps_what_the_difference_loses(f, of):
+    """With an enclosure of a = b + d the bound stays close to the value where a or b is tiny, and holds it still."""
+    for a, b in ((1e-25, 0.5), (1e-300, 1.0), (0.5, 1e-25), (0.25, 0.5), (0.75, 0.5), (1e-3, 2e-3)):
+        exact = true_excess_of(f, a, b)
+        wide = [of.between(x * (1 - 1e-14), x * (1 + 1e-14)) for x in (a, b)]
+        found = enclosed_excess(f, wide[0] - wide[1], wide[1], wide[0])
+        assert holds(found.lower, exact, found.upper)
+        alone = enclosed_excess(f, wide[0] - wide[1], wide[1])
+        assert holds(alone.lower, exact, alone.upper)
+        assert found.upper <= alone.upper
+        if "hockey" not in f.name and "1.000000001" not in f.name and exact < 1e300:
+            assert found.upper <= exact * (1 + 1e-9)
+            assert found.lower >= exact * (1 - 1e-9)
+
+
+def true_excess_of(f, a, b):
+    with mpmath.workdps(700):
+        a, b = mpf(a), mpf(b)
+        return EXCESS[f](a - b, a, b)
 
 
 @EVERY
