@@ -155,8 +155,10 @@ class FDivergence:
         (2e-200, 0.0)
         """
         d, b = np.broadcast_arrays(np.asarray(d, np.float64), np.asarray(b, np.float64))
-        # As d and b are exact, their rounded sum is exact where they nearly cancel, and good to one rounding elsewhere.
-        return self._edged(d, b + d, b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            # The rounded sum of exact d and b is exact where they nearly cancel, and good to one rounding elsewhere.
+            a = np.asarray(b + d)
+        return self._edged(d, a, b)
 
     def _edged(self, d: Array, a: Array, b: Array) -> Any:
         """The excess of d = a - b, with its limits where a or b is zero."""
@@ -165,7 +167,7 @@ class FDivergence:
             return _plain(self._inner(d, a, b))
         value = self._inner(*(np.where(inside, part, one) for part, one in ((d, 0.0), (a, 1.0), (b, 1.0))))
         slope = self._slope_at_one()
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             edge = np.where(a > 0, a * (self.slope_at_infinity - slope), 0.0)
             edge = np.where(b > 0, b * (self.at_zero + slope), edge)
         return _plain(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))

@@ -79,9 +79,9 @@ def _alpha(order: float) -> FDivergence:
     def excess(d: Any, a: Any, b: Any) -> Any:
         # Two forms of b ((a/b)^order - 1 - order x) / scale: one keeps its digits as order -> 1, one as order -> 0.
         if order >= 0.5:
-            value = (a * expm1((order - 1) * log_ratio(d, a, b)) / (order - 1) - d) / order
+            value = a * (expm1((order - 1) * log_ratio(d, a, b)) / scale) - d / order
         else:
-            value = (b * expm1(order * log_ratio(d, a, b)) / order - d) / (order - 1)
+            value = b * (expm1(order * log_ratio(d, a, b)) / scale) - d / (order - 1)
         return patch(value, abs(d) < b * (NEAR / (abs(order) + 2)), series, d, b)
 
     def series(d: Any, b: Any) -> Any:  # the binomial one, from its second-order term on

@@ -64,15 +64,15 @@ def jensen_shannon_excess(d: Any, a: Any, b: Any) -> Any:
     r = d / 2 / m
     near = abs(r) < NEAR
     if np.all(near):
-        return _jensen_shannon_series(m, r)
+        return _jensen_shannon_series(d, r)
     value = (a * log1p(maximum(r, _FLOOR)) + b * log1p(maximum(-r, _FLOOR))) / 2
-    return patch(value, near, _jensen_shannon_series, m, r)
+    return patch(value, near, _jensen_shannon_series, d, r)
 
 
-def _jensen_shannon_series(m: Any, r: Any) -> Any:
-    """m ((1+r) log(1+r) + (1-r) log(1-r)) / 2: the sum over n of r^2n / (n (2n-1)), times m/2."""
+def _jensen_shannon_series(d: Any, r: Any) -> Any:
+    """m ((1+r) log(1+r) + (1-r) log(1-r)) / 2 for m = d/2r: the sum over n of r^2n / (n (2n-1)), times m/2."""
     r2 = r * r
-    return m * r2 * (1 + r2 * (1 / 6 + r2 * (1 / 15 + r2 / 28))) / 2
+    return d / 2 * r * (1 + r2 * (1 / 6 + r2 * (1 / 15 + r2 / 28))) / 2
 
 
 def middle(a: Any, b: Any) -> Any:

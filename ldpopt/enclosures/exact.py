@@ -224,7 +224,7 @@ class Exact(Arithmetic):
     def of(self, values: Values) -> ExactEnclosure:
         """The numbers themselves; a Fraction is divided out at the precision."""
         if isinstance(values, ExactEnclosure):
-            return values
+            return values if values.arithmetic.bits == self.bits else ExactEnclosure(self, values._balls)
         if isinstance(values, Enclosure):
             return self.between(values.lower, values.upper)
         import flint

@@ -24,6 +24,8 @@ MARGIN = 9 * ULP
 
 INF = float("inf")
 
+SMALL = float(np.finfo(np.float64).tiny)
+
 
 def _down(value: Array) -> Array:
     """The next float below; of an overflow, the largest float."""
@@ -97,8 +99,9 @@ class FloatEnclosure(Enclosure):
         with np.errstate(all="ignore"):
             low = self._low + right._low
             high = low if self._point and right._point else self._high + right._high
-            # A float sum is zero only where it is exactly zero: additions do not underflow.
-            return FloatEnclosure(np.where(low == 0, 0.0, _down(low)), np.where(high == 0, 0.0, _up(high)))
+            # A sum below the smallest number of full precision is exact: additions do not underflow.
+            low = np.where(np.abs(low) < SMALL, low, _down(low))
+            return FloatEnclosure(low, np.where(np.abs(high) < SMALL, high, _up(high)))
 
     def __mul__(self, other: Values) -> FloatEnclosure:
         right = FLOAT.of(other)

@@ -1,0 +1,267 @@
+"""The formulas of the named divergences over enclosures: written once, for every arithmetic.
+
+Where the terms of a formula nearly cancel, interval arithmetic of a fixed precision loses its digits. Three formulas
+with logarithms do: the exact arithmetic computes them with as many more bits as the cancellation costs; the fast one
+takes the float64 formula, whose series do not cancel, with a proved bound of its relative error.
+
+That bound: outside of the series, at |d| = NEAR b, a term of size d cancels to d^2 / (2 b), a factor of 200 (and of
+1000 for the alpha-divergence, whose terms also carry 1/order). Each term carries at most 8 units in the last place: 4
+of the logarithm and 4 of its argument and factors. The series drop terms below 2^-47 of their sum. For orders alpha,
+the exponent (order - 1) log(a/b) has a relative error of a few units, times its size that of the power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ldpopt.divergences.base import FDivergence
+from ldpopt.divergences.families import alpha
+from ldpopt.divergences.named import JENSEN_SHANNON, KL, REVERSE_KL
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, Exact
+from ldpopt.rounding import SUBNORMAL, ULP
+
+INF = math.inf
+LOGARITHMS = 2.0**-40
+"""Relative error of the float64 excess of the divergences with a logarithm; four thousand units in the last place."""
+
+Limit = Callable[[Arithmetic], Enclosure]
+Points = Callable[[Enclosure, Enclosure], Enclosure]
+Slopes = Callable[[Enclosure], tuple[Enclosure, Enclosure]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One divergence over enclosures.
+
+    excess : of points d and b, where b and b + d are positive.
+    limits : the excess at a = 0 by b, and at b = 0 by d.
+    slopes : the coefficients of a and b of the tangent plane at a ratio a/b.
+    slack : times |d|, how far the excess may be from its shape, zero at d = 0 and growing on both sides.
+    """
+
+    excess: Points
+    limits: Callable[[Arithmetic], tuple[Enclosure, Enclosure]]
+    slopes: Slopes
+    slack: float = 0.0
+
+
+def _numbers(at_zero: float, at_infinity: float) -> Callable[[Arithmetic], tuple[Enclosure, Enclosure]]:
+    return lambda of: (of.of(at_zero), of.of(at_infinity))
+
+
+def _half_log_two(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+    half = of.of(2.0).log() / 2
+    return half, half
+
+
+def _either(float64: Points, exact: Points) -> Points:
+    """A formula that cancels: in float64 by its error bound, else with the bits that it loses."""
+
+    def excess(d: Enclosure, b: Enclosure) -> Enclosure:
+        of = d.arithmetic
+        if not isinstance(of, Exact):
+            return float64(d, b)
+        # Of terms of size d there remains d^2 / b: twice the bits of b / d are lost; of b in b + d, those of d / b.
+        size = [np.maximum(np.abs(part.lower), np.abs(part.upper)) for part in (d, b)]
+        with np.errstate(all="ignore"):
+            lost = np.log2(size[1]) - np.log2(np.where(size[0] > 0, size[0], size[1]))
+        more = Exact(of.bits + 128 + 2 * int(np.clip(np.abs(np.nan_to_num(lost)), 0, 2200).max(initial=0)))
+        return of.of(exact(more.of(d), more.of(b)))
+
+    return excess
+
+
+def _float64(f: FDivergence, error: Callable[[Any, Any], Any], exchanged: bool = False) -> Points:
+    """The float64 excess with its relative error; exchanged, as a function of -d and a."""
+
+    def excess(d: Enclosure, b: Enclosure) -> Enclosure:
+        x, y = np.asarray(d.lower), np.asarray(b.lower)
+        with np.errstate(all="ignore"):
+            found = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
+            value = np.where(np.isfinite(x + y), found, np.nan)
+            margin = error(x, y)
+            low = np.where(value == INF, 0.0, value) * (1 - margin) - 16 * SUBNORMAL
+            return FLOAT.between(low, value * (1 + margin) + 16 * SUBNORMAL)
+
+    return excess
+
+
+def _kl(d: Enclosure, b: Enclosure) -> Enclosure:
+    a = b + d
+    return a * (a / b).log() - d
+
+
+def _jensen_shannon(d: Enclosure, b: Enclosure) -> Enclosure:
+    a = b + d
+    twice = a + b
+    return (a * (2 * a / twice).log() + b * (2 * b / twice).log()) / 2
+
+
+def _jeffreys(d: Enclosure, b: Enclosure) -> Enclosure:
+    """d log(a/b): for close numbers log1p(d/b), else a difference of logarithms, which no ratio takes out of range."""
+    a = b + d
+    x = d / b
+    near = np.abs(x.midpoint) < 0.5
+    return d * d.arithmetic.where(near, d.arithmetic.where(near, x, 0.0).log1p(), a.log() - b.log())
+
+
+def _le_cam(d: Enclosure, b: Enclosure) -> Enclosure:
+    return d.abs() * (d.abs() / (2 * b + d))
+
+
+def _of(excess: Points, at_zero: float, at_infinity: float, slopes: Slopes) -> Rule:
+    return Rule(excess, _numbers(at_zero, at_infinity), slopes)
+
+
+def _logs(d: Any, b: Any) -> float:
+    return LOGARITHMS
+
+
+def _swapped(excess: Points) -> Points:
+    """The excess of the divergence with its arguments exchanged: of -d and a = b + d."""
+    return lambda d, b: excess(-d, b + d)
+
+
+def _sign(t: Enclosure) -> Enclosure:
+    """-1, 0 or 1 beside 1; where it is not clear, anything from -1 to 1."""
+    below, above = np.asarray(t.upper) < 1, np.asarray(t.lower) > 1
+    at = (np.asarray(t.lower) == 1) & (np.asarray(t.upper) == 1)
+    of = t.arithmetic
+    unclear = of.where(at, 0.0, of.between(-np.ones(t.shape), np.ones(t.shape)))
+    return of.where(below, -1.0, of.where(above, 1.0, unclear))
+
+
+def _hockey_stick(gamma: float) -> Rule:
+    if gamma == 1:
+        return RULES["total-variation"]
+    apart = Fraction(gamma) - 1
+    sign = 1 if gamma > 1 else -1
+
+    def excess(d: Enclosure, b: Enclosure) -> Enclosure:
+        return ((d - d.arithmetic.of(apart) * b) * sign).positive()
+
+    def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        return (of.of(0.0), of.of(1.0)) if gamma > 1 else (of.of(gamma), of.of(0.0))
+
+    def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
+        # Any plane between the two that meet at the kink supports it there; the one that vanishes is exact.
+        inside = np.asarray(t.lower) > gamma if gamma > 1 else np.asarray(t.upper) < gamma
+        of = t.arithmetic
+        return of.where(inside, float(sign), of.zeros(t.shape)), of.where(inside, -sign * gamma, of.zeros(t.shape))
+
+    return Rule(excess, limits, slopes)
+
+
+def _alpha(order: float, exchanged: bool = False) -> Rule:
+    f, o = alpha(order), Fraction(order)
+
+    def exact(d: Enclosure, b: Enclosure) -> Enclosure:
+        of = d.arithmetic
+        power = ((b + d) / b).log() * of.of(o)
+        return (b * power.expm1() - of.of(o) * d) / of.of(o * (o - 1))
+
+    def error(d: Any, b: Any) -> Any:
+        steps = np.abs(np.log(b + d) - np.log(b))
+        return ULP * (2**14 + 32 * (abs(order) + 1) * steps)
+
+    def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        at_zero = of.of(1 / o) if order > 0 else of.of(INF)
+        at_infinity = of.of(INF) if order > 1 else of.of(1 / (1 - o))
+        return (at_infinity, at_zero) if exchanged else (at_zero, at_infinity)
+
+    def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
+        of = t.arithmetic
+        return (t.log() * of.of(o - 1)).expm1() / of.of(o - 1), -((t.log() * of.of(o)).expm1() / of.of(o))
+
+    return Rule(_either(_float64(f, error, exchanged), _swapped(exact) if exchanged else exact), limits, slopes)
+
+
+def own_rule(f: FDivergence) -> Rule:
+    """A divergence of one's own by its float64 values: margins for what functions of this kind round, and no proof.
+
+    Allowed: 2^-40 of the terms, 16 units in the last place of f and its argument, and for f'(1), which is often a
+    difference of values, 2^-31 of the size of f.
+    """
+    slope = f._slope_at_one()
+    size = abs(slope) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0)))
+
+    def excess(d: Enclosure, b: Enclosure) -> Enclosure:
+        x, y = np.asarray(d.lower), np.asarray(b.lower)
+        with np.errstate(all="ignore"):
+            value = np.asarray(f.excess_of(x, y))
+            margin = LOGARITHMS * (np.abs(value) + 2 * np.abs(slope * x)) + 16 * ULP * size * (2 * y + np.abs(x))
+            low = np.where(value == INF, 0.0, value - margin) - 16 * SUBNORMAL
+            return FLOAT.between(low, value + margin + 16 * SUBNORMAL)
+
+    def limits(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        made = []
+        for end, sign in ((f.at_zero, 1), (f.slope_at_infinity, -1)):
+            margin = 2.0**-20 * (abs(end) + abs(slope)) if math.isfinite(end) else 0.0  # often extrapolated
+            made.append(of.between(end + sign * slope - margin, end + sign * slope + margin))
+        return made[0], made[1]
+
+    def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
+        one = FLOAT.of(np.ones(t.shape))
+        step = (t * 2.0**-20).ends[0]
+        right, left, middle = (excess((t - 1 + move).ends[0], one) for move in (step, -step, 0.0))
+        slope = FLOAT.between(((middle - left) / step).ends[0], ((right - middle) / step).ends[1])
+        return slope, middle - t * slope
+
+    return Rule(excess, limits, slopes, 2.0**-31 * size)
+
+
+RULES: dict[str, Rule] = {
+    "total-variation": _of(lambda d, b: d.abs() / 2, 0.5, 0.5, lambda t: (_sign(t) / 2, -_sign(t) / 2)),
+    "chi-squared": _of(lambda d, b: d.abs() * (d.abs() / b), 1.0, INF, lambda t: (2 * (t - 1), (1 - t) * (1 + t))),
+    "neyman-chi-squared": _of(
+        lambda d, b: d.abs() * (d.abs() / (b + d)), INF, 1.0, lambda t: ((t - 1) * (t + 1) / t / t, 2 * (1 - t) / t)
+    ),
+    "squared-hellinger": _of(
+        lambda d, b: (d / ((b + d).sqrt() + b.sqrt())).square(), 1.0, 1.0, lambda t: (1 - 1 / t.sqrt(), 1 - t.sqrt())
+    ),
+    "le-cam": _of(_le_cam, 1.0, 1.0, lambda t: (1 - 4 / (t + 1).square(), 1 - 4 / (1 + 1 / t).square())),
+    "jeffreys": _of(_jeffreys, INF, INF, lambda t: (t.log() + 1 - 1 / t, 1 - t - t.log())),
+    "kl": _of(_either(_float64(KL, _logs), _kl), 1.0, INF, lambda t: (t.log(), 1 - t)),
+    "reverse-kl": _of(
+        _either(_float64(REVERSE_KL, _logs), _swapped(_kl)),
+        INF,
+        1.0,
+        lambda t: (1 - 1 / t, -t.log()),
+    ),
+    "jensen-shannon": Rule(
+        _either(_float64(JENSEN_SHANNON, _logs), _jensen_shannon),
+        _half_log_two,
+        lambda t: ((2 * t / (1 + t)).log() / 2, (2 / (1 + t)).log() / 2),
+    ),
+}
+"""The rules of the divergences without a parameter, by name."""
+
+FAMILIES: dict[str, Callable[[float], Rule]] = {"hockey-stick": _hockey_stick, "alpha": _alpha}
+
+
+def rule_of(name: str, *parameters: float) -> Rule:
+    """The rule of a divergence by its recipe."""
+    return FAMILIES[name](*parameters) if parameters else RULES[name]
+
+
+_MIRRORS = {
+    "kl": "reverse-kl",
+    "reverse-kl": "kl",
+    "chi-squared": "neyman-chi-squared",
+    "neyman-chi-squared": "chi-squared",
+}
+
+
+def mirror_of(recipe: tuple[Any, ...] | None) -> Rule | None:
+    """The rule of the divergence with its arguments exchanged, t f(1/t); None if it has none here."""
+    if recipe is None or recipe[0] == "hockey-stick":
+        return None
+    if recipe[0] == "alpha":
+        return _alpha(recipe[1], exchanged=True)
+    return RULES[_MIRRORS.get(recipe[0], recipe[0])]
