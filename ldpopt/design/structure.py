@@ -16,10 +16,10 @@ from ldpopt.channel import Label
 from ldpopt.design.columns.masks import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
-from ldpopt.design.methods.column_patterns import LIMIT
+from ldpopt.design.methods.patterns import LIMIT
 from ldpopt.design.problems.problem import pose
 from ldpopt.design.programs.column_patterns import pattern_columns
-from ldpopt.design.utilities.column import ColumnUtility
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import SolverError, invalid
@@ -202,8 +202,7 @@ class _Seen:
 
 def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pattern, ...]:
     problem = pose(utility, [LocalDP(epsilon), TotalVariation(eta)])
-    blocks = _Fewest(utility.f, problem.reduction.pair, problem.ratio)
-    coin = ((1.0, blocks.optimum()),) if problem.cap is None else blocks.envelope(problem.cap)
+    coin = _Fewest(utility.f, problem.reduction.pair, problem.epsilon).coin(problem.cap)
     cuts = [cut.cuts for weight, cut in coin if weight > 1e-12]
     runs = {(a, b) for cut in cuts for a, b in pairwise(cut)}
     classes = problem.reduction.classes

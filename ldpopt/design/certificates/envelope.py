@@ -65,7 +65,8 @@ class EnvelopeDual(Certificate):
         laws = Laws.of(p0, p1, arithmetic).take(order)
         kappa = 1.0
         for i in range(len(order)):
-            worth = enclosed_excess(self.utility.f, laws.apart[i:].cumsum(), caps.level + laws.p1[i:].cumsum())
+            first, second = (caps.level + law[i:].cumsum() for law in (laws.p0, laws.p1))
+            worth = enclosed_excess(self.utility.f, laws.apart[i:].cumsum(), second, first)
             kappa = max(kappa, factor(worth, caps.level * level + (potentials[i + 1 :] - potentials[i])))
             if not kappa < math.inf:
                 raise Unproved("a block is worth more than its potentials pay, whatever the factor")
