@@ -330,9 +330,21 @@ def test_functions_of_ones_own_are_enclosed_with_a_margin(named):
 
 
 def test_functions_that_fail_somewhere_are_not_bounded_there():
-    """Where one's own function gives NaN or raises no bound is claimed."""
+    """Where one's own function gives NaN, raises, or falls below its tangent, no bound is claimed."""
     broken = FDivergence(lambda t: np.where((t > 0.60011) & (t < 0.60019), np.nan, (t - 1) ** 2), name="broken")
     found = enclosed_excess(broken, FLOAT.of([-0.39985, -0.3]), FLOAT.of([1.0, 1.0]))
     assert found.lower[0] <= 0
     assert found.upper[0] == INF
     assert found.upper[1] == pytest.approx(0.09, rel=1e-6)
+
+    def raising(t):
+        if 0.60011 < t < 0.60019:
+            raise ZeroDivisionError
+        return (t - 1) ** 2 - (1.0 if 0.70011 < t < 0.70019 else 0.0)
+
+    jumping = FDivergence(raising, name="jumping")
+    for ratio, known in ((0.60015, False), (0.70015, False), (0.8, True)):
+        found = enclosed_excess(jumping, FLOAT.of([ratio - 1]), FLOAT.of([1.0]))
+        assert (found.upper[0] < INF) == known
+        on_a, on_b = enclosed_slopes(jumping, np.array([ratio]))
+        assert np.isfinite([on_a.lower[0], on_b.upper[0]]).all() == known
