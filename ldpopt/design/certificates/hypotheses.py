@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cmp_to_key
 
@@ -73,9 +74,18 @@ def _part(laws: Laws, p0: Array, p1: Array, s: Array, upper: bool) -> Enclosure:
     order = order[::-1] if upper else order
     posterior = p0[order] / (p0 + p1)[order]
     count = np.searchsorted(posterior, s, "left") if not upper else np.searchsorted(-posterior, -s, "left")
-    sums = [FLOAT.concatenate([FLOAT.zeros(1), part[order].cumsum()])[count] for part in (laws.p0, laws.p1)]
+    sums = [_running(part[order])[count] for part in (laws.p0, laws.p1)]
     mine = s * sums[1] - (1 - FLOAT.of(s)) * sums[0]
     return (-mine if upper else mine).positive()
+
+
+def _running(part: Enclosure) -> Enclosure:
+    """(n + 1,) running sums from 0, in two levels, so that the error grows with the root of their number."""
+    n, width = len(part), max(1, math.isqrt(len(part)))
+    rows = -(-n // width)
+    square = FLOAT.concatenate([part, FLOAT.zeros(rows * width - n)]).reshape(rows, width).cumsum(axis=1)
+    before = FLOAT.concatenate([FLOAT.zeros(1), square[:, -1].cumsum()])[:-1]
+    return FLOAT.concatenate([FLOAT.zeros(1), (square + before[:, None]).reshape(rows * width)])[: n + 1]
 
 
 def _exactly(a0: Array, a1: Array, b0: Array, b1: Array, near: list[float]) -> bool:

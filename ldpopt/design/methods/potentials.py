@@ -19,8 +19,8 @@ from ldpopt.design.problems.spread import dominating, knots
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 
-PADDING = 2.0**-46
-"""The share by which potentials are raised, so that rounding leaves none of their differences below zero."""
+PADDING = 2.0**-49
+"""The share by which the potential of each input is raised, so that rounding leaves no difference of two too small."""
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
@@ -48,7 +48,8 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
         points = np.column_stack([p0, p1])
         fields = (problem.whole, problem.constraints, made.channel)
-        yield EnvelopeDual(*fields, level, potentials, points, edges=made.edges)
+        cuts = problem.cells.edges if problem.cells is not None else None
+        yield EnvelopeDual(*fields, level, potentials, points, cuts, edges=made.edges)
 
 
 def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:
@@ -57,5 +58,6 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
     reach, _ = blocks.potentials(price)
-    padding = PADDING * max(float(reach[-1]), 0.0) / len(order)
-    return float(np.nextafter(price / blocks.level, np.inf)), reach + padding * np.arange(len(reach))
+    padding = PADDING * max(float(reach[-1]), 0.0)
+    level = float(np.nextafter(price / blocks.level, np.inf)) if price > 0 else 0.0
+    return level, reach + padding * np.arange(len(reach))
