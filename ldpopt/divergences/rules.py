@@ -167,6 +167,8 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
         return (b * power.expm1() - of.of(o) * d) / of.of(o * (o - 1))
 
     def error(d: Any, b: Any) -> Any:
+        if abs(order) < 2.0**-900:  # the exponent underflows
+            return INF
         steps = np.abs(np.log(b + d) - np.log(b))
         return ULP * (2**14 + 32 * (abs(order) + 1) * steps)
 

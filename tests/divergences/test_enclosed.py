@@ -301,6 +301,19 @@ def test_chords_lie_above(f, of):
     assert [part.upper for part in enclosed_chord(f, of.of(0.4), of.of(0.3))] != [-INF, -INF]
 
 
+@pytest.mark.parametrize("order", [5e-324, 1e-280, -1e-30, 0.9999, 1 - 2.0**-53, 150.5, -150.5, 1e20, -1e20, 1e300])
+def test_orders_of_all_sizes(order):
+    """Orders next to 0 and 1, and huge ones, are enclosed in both arithmetics wherever the digits of the test reach."""
+    f = alpha(order)
+    d, b = np.array([0.1, -0.1, 1e-6, -0.4999, 3e-5, 1e-160]), np.array([0.5, 0.3, 0.5, 0.5, 0.25, 0.25])
+    for of in (FLOAT, EXACT):
+        found = enclosed_excess(f, of.of(d), of.of(b))
+        for i in range(len(d)):
+            with mpmath.workdps(1500):
+                exact = alpha_excess(order)(mpf(d[i]), mpf(b[i]) + mpf(d[i]), mpf(b[i]))
+                assert found.lower[i] <= exact <= found.upper[i]
+
+
 def test_every_named_divergence_has_a_rule():
     """Each name and both families can be enclosed."""
     for f in (*NAMED.values(), hockey_stick(1), hockey_stick(2), alpha(3)):
