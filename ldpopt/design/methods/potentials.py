@@ -48,8 +48,8 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
         points = np.column_stack([p0, p1])
         fields = (problem.whole, problem.constraints, made.channel)
-        cuts = problem.cells.edges if problem.cells is not None else None
-        yield EnvelopeDual(*fields, level, potentials, points, cuts, edges=made.edges)
+        fine = problem.cells.edges if problem.cells is not None else None
+        yield EnvelopeDual(*fields, level, potentials, points, fine, edges=made.edges)
 
 
 def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:
