@@ -51,7 +51,7 @@ def attempts(
         moved = start * np.exp(size * rng.standard_normal(start.shape) * (rng.random(start.shape) < 0.5))
         consider(moved / moved.sum(axis=1, keepdims=True))
     found.sort(key=lambda one: -one[0])
-    return [q for _, q in found[:3] if not violations(q, constraints)]
+    return [q for _, q in found[:3] if not violations(q, constraints, strict=True)]
 
 
 def _known(
@@ -108,11 +108,11 @@ def _shrunk(q: np.ndarray, constraints: Sequence[Told], fixed: dict[str, Told], 
 
     for make in [mixed] if alphabet else [mixed, erased]:
         if quick(q, constraints):
-            if not violations(q, constraints):
+            if not violations(q, constraints, strict=True):
                 yield q
                 return
             for weight in (1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-6):  # what rounding has put beyond a limit
-                if not violations(made := make(weight), constraints):
+                if not violations(made := make(weight), constraints, strict=True):
                     yield made
                     break
             continue
@@ -130,6 +130,6 @@ def _shrunk(q: np.ndarray, constraints: Sequence[Told], fixed: dict[str, Told], 
             low, high = (middle, high) if quick(make(1 - middle), constraints) else (low, middle)
         for back in (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3):
             made = make(1 - low * (1 - back))
-            if not violations(made, constraints):
+            if not violations(made, constraints, strict=True):
                 yield made
                 break

@@ -27,14 +27,16 @@ Told = tuple[Any, ...]
 ORDERS = 1 + np.geomspace(1e-4, 1e4, 60)
 
 
-def violations(matrix: np.ndarray, constraints: Iterable[Told]) -> list[str]:
-    """What does not hold, in words."""
+def violations(matrix: np.ndarray, constraints: Iterable[Told], strict: bool = False) -> list[str]:
+    """What does not hold, in words; `strict` leaves a trade-off curve no rounding."""
     found = []
     least = [v for v in matrix.ravel().tolist() if v > 0]
     with mpmath.workdps(digits(*least) + 20):
         rows = [law(row) for row in matrix.tolist()]
         for told in constraints:
             excess = _excess(rows, matrix, told)
+            if told[0] == "trade-off" and not strict:
+                excess -= CURVE
             if not excess <= 0:
                 found.append(f"{told[0]}{told[1:3]} exceeded by {mpmath.nstr(excess, 5)}")
     return found
@@ -58,7 +60,7 @@ def _excess(rows: list[Row], matrix: np.ndarray, told: Told) -> mpf:
     if kind == "zcdp":
         return _concentrated(pairs, matrix) - mpf(given[0])
     if kind == "trade-off":
-        return max(_below(p, q, given[0]) for p, q in pairs) - CURVE
+        return max(_below(p, q, given[0]) for p, q in pairs)
     if kind == "outputs":
         return mpf(int((matrix.max(axis=0) > 0).sum()) - given[0])
     if kind == "support":
