@@ -30,6 +30,7 @@ from ldpopt.design.constraints import (
 )
 from ldpopt.design.design import Design
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
+from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.exchange import Exchange
@@ -55,6 +56,7 @@ Tests = WorstOf
 CutDual = LabelDual = RatioDual
 
 __all__ = [
+    "METHODS",
     "ZCDP",
     "AOptimal",
     "AgainstSet",
@@ -78,8 +80,8 @@ __all__ = [
     "DOptimal",
     "Design",
     "Divergence",
-    "EquivalenceDual",
     "EnvelopeDual",
+    "EquivalenceDual",
     "Erasure",
     "EstimationDesign",
     "Exchange",
@@ -103,8 +105,8 @@ __all__ = [
     "PatternDual",
     "PatternLP",
     "PrivateSampling",
-    "Relaxed",
     "RatioDual",
+    "Relaxed",
     "RenyiLDP",
     "SaddlePoint",
     "SamplingDual",
