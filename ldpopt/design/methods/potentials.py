@@ -22,6 +22,9 @@ from ldpopt.divergences import FDivergence
 PADDING = 2.0**-49
 """The share by which the potential of each input is raised, so that rounding leaves no difference of two too small."""
 
+RAISED = 2.0**-44
+"""The share by which the level is, as the kernel knows 1/(e^epsilon - 1) to some units in the last place."""
+
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
     """The proof for the inputs themselves, at a price of a block."""
@@ -59,5 +62,4 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
     reach, _ = blocks.potentials(price)
     padding = PADDING * max(float(reach[-1]), 0.0)
-    level = float(np.nextafter(price / blocks.level, np.inf)) if price > 0 else 0.0
-    return level, reach + padding * np.arange(len(reach))
+    return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))

@@ -32,7 +32,7 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
 
 
-WIDER = 1e-9
+WIDER = 1e-6
 """How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
 
 SHARE = 1e-8
