@@ -142,9 +142,9 @@ class Reader:
                 return special(data, where)
             return self.record(data, where, problem=problem) if "kind" in data else array(data, np.float64, where)
         if isinstance(data, list):
-            if _holds_objects(data):
-                return tuple(self._any(part, f"{where}[{at}]", problem) for at, part in enumerate(data))
-            return array(data, None, where) if data else ()
+            if _shape(data) is not None:
+                return array(data, None, where)
+            return tuple(self._any(part, f"{where}[{at}]", problem) for at, part in enumerate(data))
         if isinstance(data, str) and data in INFINITE:
             return INFINITE[data]
         return _plain(data, int, where) if isinstance(data, int) and not isinstance(data, bool) else data
@@ -192,8 +192,13 @@ def _numbers(data: Any, where: str) -> Any:
     return [_numbers(one, where) for one in data] if isinstance(data, list) else real(data, where)
 
 
-def _holds_objects(data: list[Any]) -> bool:
-    return any(isinstance(one, dict) or (isinstance(one, list) and _holds_objects(one)) for one in data)
+def _shape(data: Any) -> tuple[int, ...] | None:
+    """The shape of nested lists; None if they are empty, hold objects or are not all alike."""
+    if not isinstance(data, list):
+        return None if isinstance(data, dict) else ()
+    shapes = {_shape(one) for one in data}
+    inner = shapes.pop() if len(shapes) == 1 else None
+    return None if inner is None else (len(data), *inner)
 
 
 def _plain(data: Any, kind: type, where: str) -> Any:
