@@ -29,6 +29,7 @@ from ldpopt.design.constraints import (
     TradeOff,
 )
 from ldpopt.design.design import Design
+from ldpopt.design.load import load_design
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
@@ -123,6 +124,7 @@ __all__ = [
     "WeightedSum",
     "WorstOf",
     "estimation_design",
+    "load_design",
     "optimal_channel",
     "structures",
 ]
