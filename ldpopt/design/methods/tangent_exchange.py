@@ -16,17 +16,17 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints import ZCDP, ColumnConstraint
-from ldpopt.design.constraints.repair import Unrepairable, repair
+from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import Index, Moment
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
-from ldpopt.design.methods.knots import even_knots, graded_knots
+from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
-from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
 
@@ -92,7 +92,7 @@ class TangentExchange:
         rounds = exchange.run(self.rounds, self.accuracy or (ACCURACY if few else COARSE))
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + _orders(exchange.problem)
         proof = exchange.proof
-        matrix = _private(problem, cleanest(problem, exchange.champion, exchange.ascend))
+        matrix = private(cleanest(problem, exchange.champion, exchange.ascend), problem.constraints, problem.inputs)
         if proof is None:
             return Candidate(matrix, how, problem=exchange.problem)
 
@@ -133,27 +133,14 @@ def _orders(problem: Problem) -> str:
     return f", orders {', '.join(orders)}" if orders else ""
 
 
-def _private(problem: Problem, matrix: Array) -> Array:
-    """`matrix`, mixed with the constant channel as far as it takes for its repair: that one meets every divergence."""
-    mean = matrix.mean(axis=0)
-    for weight in (0.0, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.6, 1.0):
-        mixed = np.asarray((1 - weight) * matrix + weight * mean)
-        try:
-            repair(mixed, problem.constraints, problem.inputs)
-        except Unrepairable:
-            continue
-        return mixed
-    raise Unrepairable(matrix)
-
-
 class _Exchange:
     """The state: the orders and pairs posed so far, the intervals, the best channel, and the best bound."""
 
     def __init__(self, problem: Problem) -> None:
         labels = Labels.of(problem)
-        self.f, self.p0, self.p1 = labels.f, labels.p0, labels.p1
+        self.f, self.pair = labels.f, labels.pair
         self.knots = even_knots(labels.low, labels.high, GRID)
-        self.champion = np.ones((len(self.p0), 1))
+        self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
         self.pose(problem)
@@ -171,22 +158,22 @@ class _Exchange:
             elif len(term) <= EVERY:
                 pairs = np.arange(len(term))
             else:
-                order = np.argsort(self.p0 / np.maximum(self.p0 + self.p1, 1e-300))
+                order = np.argsort(self.pair.posterior)
                 pairs = np.flatnonzero(np.isin(term.left, order[[0, -1]]) | np.isin(term.right, order[[0, -1]]))
             self.active[term.order, term.cap] = pairs
 
     def value(self, matrix: Array) -> float:
-        return float(self.f.excess(self.p0 @ matrix, self.p1 @ matrix).sum())
+        return value_of(self.f, self.pair, matrix)
 
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve on finer and finer intervals until bound and value meet; returns the number of programs."""
         least, stale, value = np.inf, 0, 0.0
         for number in range(1, rounds + 1):
-            gains = chords(self.f, self.p0, self.p1, self.knots)
-            scale = value if value > 0 else float(np.abs(gains).max()) or 1.0
-            solved, posed = self.solve(gains / scale, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
+            gains = chord_gains(self.f, self.pair, self.knots)
+            scale = value if value > 0 else float(np.abs(gains.each).max()) or 1.0
+            solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
             q = _channel(solved)
-            better = self.ascend(merge(q, self.p0, self.p1, 1e-2 if number == 1 else 1e-3))
+            better = self.ascend(merge(q, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
             if self.value(better) > value:
                 self.champion, value = better, self.value(better)
             proof = self.certificate(solved, posed, scale)
@@ -199,9 +186,9 @@ class _Exchange:
                 self.pose(tighter)
                 self.champion = self.ascend(self.champion, anew=True)
                 value, stale = self.value(self.champion), 0
-            if least - value <= accuracy * least or stale >= 3 or least <= 1e-13:
+            if least - value <= accuracy * least or stale >= 3 or least <= 0:
                 break
-            cut = self.cut(solved, scale, (least - value) / scale / len(self.p0))
+            cut = self.cut(solved, scale, (least - value) / scale / len(self.pair))
             self.knots = graded_knots(cut, self.posterior(self.champion))
         return number
 
@@ -211,37 +198,35 @@ class _Exchange:
         An interval matters while its slack is within the `gap`, and its chord above the utility by a share of it.
         """
         middle = (self.knots[1:] + self.knots[:-1]) / 2
-        height = self.f.excess(self.knots, 1 - self.knots)
-        above = (height[1:] + height[:-1]) / 2 - self.f.excess(middle, 1 - middle)
-        above = above * (solved.columns @ (self.p0 + self.p1)) / solved.columns.sum(axis=1) / scale
+        height = heights(self.f, self.knots)
+        above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
+        above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
         at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap))
-        step = np.diff(self.knots)[at] / 4
-        at = at[step > 1e-9]
-        step = step[step > 1e-9]
         # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
         idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
-        kept = np.delete(self.knots, gone[gone % 2 == 1])
-        return np.unique(np.concatenate([kept, *(self.knots[at] + part * step for part in (1, 2, 3))]))
+        gone = self.knots[gone[gone % 2 == 1]]
+        cut = quartered_knots(self.knots, at)
+        return cut[~np.isin(cut, gone) | (cut == 0.5)]
 
     def posterior(self, matrix: Array) -> Array:
         """Of the outputs that matter."""
-        a, b = self.p0 @ matrix, self.p1 @ matrix
-        return np.asarray((a / (a + b))[a + b > 1e-6])
+        worth = kept(self.f, self.pair, matrix)
+        return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
         """The program with the pairs that bind, found round by round, and those of every term."""
         for _ in range(12):
             posed = [self.active[term.order, term.cap] for term in self.terms]
-            kept = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]
-            solved = moment_program(gains, kept, accuracy)
+            taken = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]
+            solved = moment_program(gains, taken, accuracy)
             q = _channel(solved)
             grown = False
             for term, pairs in zip(self.terms, posed, strict=True):
                 excess = term.excess(q)
                 excess[pairs] = -np.inf
                 new = np.flatnonzero(excess > 1e-8 * term.cap)
-                new = new[np.argsort(-excess[new])][: 4 * len(self.p0)]
+                new = new[np.argsort(-excess[new])][: 4 * len(self.pair)]
                 grown |= len(new) > 0
                 self.active[term.order, term.cap] = np.union1d(pairs, new).astype(np.intp)
             if not grown:
@@ -255,12 +240,12 @@ class _Exchange:
         """
         value = self.value(matrix)
         for _ in range(10):
-            gains = tangents(self.f, self.p0, self.p1, matrix) / (value if value > 0 else 1.0)
-            new = _channel(self.solve(gains)[0])
+            gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
+            new = _channel(self.solve(gains.each)[0])
             reached = self.value(new)
             if not anew and reached <= value * (1 + 1e-10):
                 break
-            matrix, value, anew = merge(new, self.p0, self.p1, 1e-5), reached, False
+            matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
         return matrix
 
     def certificate(self, solved: Priced, posed: Sequence[Index], scale: float) -> IntervalDual:
@@ -276,7 +261,7 @@ class _Exchange:
         problem = self.problem
         matrix = self.champion
         channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
-        points = np.column_stack([self.p0, self.p1])
+        points = np.column_stack([self.pair.p0, self.pair.p1])
         fields = (problem.whole, problem.constraints, channel)
         return IntervalDual(*fields, solved.rows * scale, tuple(multipliers), points, self.knots)
 
