@@ -60,6 +60,9 @@ CONIC_ACCURACY = 3e-7
 SMOOTH = 1.2
 """Orders of divergences up to this are for the interior-point method of `TangentExchange`."""
 
+RESCALED = 12
+"""How often a program is posed in units nearer to its optimum."""
+
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
 
@@ -200,12 +203,18 @@ class Labels:
             if large:
                 active = [np.arange(len(term)) for term in self.terms]
             kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
-            gains = chord_gains(self.f, self.pair, knots) / scale
+            chords = chord_gains(self.f, self.pair, knots)
             try:
-                if large:
-                    solved, memory = interval_program(gains.each, kept, knots, memory)
-                else:
-                    solved = label_program(gains, kept, self.expressions, True)
+                for _ in range(RESCALED):
+                    gains = chords / scale
+                    if large:
+                        solved, memory = interval_program(gains.each, kept, knots, memory)
+                    else:
+                        solved = label_program(gains, kept, self.expressions, True)
+                    if self.conic or 1e-5 < solved.value < 1e5:
+                        break
+                    # Far from one, the optimum is within the solver's tolerance, or beyond it.
+                    scale *= max(solved.value, 1e-6)
             except SolverError:
                 # A cone program too degenerate for the solver: what is proved so far stands.
                 if best is None or best.gap == np.inf:
@@ -250,7 +259,10 @@ class Labels:
     def _guess(self, knots: Array) -> float:
         """The size of what can be kept, for a first program: that at the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
-        return float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
+        size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
+        capped = [float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1]
+        variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
+        return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
     def _used(self, matrix: Array) -> Array:
         """The posteriors of the outputs that matter."""

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, T
 from ldpopt.design.programs.gains import Gains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
 
 LARGE = 3.0
 """Caps above this are posed on the power alone."""
@@ -63,12 +65,26 @@ def label_program(
     Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
     `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
     """
+    made = gains if isinstance(gains, Gains) else Gains.of(gains)
+    widest = max((_farthest(term) for term in terms), default=1.0)
+    for farthest, nearer in pairwise(FARTHEST):
+        try:
+            return _solved(made, terms, expressions, erasure, farthest)
+        except SolverError:
+            if widest <= nearer:
+                raise
+    return _solved(made, terms, expressions, erasure, FARTHEST[-1])
+
+
+def _solved(
+    made: Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
+) -> Solved:
+    """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
-    made = gains if isinstance(gains, Gains) else Gains.of(gains)
     each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
     n, k = each.shape[-2:]
-    near, capped = zip(*(_within_reach(term) for term in terms), strict=True) if terms else ((), ())
+    near, capped = zip(*(_within_reach(term, farthest) for term in terms), strict=True) if terms else ((), ())
     q = Split.of(cp, (k, n), [] if expressions else near, erasure)
     posed = []
     constraints: list[Any] = list(q.rows)
@@ -92,18 +108,26 @@ def label_program(
     return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased)
 
 
-FARTHEST = 1e9
-"""Ratios above this are posed as this one: that costs a billionth of what is kept, and solvers fail beyond."""
+FARTHEST = (1e8, 1e6, 1e4)
+"""Ratios above this are posed as this one, the smaller ones where a solver fails: it loses about so small a share."""
 
 
-def _within_reach(term: Term | Ratio) -> tuple[Term | Ratio, Any]:
-    """The term with ratios that a solver can tell from 0 and infinity, and by what its multipliers shrink."""
+def _farthest(term: Term | Ratio) -> float:
+    """The largest ratio that a term names."""
     if isinstance(term, Ratio):
-        return Ratio(min(term.ratio, FARTHEST)), 1.0
-    if not isinstance(term, HockeyStick) or not len(term) or term.factor.max() <= FARTHEST:
+        return term.ratio
+    return float(term.factor.max(initial=1.0)) if isinstance(term, HockeyStick) else 1.0
+
+
+def _within_reach(term: Term | Ratio, farthest: float) -> tuple[Term | Ratio, Any]:
+    """The term with ratios that a solver can tell from 0 and infinity, and by what its multipliers shrink."""
+    if _farthest(term) <= farthest:
         return term, 1.0
+    if isinstance(term, Ratio):
+        return Ratio(farthest), 1.0
+    assert isinstance(term, HockeyStick)
     # What the right-hand input pays, factor times multiplier, stays.
-    factor = np.minimum(term.factor, FARTHEST)
+    factor = np.minimum(term.factor, farthest)
     return replace(term, factor=factor), factor / term.factor
 
 
