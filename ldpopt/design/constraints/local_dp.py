@@ -16,7 +16,6 @@ from ldpopt.distribution import positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,7 @@ class LocalDP(ColumnConstraint):
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """Ratios within a box, or along the edges that no shorter path implies."""
-        epsilon = toward_privacy(self.epsilon)
         if self.listed is None:
-            return (Ratio(math.exp(epsilon)),)
+            return (Ratio(math.exp(self.epsilon)),)
         left, right, weight = self.listed.needed(inputs)
-        return (HockeyStick(left, right, np.exp(epsilon * weight), np.zeros(len(left))),)
+        return (HockeyStick(left, right, np.exp(self.epsilon * weight), np.zeros(len(left))),)

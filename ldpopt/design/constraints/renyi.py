@@ -14,7 +14,6 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi
 from ldpopt.privacy.renyi import renyi_order
-from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class RenyiLDP(ColumnConstraint):
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
         if math.isinf(self.order):
-            return (Ratio(math.exp(toward_privacy(self.epsilon))),)
+            return (Ratio(math.exp(self.epsilon)),)
         return (moment(len(inputs), self.order, self.epsilon),)
 
 
