@@ -26,6 +26,7 @@ from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.flows import closed
 from ldpopt.design.programs.gains import (
     Gains,
     chord_gains,
@@ -124,7 +125,7 @@ class Round:
         if problem.others:
             return
         multipliers = []
-        for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True)):
+        for number, (pairs, values) in enumerate(zip(self.active, self._closed(problem), strict=True)):
             if isinstance(self.terms[number], HockeyStick) and len(pairs):
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
@@ -132,6 +133,16 @@ class Round:
         points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
         fields = (problem.whole, problem.constraints, channel)
         yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
+
+
+    def _closed(self, problem: Problem) -> Sequence[Array]:
+        """The multipliers of the terms, closed along the edges of a policy."""
+        kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
+        if not any(isinstance(term, HockeyStick) and (term.cap == 0).any() for term in kept):
+            return self.solved.multipliers
+        pair = problem.reduction.pair
+        profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
+        return closed(profits, kept, self.solved.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
