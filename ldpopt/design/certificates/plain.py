@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
+from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 
@@ -41,12 +42,16 @@ def factor(worth: Enclosure, paid: Enclosure) -> float:
 
     A column that pays nothing may be worth nothing; one that may pay less than nothing proves nothing.
     """
-    most, least = np.asarray(worth.upper), np.asarray(paid.lower)
+    return shortfall(np.asarray(worth.upper), np.asarray(paid.lower))
+
+
+def shortfall(most: Array, least: Array) -> float:
+    """The same for floats not below what is worth, and not above what is paid."""
     if not (least >= 0).all() or not (most < math.inf).all():
         return math.inf
     free = least == 0
     if not (most[free] <= 0).all():
         return math.inf
-    with np.errstate(over="ignore"):
-        ratio = np.nextafter(most[~free] / least[~free], math.inf)
-    return float(max(1.0, ratio.max(initial=1.0)))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = most / np.where(free, 1.0, least)
+    return float(np.nextafter(max(1.0, np.where(free, 0.0, ratio).max(initial=0.0)), math.inf))

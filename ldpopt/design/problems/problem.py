@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import Constraint, plain_caps, plain_of
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
 from ldpopt.design.constraints.parts import parts, symmetric
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.problems.cells import Cells
@@ -101,12 +101,13 @@ class Problem:
     @cached_property
     def given(self) -> tuple[AlphabetConstraint, ...]:
         """The constraints that say what the outputs are."""
-        return parts(self.constraints, self.inputs)[1]
+        return tuple(c for c in self.constraints if isinstance(c, AlphabetConstraint))
 
     @cached_property
     def others(self) -> tuple[Any, ...]:
         """The expressions of constraints that are known by nothing else."""
-        return parts(self.constraints, self.inputs)[2]
+        known = (AlphabetConstraint, ColumnConstraint)
+        return tuple(c.expression for c in self.constraints if not isinstance(c, known))
 
     @property
     def free(self) -> Problem | None:
