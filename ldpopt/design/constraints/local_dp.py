@@ -16,7 +16,6 @@ from ldpopt.distribution import positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,11 @@ class LocalDP(ColumnConstraint):
         return self.listed is None
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """Its epsilon, between all inputs."""
+        return (self.epsilon, 1.0) if self.symmetric else None
+
+    @property
     def bound(self) -> float:
         """The largest epsilon allowed, for each unit of weight."""
         return self.epsilon
@@ -60,8 +64,7 @@ class LocalDP(ColumnConstraint):
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """Ratios within a box, or along the edges that no shorter path implies."""
-        epsilon = toward_privacy(self.epsilon)
         if self.listed is None:
-            return (Ratio(math.exp(epsilon)),)
+            return (Ratio(math.exp(self.epsilon)),)
         left, right, weight = self.listed.needed(inputs)
-        return (HockeyStick(left, right, np.exp(epsilon * weight), np.zeros(len(left))),)
+        return (HockeyStick(left, right, np.exp(self.epsilon * weight), np.zeros(len(left))),)

@@ -14,7 +14,6 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi
 from ldpopt.privacy.renyi import renyi_order
-from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,11 @@ class RenyiLDP(ColumnConstraint):
             raise invalid("order", "(order - 1) epsilon of at most 500, or order inf", self.order)
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` where the order is inf."""
+        return (self.epsilon, 1.0) if math.isinf(self.order) else None
+
+    @property
     def bound(self) -> float:
         """The largest divergence allowed."""
         return self.epsilon
@@ -53,7 +57,7 @@ class RenyiLDP(ColumnConstraint):
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
         if math.isinf(self.order):
-            return (Ratio(math.exp(toward_privacy(self.epsilon))),)
+            return (Ratio(math.exp(self.epsilon)),)
         return (moment(len(inputs), self.order, self.epsilon),)
 
 
