@@ -93,7 +93,8 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         # Nothing can be kept: one criterion is zero on every pattern, or all rows are one.
         weights = np.eye(len(mu))[int(mu.max(axis=1).argmin())]
         pairs = np.full((k, k), 2 * max(scale, 0.0)) * ~np.eye(k, dtype=bool)
-        return PatternSolution(np.zeros(1, dtype=np.int64), np.ones(1), np.zeros(k), pairs, weights)
+        erased = np.full(1, (level + 1) / level)
+        return PatternSolution(np.zeros(1, dtype=np.int64), erased, np.zeros(k), pairs, weights)
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
     program = _Program(inside, mu / scale, constant / scale, level, min(eta, 1.0))
     chosen, found, best = program.generate()
@@ -196,7 +197,7 @@ class _Program:
         pairs = pairs / whole / 2
         rows = np.asarray(balance.dual_value) / whole + pairs.sum(axis=1) - pairs.sum(axis=0)
         # The level's own dual constraint: the rows sum to what mass costs.
-        rows = _balanced(rows)
+        rows = balanced(rows)
         if total > SHARP * self.unit:
             rows = rows + total / k
         return _Solved(np.append(0.0, np.maximum(tau.value, 0.0)), rows, pairs + pairs.T, weights / whole)
@@ -217,7 +218,7 @@ class _Program:
         if self.capped and self.eta * missing < each:
             pairs = pairs + missing / (k - 1) * ~np.eye(k, dtype=bool)
             if not math.fsum(rows) >= 0:
-                rows = _balanced(rows)
+                rows = balanced(rows)
         else:
             rows = rows + each
         return _Solved(found.tau, rows, pairs, found.weights)
@@ -236,7 +237,7 @@ class _Program:
         return phi
 
 
-def _balanced(rows: Array) -> Array:
+def balanced(rows: Array) -> Array:
     """Numbers next to the given ones that sum to zero without rounding: t times their sum is charged for every column."""
     rows = rows - rows.mean()
     size = float(np.abs(rows).max())
