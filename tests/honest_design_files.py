@@ -8,7 +8,7 @@ from mpmath import mpf
 
 DIGITS = 60
 
-# f and f'(1) of each named divergence; alpha and hockey-stick take their parameter.
+# f and f'(1) of each named divergence; the families take their parameter.
 GENERATORS = {
     "kl": (lambda t: t * mpmath.log(t) if t else mpf(0), 1),
     "reverse-kl": (lambda t: -mpmath.log(t), -1),
@@ -23,11 +23,7 @@ GENERATORS = {
 
 
 def generator(f):
-    """f and f'(1) of a file's `f`, in mpmath."""
-    if f["name"] == "hockey-stick":
-        c = mpf(f["parameter"])
-        slope = mpf(1) / 2 if c == 1 else int(c < 1)
-        return (lambda t: max(t - c, 0) - max(1 - c, 0)), slope
+    """f and f'(1) of a file's `f` other than a hockey stick, in mpmath."""
     if f["name"] == "alpha":
         order = mpf(f["parameter"])
         if order in (0, 1):
@@ -38,6 +34,9 @@ def generator(f):
 
 def excess(f, a, b):
     """b f(a/b) - f'(1) (a - b) for a >= 0, b > 0."""
+    if f["name"] == "hockey-stick":  # Zero must be zero.
+        c = mpf(f["parameter"])
+        return abs(a - b) / 2 if c == 1 else max(a - c * b, mpf(0)) if c > 1 else max(c * b - a, mpf(0))
     function, slope = generator(f)
     return b * function(a / b) - slope * (a - b)
 
@@ -49,8 +48,8 @@ def normalised(masses):
 
 
 def below(x):
-    """A float below a number of many digits."""
-    return math.nextafter(float(x), -math.inf)
+    """A float below a number of many digits; 0 stays 0."""
+    return math.nextafter(float(x), -math.inf) if x else 0.0
 
 
 class Problem:
@@ -106,7 +105,7 @@ class Problem:
         """The level of the least bound, which is convex and piecewise linear in it: one of its kinks."""
         kinks = [mpf(0)] + [y for _, y, _ in self.points]
         v = [self.best[m][self.n][0] for m in range(1, self.n + 1)]
-        kinks += [(v[a] - v[b]) / (self.t * (b - a)) * -1 for a, b in combinations(range(self.n), 2)]
+        kinks += [(v[b] - v[a]) / (self.t * (b - a)) for a, b in combinations(range(self.n), 2)]
         return min((kink for kink in kinks if kink >= 0), key=lambda level: self.bound(level, eta))
 
     def weights(self, eta):
