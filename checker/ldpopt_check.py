@@ -18,26 +18,26 @@ the other: at most h eta stays positive. So too for c <= 1. For rows p, q and S 
 (E-1) q(S) and at most (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d); adding up, (E+1) d <= E-1. QED
 
 Theorem 2 (envelope). Merge inputs of equal P0/P1 and sort by it. Let t = 1/(E-1), w(B) = g(t + P0(B), t + P1(B)) for a
-block B of neighbours, V(m) the largest sum of w over partitions into m blocks, x(m) = 1/(1 + t m). The optimum is the
-largest sum of c(m) x(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) x(m) <= eta.
+block B of neighbours, V(m) the largest sum of w over partitions into m blocks, v(m) = 1/(1 + t m). The largest D of
+channels with 1 is the largest sum of c(m) v(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) v(m) <= eta.
 Proof, shortened. (a) A column with ratios up to E is a sum of staircases b (1 + (E-1) 1_A), A running through the upper
 sets of one order of its entries: each |q_x - q_x'| adds up, and g does not fall, so staircases suffice. Lay them on a
-line, each of length b, by their ratio r = M0/M1. Rows sum to 1: all inputs are in sets A of one total length N, and any
-input is in sets without any other one for a length of at most D = eta/(E-1). (b) Tangents of g at r bound g from below;
-what input x gains from them rises in r up to x's ratio and falls after it. If D < N, a length N - D common to all can
-go while the rest of each moves towards its peak; the common part, constant over inputs, tells nothing (erasure), and
-the rest has total variation at most (E-1) D by itself. (c) Now each input fills a window of length D where it gains
-most. Gains have increasing differences in both ratios: windows move right with the input's ratio, and each place of the
-line holds a block of neighbours. (d) "Each input is in blocks of length D in all" is solved by mixtures of partitions
-(consecutive ones), and m blocks, rows scaled to 1, are randomized response of the block's number: total variation x(m),
-divergence x(m) V(m). The weights of the mixture are the c(m). QED
+line, each of length b, by their ratio M0/M1. Rows sum to 1: all inputs are in sets A of one total length N, and any
+input is in sets without any other one for a length of at most L = eta/(E-1). (b) Tangents of g bound g from below; what
+an input gains from them rises along the line up to its own ratio and falls after it. If L < N, a length N - L common to
+all inputs can go while the rest of each moves towards its peak; the common part, constant over inputs, tells nothing
+(erasure), and the rest has total variation at most (E-1) L by itself. (c) Now each input fills a window of length L
+where it gains most. Gains have increasing differences in both ratios: windows move right with the input's ratio, and
+each place of the line holds a block of neighbours. (d) "Each input is in blocks of length L in all" is solved by
+mixtures of partitions (consecutive ones), and m blocks, rows scaled to 1, are randomized response of a block number:
+total variation v(m), divergence v(m) V(m). The weights of the mixture are the c(m). QED
 
 "Contraction" is theorem 1. "EnvelopeDual": if w(i..j-1) <= kappa (t A + u_j - u_i) for all cuts i < j, and A >= 0, then
-the optimum is at most kappa (A + eta (U-A)_+), U = u_n - u_0. Proof. Adding up, V(m) <= kappa (U + m t A), so x(m) V(m)
-<= kappa (x(m) U + (1 - x(m)) A) = kappa (A + x(m) (U-A)); multiply by c(m) and add. (Without LocalDP t = 0: the sum of
-w over single inputs, D_f(P0||P1), is at most kappa U; use theorem 1.) "points": if sum ((1-s) A0 - s A1)_+ >= sum
+no D is above kappa (A + eta (U-A)_+), U = u_n - u_0. Proof. Adding up, V(m) <= kappa (U + m t A), so v(m) V(m) <= kappa
+(v(m) U + (1 - v(m)) A) = kappa (A + v(m) (U-A)); multiply by c(m) and add. (Without LocalDP t = 0: the sum of w over
+single inputs, D_f(P0||P1), is at most kappa U; use theorem 1.) "points": if sum ((1-s) A0 - s A1)_+ >= sum
 ((1-s) P0 - s P1)_+ for all s, a channel K turns the laws A0, A1 into P0, P1 [Blackwell]; K Q has 1 and the same M0, M1,
-so their optimum is not smaller. QED
+so the largest D for A0, A1 is not smaller. QED
 """
 
 import argparse

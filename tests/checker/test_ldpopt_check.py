@@ -128,6 +128,29 @@ def test_a_contraction_of_an_infinite_divergence_proves_nothing():
     assert verdict({**document, "certificate": {"kind": "Contraction"}, "upper_bound": "inf"}) == 1
 
 
+@pytest.mark.parametrize("epsilon", [1e-8, 1.0, 700.0])
+def test_close_hypotheses_are_decided(epsilon):
+    """Between hypotheses 1e-9 apart, a bound 2e-9 below what the proof gives is refused, for values near 1e-35 too."""
+    p0, p1 = laws("close", random.Random(9), 4)
+    document = honest(KL, p0, p1, epsilon, 0.2)
+    assert verdict(document) == 0
+    bound = checker.check(document).bound
+    assert bound[1] - bound[0] <= 1e-15 * bound[1]
+    for factor, code in ((1 - 2e-9, 1), (1 + 2e-9, 0)):
+        assert verdict({**document, "upper_bound": bound[0] * factor, "certified": False}) == code
+
+
+def test_forty_inputs():
+    """A problem of forty inputs holds, in any order of the inputs, with its potentials in the sorted order."""
+    p0, p1 = laws("ordinary", random.Random(4), 40)
+    document = honest(KL, p0, p1, 1.0, 0.3)
+    assert checker.check(document).failures == []
+    order = random.Random(1).sample(range(40), 40)
+    document["utility"] |= {"p0": [p0[x] for x in order], "p1": [p1[x] for x in order]}
+    document["channel"]["matrix"] = [document["channel"]["matrix"][x] for x in order]
+    assert checker.check(document).failures == []
+
+
 def with_points():
     """Hypotheses that are a slight garbling of three points, and a file proved through these."""
     share = 1e-7
