@@ -246,18 +246,20 @@ class Design:
         self.certified, self.tolerance = file["certified"], rational(file["tolerance"])
         utility, channel, proof = file["utility"], file["channel"], file["certificate"]
         name, c = utility["f"]["name"], rational(utility["f"].get("parameter", 1))
-        need(abs(c) <= 1000 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
+        need(abs(c) <= 100 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
         self.g = NAMED.get(name) or partial(FAMILIES[name], c)
         p0, p1, rows = law(utility["p0"]), law(utility["p1"]), [law(row) for row in channel["matrix"]]
         for names, sizes in (("inputs", {len(p0), len(p1), len(rows)}), ("outputs", {len(row) for row in rows})):
-            need({len(channel[names]), len({*map(json.dumps, channel[names])})} == sizes, f"{names}: lengths differ")
-        need(utility["inputs"] in (None, channel["inputs"]), "the inputs of utility and channel differ")
+            own = {len(channel[names]), len({json.dumps(label) for label in channel[names]})}
+            need(len(own | sizes) == 1, f"{names}: masses, rows and distinct labels must be equally many")
+        named = json.dumps(utility["inputs"])
+        need(named in ("null", json.dumps(channel["inputs"])), "the inputs of utility and channel differ")
         self.laws, self.rows = by_ratio(p0, p1), dict.fromkeys(rows, (0, 0))
         for a, b, row in zip(p0, p1, rows, strict=True):  # The different rows, and the mass of each under both laws.
             self.rows[row] = self.rows[row][0] + a, self.rows[row][1] + b
         asked = [[x[cap] for x in file["constraints"] if x["kind"] == kind] for kind, cap in NOTIONS.values()]
         self.epsilon, self.eta = rational(min([math.inf, *asked[0]])), rational(min([1, *asked[1]]))
-        need(self.epsilon > 0 <= self.eta and not 10**4 < self.epsilon < math.inf, "such caps are not supported")
+        need(self.epsilon > 0 <= self.eta and not 1000 < self.epsilon < math.inf, "such caps are not supported")
         self.stated = [(x["notion"], rational(x["value"])) for x in file["guarantees"]]
         self.points, self.dual = self.laws, proof["kind"] == "EnvelopeDual"
         if self.dual:
@@ -278,8 +280,8 @@ class Design:
             for notion, limit in limits:
                 if not limit <= caps[notion]:
                     yield f"the {notion} guaranteed exceeds its cap"
-                if notion == "local_dp" and isinstance(limit, Fraction):  # It is finite.
-                    limit = settle(partial(exp, limit, limit), ratio, bits).lo
+                if notion == "local_dp" and isinstance(limit, Fraction):  # Ratios of doubles are below e^2000.
+                    limit = settle(partial(exp, *2 * [max(-1, min(limit, 2000))]), ratio, bits).lo
                 if not own[notion] <= limit:
                     yield f"the {notion} of the channel exceeds {what}"
 
