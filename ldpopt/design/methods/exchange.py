@@ -20,7 +20,8 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords, residual
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, Term
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
@@ -114,9 +115,8 @@ class Round:
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, problem.constraints, channel, self.solved.rows * self.scale, tuple(multipliers))
+        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
 
 @dataclass(frozen=True, eq=False)
