@@ -10,8 +10,8 @@ what is above the tangent is paid for by a cap on a moment of order o between ro
     f(u) - tangent of f at R  =  c R^p g_p(u/R),      g_o(v) = (v^o - o v + o - 1)/(o - 1),  g_1(v) = v log v - v + 1,
 
 and for u = R v >= R: g_p(v) <= g_o(v) for p <= o, since g_o'(v) = o (v^(o-1) - 1)/(o - 1) grows with o, and
-R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o: their difference o v (R^o - R) - (o - 1)(R^o - 1) grows with v and is
-psi_o(R) at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1), which is at most the mean of psi_o between the
+R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o: their difference o v (R^o - R) - (o - 1)(R^o - 1) grows with v and
+is psi_o(R) at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1), which is at most the mean of psi_o between the
 rows of two inputs drawn from P0 and P1, as psi_o is jointly convex; and that is capped.
 """
 
@@ -22,14 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)
 """Orders whose moments may pay for the unbounded end, besides those that constraints name."""
@@ -71,7 +73,7 @@ class Rays:
         return cls(p0 / total, p1 / total, apart / (2 * total))
 
     @classmethod
-    def of_spread(cls, spread: Enclosure, sign: int) -> Rays:
+    def ofleast_spread(cls, spread: Enclosure, sign: int) -> Rays:
         """The ratio e^spread, or its inverse for the `sign` -1."""
         shrunk, rest = (-spread).exp(), -(-spread).expm1()
         total = 1 + shrunk
@@ -100,7 +102,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))
         if spread is not None:
-            other = Rays.of_spread(spread.reshape(1), sign)
+            other = Rays.ofleast_spread(spread.reshape(1), sign)
             if sign * float(other.off.midpoint[0]) < sign * float(own.off.midpoint[0]):
                 own = other
         ends.append(own)
@@ -153,6 +155,25 @@ def _planes(height: Enclosure, width: Enclosure, cut: Rays) -> tuple[Enclosure, 
     return missing + steep, 2 * missing + level
 
 
+def reach(
+    f: FDivergence, p0: Array, p1: Array, constraints: Sequence[ColumnConstraint], inputs: Sequence[Label]
+) -> tuple[float, float] | None:
+    """The least and the largest posterior that an output can have, in floats; None where no bound would be finite."""
+    laws = Laws.of(p0, p1, FLOAT)
+    ends = rays(laws, by_ratio(p0, p1).tolist(), np.array([0.0, 1.0]), least_spread(constraints, inputs, FLOAT), FLOAT)
+    infinite = ~np.isfinite(np.asarray(enclosed_excess(f, 2 * ends.off, ends.b, ends.a).upper))
+    for end, mirrored in ((0, True), (1, False)):
+        power = tail_power(f, mirrored)
+        if infinite[end] and (power is None or _cost(power, FLOAT.of(2.0), constraints) is None):
+            return None
+    return float(ends.a.midpoint[0]), float(ends.a.midpoint[1])
+
+
+def least_spread(constraints: Sequence[ColumnConstraint], inputs: Sequence[Label], of: Arithmetic) -> Enclosure | None:
+    """The least of what the constraints say about it."""
+    return _least([made for c in constraints if (made := c.spread(inputs, of)) is not None])
+
+
 def _tail(
     f: FDivergence, s: float, labels: int, mirrored: bool, constraints: Sequence[ColumnConstraint], of: Arithmetic
 ) -> tuple[Enclosure, Enclosure, Enclosure]:
@@ -161,22 +182,28 @@ def _tail(
     if labels < 2 or power is None:
         raise Unproved(f"{f.name} is infinite at the end of the ratios")
     ratio = of.of(s) / (1 - of.of(s))
-    reach = 1 / ratio if mirrored else ratio
-    if not float(reach.lower) > 1:
+    far = 1 / ratio if mirrored else ratio
+    if not float(far.lower) > 1:
         raise Unproved(f"the last cut towards the end where {f.name} is infinite is on the wrong side of ratio 1")
-    costs = []
-    for order in (1.0, *_orders(constraints)):
-        cap = _least([made for c in constraints if (made := c.moment(order, of)) is not None])
-        if cap is not None and order >= power[0]:
-            share = (
-                power[1] * (reach.log() * (of.of(power[0]) - order)).exp() / (of.of(order) - 1) if order > 1 else 1.0
-            )
-            costs.append(cap * share)
-    cost = _least(costs)
+    cost = _cost(power, far, constraints)
     if cost is None or not np.isfinite(cost.upper):
         raise Unproved(f"{f.name} is infinite at the end of the ratios, and no moment between rows is capped")
     on_a, on_b = enclosed_slopes(f, ratio, of)
     return on_a, on_a + on_b, cost
+
+
+def _cost(power: tuple[float, float], reach: Enclosure, constraints: Sequence[ColumnConstraint]) -> Enclosure | None:
+    """The least that moments pay for the rest of a power divergence beyond a ratio above 1."""
+    of, (degree, factor) = reach.arithmetic, power
+    costs = []
+    for order in (1.0, *_orders(constraints)):
+        cap = _least([made for c in constraints if (made := c.moment(order, of)) is not None])
+        if cap is not None and order == degree == 1:
+            costs.append(cap)  # u log(u/R) - u + R is at most u log u - u + 1 from u = R on
+        elif cap is not None and 1 < order and degree <= order:
+            share = (reach.log() * (of.of(degree) - order)).exp() / (of.of(order) - 1)
+            costs.append(cap * share * factor)
+    return _least(costs)
 
 
 def tail_power(f: FDivergence, mirrored: bool) -> tuple[float, float] | None:

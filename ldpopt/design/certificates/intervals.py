@@ -20,7 +20,7 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import Gains, chords, enclosed_chords, rays
+from ldpopt.design.certificates.chords import Gains, chords, enclosed_chords, least_spread, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.certificates.residual import enclosed_residual, residual
@@ -77,8 +77,7 @@ class ColumnDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum lambda, the charges, and what is left unpaid."""
         inputs = self.inputs
-        spreads = [made for c in self.used() if (made := c.spread(inputs, arithmetic)) is not None]
-        spread = min(spreads, key=lambda one: float(one.upper), default=None)
+        spread = least_spread(self.used(), inputs, arithmetic)
         gains = self.gains(spread, arithmetic)
         labels = len(gains.sums)
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))

@@ -201,7 +201,7 @@ class Moment(Term):
 
     def scaled(self, values: Array, scale: float) -> Array:
         """Of (pair, label, ratio, weight) only the weight scales."""
-        return values * np.array([1.0, 1.0, 1.0, scale])[:, None]
+        return np.asarray(values * np.array([1.0, 1.0, 1.0, scale])[:, None])
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
         """What a moment posed on the power alone owes: its linear part is charged to the rows."""

@@ -26,7 +26,7 @@ Index = npt.NDArray[np.intp]
 
 
 class Malformed(LdpoptError, ValueError):
-    """A multiplier that is none: of the wrong shape, not finite, negative, or of pairs and labels that are not there."""
+    """A multiplier that is none: of the wrong shape, not finite, negative, or of pairs or labels that are not there."""
 
 
 @dataclass(frozen=True, eq=False)
