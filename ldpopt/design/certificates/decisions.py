@@ -8,7 +8,6 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Leaf, leaf_bound
-from ldpopt.design.certificates.intervals import ColumnDual
 from ldpopt.design.constraints.parts import parts
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.least_pair import tangents
@@ -54,20 +53,6 @@ def linearised(utility: PrivateSampling, ratios: Array, mixture: Array, prior: A
     constant = prior @ (held * (mixture[..., :-1] @ on_held)).sum(axis=1)
     slopes = np.where(held > 0, mixture[..., :-1] @ on_drawn, at_zero)
     return float(constant), slopes
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LossDual(ColumnDual):
-    """Multipliers of the linear program of an expected loss: one column a decision, weights on the priors."""
-
-    weights: Array
-
-    argument = "linear-programming duality, one column a decision"
-
-    def gains(self, ratio: float) -> Array | None:
-        """Minus the loss under the mixture of the priors, which is below the worst of them."""
-        weights = np.maximum(self.weights, 0.0)
-        return np.asarray(-(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,10 +18,12 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
 from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, Term
+from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
@@ -130,9 +132,8 @@ class Round:
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, problem.constraints, channel, self.solved.rows * self.scale, tuple(multipliers))
+        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
 
     def _closed(self, problem: Problem) -> Sequence[Array]:
@@ -167,13 +168,13 @@ class Labels:
                 terms += constraint.columns(problem.inputs)
             else:
                 expressions.append(constraint.expression)
-        low, high = _reached(pair, terms)
-        made = cls(f, pair, tuple(terms), tuple(expressions), low, high)
-        if not np.isfinite(heights(f, np.array([low, high]))).all():
+        columns = [c for c in problem.constraints if isinstance(c, ColumnConstraint)]
+        ends = reach(f, pair.p0, pair.p1, columns, problem.inputs)
+        if ends is None:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        return made
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends)
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
@@ -346,17 +347,6 @@ class Labels:
         return found
 
 
-def _reached(pair: Pair, terms: Sequence[Term | Ratio]) -> tuple[float, float]:
-    """The posteriors of the inputs, within what pure LDP leaves: every column's is between."""
-    low, high = float(pair.posterior.min()), float(pair.posterior.max())
-    ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=np.inf)
-    if np.isfinite(ratio):
-        # An ulp outward, so that rounding leaves no ratio uncovered.
-        low = max(low, float(np.nextafter(1 / (1 + ratio) * (1 - 1e-15), 0.0)))
-        high = min(high, float(np.nextafter(1 - 1 / (1 + ratio) * (1 - 1e-15), 1.0)))
-    return low, high
-
-
 def _told(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:
     """About the posteriors that columns can have where all entries are within one ratio: `low`, `high` at the widest.
 
@@ -376,10 +366,10 @@ def _widest(terms: Sequence[Term | Ratio], inputs: int) -> float:
     apart = np.full((inputs, inputs), np.inf)
     for term in terms:
         if isinstance(term, Ratio):
-            apart = np.minimum(apart, np.log(term.ratio))
+            apart = np.minimum(apart, term.epsilon)
         elif isinstance(term, HockeyStick):
             bound = term.cap <= 0
-            np.minimum.at(apart, (term.left[bound], term.right[bound]), np.log(term.factor[bound]))
+            np.minimum.at(apart, (term.left[bound], term.right[bound]), (term.epsilon * term.weight)[bound])
     if not np.isfinite(apart).any():
         return np.inf
     np.fill_diagonal(apart, 0.0)
