@@ -12,7 +12,7 @@ from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.tangents import tangents
+from ldpopt.design.utilities.tangents import tangents_apart
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
 
@@ -84,14 +84,13 @@ class Climb:
             program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
             return cls(program, lambda q: float(utility.columns(q).sum(axis=1).min()), utility.gradients)
         pair, f = problem.reduction.pair, utility.f
-        program = AlphabetProgram(
-            (k, m), problem.terms, problem.given, problem.others, pair=np.stack([pair.p0, pair.p1])
-        )
-        return cls(
-            program,
-            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
-            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
-        )
+        program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
+
+        def value(q: Array) -> float:
+            rows = q / q.sum(axis=1, keepdims=True)
+            return float(f.excess_of(pair.apart @ rows, pair.p1 @ rows).sum())
+
+        return cls(program, value, lambda q: tangents_apart(f, pair.apart, pair.p1, q)[None])
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
         """The best matrix from the `given` ones and `starts` random vertices, and its value."""

@@ -8,6 +8,7 @@ reduced problem has the same optimum. Inputs that never occur need only some fea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -66,8 +67,14 @@ class Reduction:
     classes: npt.NDArray[np.intp]
 
 
-def reduce(p0: Array, p1: Array) -> Reduction:
-    """Sort by likelihood ratio p0/p1 and merge inputs whose ratios agree to `tolerances.RATIO`.
+def tied(p0: Array, p1: Array, x: int, y: int) -> bool:
+    """Whether p0/p1 is the same at two inputs, free of rounding."""
+    a, b, c, d = (Fraction(float(one)) for one in (p0[x], p1[y], p0[y], p1[x]))
+    return a * b == c * d
+
+
+def reduce(p0: Array, p1: Array, exactly: bool = False) -> Reduction:
+    """Sort by likelihood ratio p0/p1 and merge inputs whose ratios agree to `tolerances.RATIO`, or `exactly`.
 
     >>> r = reduce(np.array([0.2, 0.4, 0.4, 0.0]), np.array([0.4, 0.2, 0.4, 0.0]))
     >>> r.classes, r.pair.p0
@@ -81,6 +88,9 @@ def reduce(p0: Array, p1: Array) -> Reduction:
     order = np.argsort(ratio, kind="stable")
     a, b, ratio, occurs = a[order], b[order], ratio[order], occurs[order]
     new = np.concatenate([[True], ratio[1:] > ratio[:-1] * (1 + RATIO)])
+    if exactly:
+        for x in np.flatnonzero(~new).tolist():
+            new[x] = not tied(a, b, x - 1, x)
     position = np.cumsum(new) - 1
     classes = np.full(len(p0), -1, dtype=np.intp)
     classes[occurs] = position

@@ -19,3 +19,12 @@ def tangents_at(f: FDivergence, p0: Array, p1: Array, a: Array, b: Array) -> Arr
     slope = f.derivative(ratio) - f.derivative(1.0)
     level = f.excess(ratio, np.ones_like(ratio)) - ratio * slope
     return np.asarray(slope[:, None] * p0 + level[:, None] * p1)
+
+
+def tangents_apart(f: FDivergence, apart: Array, p1: Array, matrix: Array) -> Array:
+    """The same from `apart` = P0 - P1, which keeps what the difference of two hypotheses that nearly agree would lose."""
+    b = np.clip(p1 @ matrix, 1e-300, None)
+    d = np.clip(apart @ matrix / b, 1e-12 - 1, 1e12)
+    slope = np.asarray(f.derivative(1 + d) - f.derivative(1.0))
+    rest = np.asarray(f.excess_of(d, np.ones_like(d))) - d * slope
+    return np.asarray(slope[:, None] * apart + rest[:, None] * p1)
