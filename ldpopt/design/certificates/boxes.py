@@ -24,7 +24,7 @@ from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class BranchDual(Certificate):
         merger = Merger.checked(*utility.pair, self.classes, symmetric(self.constraints))
         labels = tuple(range(utility.size)) if utility.inputs is None else tuple(utility.inputs)
         inputs = labels if merger.trivial else tuple(range(merger.count))
-        boxes = Boxes.of(utility.f, merger.laws(*utility.pair, arithmetic), self.constraints, inputs, arithmetic)
+        boxes = Boxes.of(utility.f, merger, utility.pair, self.constraints, inputs, arithmetic)
         bounds = [boxes.bound(leaf, box) for leaf, box in self._leaves(boxes)]
         if not bounds:
             raise Unproved("no box holds a channel")
@@ -162,17 +162,19 @@ class Boxes:
 
     @classmethod
     def of(
-        cls, f: FDivergence, laws: Laws, constraints: Sequence[Constraint], inputs: Sequence[Label],
-        arithmetic: Arithmetic,
+        cls, f: FDivergence, merger: Merger, pair: tuple[Array, Array], constraints: Sequence[Constraint],
+        inputs: Sequence[Label], arithmetic: Arithmetic,
     ) -> Boxes:  # fmt: skip
-        """The boxes of a problem for the laws of its `inputs`."""
+        """The boxes of a problem, whose merged `inputs` are labelled."""
         limits = Limits.of(constraints, inputs)
         m = limits.outputs
-        low, high = log_ratios(laws)
+        # The same boxes in every arithmetic: the numbers of the leaves are for these.
+        low, high = log_ratios(merger.laws(*pair, FLOAT))
         # Pure LDP bounds the ratio of two marginals as it does those of the entries.
         low, high = max(low, -limits.epsilon), min(high, limits.epsilon)
         kinds = np.unique(np.stack([one.kinds(m) for one in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
         groups = tuple(at for kind in range(m) if len(at := np.flatnonzero(kinds == kind)) > 1)
+        laws = merger.laws(*pair, arithmetic)
         return cls(f, laws, limits, np.array([[low] * m, [high] * m]), groups, arithmetic)
 
     def halves(self, box: Array, output: int, cut: float) -> tuple[Array, Array]:
@@ -199,23 +201,28 @@ class Boxes:
     def chords(self, box: Array) -> Enclosure:
         """(1, m, k) linear functions above the divergence of the columns of the box.
 
-        Through the values g of mu on the two rays of the interval, (w, r) with w + r = 1 and w/r = e^l: the plane is
-        (r' g - r g') a + (w g' - w' g) b, divided by the determinant w r' - w' r of the rays. Near l = 0 it is written
-        in a + b and a - b, which keeps what the difference of the hypotheses would lose.
+        A plane that is not below the convex mu on the two rays of an interval is not below it in between. Its slope is
+        any float, that of the chord but for rounding; its level is then as low as the two rays allow, so that narrow
+        intervals lose no digits. The plane is level (a + b) + slope c, in a coordinate c that is small where digits
+        matter: a - b near equal marginals, b where a is much larger, a where b is.
         """
-        low, high = (Rays.at(side, self.arithmetic) for side in box)
-        below, above = (enclosed_excess(self.f, ray.lean, ray.on_p1, ray.on_p0) for ray in (low, high))
-        width = _determinant(low, high, self.arithmetic)
-        laws, of = self.laws, self.arithmetic
-        sums = (below * high.lean - above * low.lean) / (2 * width), (above - below) / (2 * width)
-        each = (above * low.on_p1 - below * high.on_p1) / width, (below * high.on_p0 - above * low.on_p0) / width
-        near = (np.abs(box) <= 1).all(axis=0)
-        same = box[0] == box[1]  # columns of this one ratio are worth what their ray is
-        sums = tuple(of.where(same, one, two) for one, two in zip((below, of.zeros(len(same))), sums, strict=True))
-        each = tuple(of.where(same, below, one) for one in each)
-        by_sums = sums[0][:, None] * self._total + sums[1][:, None] * laws.apart
-        by_each = each[0][:, None] * laws.p0 + each[1][:, None] * laws.p1
-        return of.where(near[:, None], by_sums, by_each)[None]
+        of, laws = self.arithmetic, self.laws
+        near, above = (np.abs(box) <= 1).all(axis=0), box[1] >= -box[0]
+
+        def ends(of: Arithmetic) -> list[tuple[Enclosure, Enclosure]]:
+            """The coordinates of the two rays, and numbers not below mu there, which serve as well as mu."""
+            rays = [Rays.at(side, of) for side in box]
+            tops = [of.of(np.asarray(enclosed_excess(self.f, ray.lean, ray.on_p1, ray.on_p0).upper)) for ray in rays]
+            return [
+                (of.where(near, ray.lean, of.where(above, ray.on_p1, ray.on_p0)), top)
+                for ray, top in zip(rays, tops, strict=True)
+            ]
+
+        slope = _slope(*ends(FLOAT))
+        (start, below), (end, top) = ends(of)
+        level = (below - start * slope).maximum(top - end * slope)
+        sloped = of.where(near[:, None], laws.apart, of.where(above[:, None], laws.p1, laws.p0))
+        return (level[:, None] * self._total + slope[:, None] * sloped)[None]
 
     def sides(self, box: Array) -> Enclosure:
         """(2, m, k) functions r a - w b, at the lower ends, and w b - r a, at the upper: not negative in the box."""
@@ -234,9 +241,8 @@ class Boxes:
 
 @dataclass(frozen=True, eq=False)
 class Rays:
-    """(w, r) = (a, b)/(a + b) at log-ratios: `on_p0` and `on_p1`, and `lean` = w - r, each with all its digits."""
+    """(a, b)/(a + b) at log-ratios, `on_p0` and `on_p1`, and their difference `lean`, each with all its digits."""
 
-    log: Array
     on_p0: Enclosure
     on_p1: Enclosure
     lean: Enclosure
@@ -252,17 +258,17 @@ class Rays:
         lean = arithmetic.where(endless, 1.0, -size.expm1() / (1 + less))
         above = log >= 0
         return cls(
-            log, arithmetic.where(above, large, small), arithmetic.where(above, small, large),
+            arithmetic.where(above, large, small), arithmetic.where(above, small, large),
             arithmetic.where(above, lean, -lean),
         )  # fmt: skip
 
 
-def _determinant(low: Rays, high: Rays, arithmetic: Arithmetic) -> Enclosure:
-    """w' r - w r' of two rays, which is w' r (1 - e^(l - l')); 1 where they are the same."""
-    endless = np.isinf(low.log) | np.isinf(high.log)
-    start, end = (arithmetic.of(np.where(endless, 0.0, ray.log)) for ray in (low, high))
-    apart = arithmetic.where(endless, 1.0, -(start - end).expm1())
-    return arithmetic.where(low.log == high.log, 1.0, high.on_p0 * low.on_p1 * apart)
+def _slope(start: tuple[Enclosure, Enclosure], end: tuple[Enclosure, Enclosure]) -> Array:
+    """The slope of the chord between two points, in float64; 0 where it is not known."""
+    with np.errstate(all="ignore"):
+        rise = np.asarray(end[1].upper) - np.asarray(start[1].upper)
+        slope = rise / (np.asarray(end[0].midpoint) - np.asarray(start[0].midpoint))
+    return np.where(np.isfinite(slope), slope, 0.0)
 
 
 def log_ratios(laws: Laws) -> tuple[float, float]:

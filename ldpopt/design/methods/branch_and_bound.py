@@ -22,7 +22,7 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Merger, Split
 from ldpopt.design.certificates.leaves import Leaf, leaf_bound
 from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import Climb, LocalSearch
+from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
@@ -58,7 +58,7 @@ class BranchAndBound:
     """
 
     nodes: int | None = None
-    starts: int = 12
+    starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -84,9 +84,9 @@ class BranchAndBound:
         terms, fixed, classes = problem.terms, problem.given, problem.reduction.classes
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
-        p0, p1 = problem.utility.pair
-        laws = Merger.checked(p0, p1, classes, problem.symmetric).laws(p0, p1, FLOAT)
-        boxes = Boxes.of(problem.utility.f, laws, problem.constraints, problem.inputs, FLOAT)
+        pair = problem.utility.pair
+        merger = Merger.checked(*pair, classes, problem.symmetric)
+        boxes = Boxes.of(problem.utility.f, merger, pair, problem.constraints, problem.inputs, FLOAT)
         if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
                 f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "

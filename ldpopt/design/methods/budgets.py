@@ -44,5 +44,5 @@ def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
             matrix = design.channel.matrix
             if problem.utility.pair is not None and problem.symmetric:
                 matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
-            return Candidate(matrix, f"{design.method}; the budget of outputs does not bind", prove)
+            return Candidate(matrix, design.method, prove)
     return None

@@ -16,6 +16,9 @@ from ldpopt.design.utilities.tangents import tangents_apart
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
 
+STARTS = 20
+"""How many starts a search has by default."""
+
 STEPS = 60
 
 
@@ -38,7 +41,7 @@ class LocalSearch:
     (0.048683, 'local search from 5 starts')
     """
 
-    starts: int = 20
+    starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
     outputs: int | None = None
 

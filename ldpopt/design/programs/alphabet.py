@@ -28,6 +28,10 @@ PENALTY = 10.0
 """What a unit of violated equation costs in a program that must not be infeasible, in units of the utility."""
 
 
+STEEP, ENDLESS = 1e6, 1e9
+"""Ratios above the first are posed from the top of each column; ratios above the second are not posed."""
+
+
 @dataclass(frozen=True, eq=False)
 class AlphabetProgram:
     """The program for channels of `shape` (k, m), posed once and solved for many utilities.
@@ -65,6 +69,16 @@ class AlphabetProgram:
         return _Posed(self, True, True)
 
 
+def _pose(cp: Any, q: Any, term: Term | Ratio) -> list[Any]:
+    """One term as cvxpy constraints; ratios that a solver cannot tell from infinite ones are left to the repair."""
+    if not isinstance(term, Ratio) or term.ratio <= STEEP:
+        return list(pose_term(cp, q, term))
+    if term.ratio > ENDLESS:
+        return []
+    top = np.ones((q.shape[0], 1)) @ cp.Variable((1, q.shape[1]), nonneg=True)
+    return [q <= top, q >= top / term.ratio]
+
+
 class _Posed:
     """The cvxpy problem, with the utilities and the box as parameters."""
 
@@ -79,7 +93,7 @@ class _Posed:
         off = cp.Variable(k) if elastic else np.zeros(k)
         self.row = cp.sum(q, axis=1) + off == np.ones(k)
         constraints: list[Any] = [self.row] + ([cp.norm1(off) <= give] if elastic else [])
-        self.posed = [pose_term(cp, q, term) for term in program.terms]
+        self.posed = [_pose(cp, q, term) for term in program.terms]
         self.read: list[Callable[[], Any]] = []
         for one in program.fixed:
             made, read = one.pose(q, give)
