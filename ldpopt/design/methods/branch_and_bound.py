@@ -183,7 +183,7 @@ class Tree:
                 better, most = self.climb.climb(q)
                 if most > self.value:
                     self.matrix, self.value = better, most
-        laws, f = self.boxes.laws, self.boxes.f
+        q, laws, f = self.climb.raised(q), self.boxes.laws, self.boxes.f
         apart, b = laws.apart.midpoint @ q, laws.p1.midpoint @ q
         lost = (gains[0] * q.T).sum(axis=1) - f.excess_of(apart, b)
         at = int(lost.argmax())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -71,11 +72,12 @@ class LocalSearch:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """The search: a program, the utility of a matrix, and its gradients (criteria, m, k) there."""
+    """The search: a program, the utility of a matrix, its gradients (criteria, m, k) there, and the matrix repaired."""
 
     program: AlphabetProgram
     value: Callable[[Array], float]
     gradients: Callable[[Array], Array]
+    raised: Callable[[Array], Array] = np.asarray
 
     @classmethod
     def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
@@ -89,11 +91,19 @@ class Climb:
         pair, f = problem.reduction.pair, utility.f
         program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
 
-        def value(q: Array) -> float:
-            rows = q / q.sum(axis=1, keepdims=True)
-            return float(f.excess_of(pair.apart @ rows, pair.p1 @ rows).sum())
+        least = math.exp(-problem.epsilon)
 
-        return cls(program, value, lambda q: tangents_apart(f, pair.apart, pair.p1, q)[None])
+        def raised(q: Array) -> Array:
+            """What the repair makes of a matrix: ratios within epsilon, rows that sum to one."""
+            rows = np.maximum(q, least * q.max(axis=0))
+            return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+        return cls(
+            program,
+            lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
+            lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
+            raised,
+        )
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
         """The best matrix from the `given` ones and `starts` random vertices, and its value."""

@@ -17,6 +17,7 @@ from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.rounding import toward_privacy
 
 NOISE = 1e-11
 """Entries below this share of their column are what a solver leaves of zero."""
@@ -43,7 +44,8 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
 
     epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
     clean = _clean(matrix)
-    start = restored(np.maximum(clean, clean.max(axis=0) * math.exp(-epsilon)))
+    # A share of the centre would drown ratios of e^40, so that they are right before it is added.
+    start = restored(np.maximum(clean, clean.max(axis=0) * math.exp(-toward_privacy(epsilon))))
     centre = _centre(matrix.shape, constraints, inputs, restored, start)
 
     def mixed(weight: float) -> Array | None:
