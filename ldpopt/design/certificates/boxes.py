@@ -166,12 +166,14 @@ class Boxes:
         inputs: Sequence[Label], arithmetic: Arithmetic,
     ) -> Boxes:  # fmt: skip
         """The boxes of a problem, whose merged `inputs` are labelled."""
-        limits = Limits.of(constraints, inputs)
+        limits = Limits.of(constraints, inputs, arithmetic)
         m = limits.outputs
         # The same boxes in every arithmetic: the numbers of the leaves are for these.
         low, high = log_ratios(merger.laws(*pair, FLOAT))
-        # Pure LDP bounds the ratio of two marginals as it does those of the entries.
-        low, high = max(low, -limits.epsilon), min(high, limits.epsilon)
+        # What caps the ratio of any two entries of a column caps that of two marginals.
+        spread = Limits.of(constraints, inputs, FLOAT).spread
+        if spread is not None:
+            low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
         kinds = np.unique(np.stack([one.kinds(m) for one in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
         groups = tuple(at for kind in range(m) if len(at := np.flatnonzero(kinds == kind)) > 1)
         laws = merger.laws(*pair, arithmetic)

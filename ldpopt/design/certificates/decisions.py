@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.intervals import ColumnDual
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
 from ldpopt.design.certificates.numbers import nonnegative_array
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
@@ -98,7 +97,7 @@ class AlphabetLossDual(Certificate):
         utility = self.utility
         if not isinstance(utility, ExpectedLoss):
             raise Unproved(f"{utility.name} is no expected loss")
-        limits = Limits.of(self.constraints, utility.inputs)
+        limits = Limits.of(self.constraints, utility.inputs, arithmetic)
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
@@ -111,17 +110,3 @@ class AlphabetLossDual(Certificate):
 def losses(utility: ExpectedLoss) -> Array:
     """(priors, m, k) linear utilities."""
     return np.asarray(-(utility.priors[:, None, :] * utility.loss.T[None]))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LossDual(ColumnDual):
-    """Multipliers of the linear program of an expected loss: one column a decision, weights on the priors."""
-
-    weights: Array
-
-    argument = "linear-programming duality, one column a decision"
-
-    def gains(self, ratio: float) -> Array | None:
-        """Minus the loss under the mixture of the priors, which is below the worst of them."""
-        weights = np.maximum(self.weights, 0.0)
-        return np.asarray(-(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T)

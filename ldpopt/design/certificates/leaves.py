@@ -11,7 +11,6 @@ the columns are in [a, e^epsilon a], under pure LDP, for some a that sum to at m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +19,13 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import Constraint
-from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import outputs_of, parts
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Malformed, Ratio, Term
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 
@@ -48,22 +47,22 @@ class Leaf:
 class Limits:
     """Constraints in the form that multipliers are for. Expressions of one's own are left out, which only helps.
 
-    epsilon : of pure LDP between all inputs, inf without it. outputs : the number m of outputs.
+    spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
     """
 
     terms: tuple[Term | Ratio, ...]
     fixed: tuple[AlphabetConstraint, ...]
-    epsilon: float
+    spread: Enclosure | None
     outputs: int
 
     @classmethod
-    def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label]) -> Limits:
+    def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
         """Those of the constraints for channels with these inputs; `Unproved` where none is on the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
         if not fixed:
             raise Unproved("no constraint says what the outputs are")
-        epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
-        return cls(terms, fixed, epsilon, outputs_of(fixed, len(inputs)))
+        spread = least_spread([c for c in constraints if isinstance(c, ColumnConstraint)], inputs, arithmetic)
+        return cls(terms, fixed, spread, outputs_of(fixed, len(inputs)))
 
     def allowed(self, inputs: int) -> Array:
         """(m, k) booleans: whether an output may occur at all under an input."""
@@ -88,10 +87,13 @@ def leaf_bound(
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     reduced = _mixed(gains, leaf.weights, arithmetic) - rows
     bound = rows.sum()
-    for multiplier in leaf.terms:
-        kept = _term(multiplier, limits.terms)
-        reduced = reduced - kept.enclosed_support(multiplier.values, m, k, arithmetic)
-        bound = bound + kept.enclosed_charge(multiplier.values, arithmetic)
+    try:
+        for multiplier in leaf.terms:
+            kept = _term(multiplier, limits.terms)
+            reduced = reduced - kept.enclosed_support(multiplier.values, m, k, arithmetic)[0]
+            bound = bound + kept.enclosed_charge(multiplier.values, m, arithmetic)
+    except Malformed as error:
+        raise Unproved(str(error)) from None
     if len(leaf.fixed) != len(limits.fixed):
         raise Unproved(f"{len(leaf.fixed)} multipliers are given for {len(limits.fixed)} constraints on the outputs")
     for constraint, one in zip(limits.fixed, leaf.fixed, strict=True):
@@ -102,7 +104,7 @@ def leaf_bound(
         for price, side in zip(paid, sides, strict=True):
             if price.any():
                 reduced = reduced + price[:, None] * side
-    return bound + _residual(reduced, limits.allowed(k), limits.epsilon, arithmetic)
+    return bound + _residual(reduced, limits, arithmetic)
 
 
 def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -134,17 +136,18 @@ def _term(multiplier: TermMultiplier, terms: Sequence[Term | Ratio]) -> Any:
     return term.take(pairs)
 
 
-def _residual(reduced: Enclosure, allowed: Array, epsilon: float, arithmetic: Arithmetic) -> Enclosure:
+def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
     """An upper bound on sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
+    allowed = limits.allowed(reduced.shape[1])
     best = arithmetic.where(allowed, reduced, -np.inf).max(axis=0).sum()
-    if math.isinf(epsilon):
+    if limits.spread is None:
         return best
-    # Under pure LDP an output that is impossible for one input never occurs.
+    # Where ratios are capped an output that is impossible for one input never occurs.
     common = allowed.all(axis=1)
     if not common.any():
-        raise Unproved("pure LDP leaves no output that every input allows")
+        raise Unproved("the constraints leave no output that every input allows, and ratios are capped")
     left = reduced[common]
-    # A column in [a, e^epsilon a] is worth at most a (sum of all + (e^epsilon - 1) sum of the gains), and all a of a
-    # channel sum to at most one.
-    gain = left.sum(axis=1) + arithmetic.of(epsilon).expm1() * left.positive().sum(axis=1)
+    # A column in [a, e^D a] is worth at most a (sum of all + (e^D - 1) sum of the gains), and all a of a channel sum to
+    # at most one.
+    gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
     return best.minimum(gain.max().positive())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Ratio, Term, every_pair
+from ldpopt.design.constraints.terms import Ratio, Term, approximate
 from ldpopt.distribution import unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -56,5 +56,9 @@ class ApproximateLDP(ColumnConstraint):
         return delta + (1 - delta) * tanh_of_half(arithmetic.of(self.epsilon))
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
-        """One hockey-stick sum for every ordered pair."""
-        return (every_pair(len(inputs), self.epsilon, self.delta),)
+        """One hockey-stick sum for every ordered pair; with delta = 0, ratios within a box."""
+        return (approximate(len(inputs), self.epsilon, self.delta),)
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """epsilon, where delta = 0."""
+        return arithmetic.of(self.epsilon) if self.delta == 0 else None

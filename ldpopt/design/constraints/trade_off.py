@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import Ratio, Term, every_pair
+from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
+from ldpopt.design.constraints.terms import Ratio, Term, approximate
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
 
@@ -55,5 +56,17 @@ class TradeOff(ColumnConstraint):
         return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
-        """One hockey-stick sum a line and ordered pair."""
-        return tuple(every_pair(len(inputs), e, d) for e, d in self.levels)
+        """One hockey-stick sum a line and ordered pair; ratios within a box for a line with delta = 0."""
+        return tuple(approximate(len(inputs), e, d) for e, d in self.levels)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """The least of delta + (1 - delta) tanh(epsilon/2) over the lines [GI, eq. 7]."""
+        least = arithmetic.of(1.0)
+        for epsilon, delta in self.levels:
+            least = least.minimum(delta + (1 - arithmetic.of(delta)) * tanh_of_half(arithmetic.of(epsilon)))
+        return least
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """The epsilon of a line with delta = 0."""
+        pure = min((e for e, d in self.levels if d == 0), default=None)
+        return None if pure is None else arithmetic.of(pure)

@@ -18,9 +18,11 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords, residual
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, Term
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
@@ -114,9 +116,8 @@ class Round:
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, problem.constraints, channel, self.solved.rows * self.scale, tuple(multipliers))
+        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,20 +143,13 @@ class Labels:
                 terms += constraint.columns(problem.inputs)
             else:
                 expressions.append(constraint.expression)
-        total = pair.p0 + pair.p1
-        posterior = (pair.p0 / np.where(total > 0, total, 1.0))[total > 0]
-        low, high = float(posterior.min()), float(posterior.max())
-        ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=np.inf)
-        if np.isfinite(ratio):
-            # Slightly outward, so that rounding leaves no ratio uncovered.
-            low = max(low, 1 / (1 + ratio) * (1 - 1e-12))
-            high = min(high, 1 - 1 / (1 + ratio) * (1 - 1e-12))
-        made = cls(f, pair.p0, pair.p1, tuple(terms), tuple(expressions), low, high)
-        if not np.isfinite(f.excess(np.array([low, high]), 1 - np.array([low, high]))).all():
+        columns = [c for c in problem.constraints if isinstance(c, ColumnConstraint)]
+        ends = reach(f, pair.p0, pair.p1, columns, problem.inputs)
+        if ends is None:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        return made
+        return cls(f, pair.p0, pair.p1, tuple(terms), tuple(expressions), *ends)
 
     @property
     def conic(self) -> bool:
@@ -178,7 +172,7 @@ class Labels:
         """
         knots, value = even_knots(self.low, self.high, GRID if start is None or self.conic else FEW), 0.0
         active = [self._first(term) for term in self.terms]
-        scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
+        scale = float(self.f.excess(knots[1:-1], 1 - knots[1:-1]).max()) or 1.0
         if start is not None:
             value = scale = self._value(start) or scale
             knots = graded_knots(knots, self._used(start))

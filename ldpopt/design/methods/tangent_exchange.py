@@ -9,7 +9,7 @@ that its columns' tangent planes and multipliers are the certificate as they are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords
-from ldpopt.design.constraints import ZCDP, ColumnConstraint
+from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import Unrepairable, repair
-from ldpopt.design.constraints.terms import Index, Moment
+from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
 from ldpopt.design.methods.knots import even_knots, graded_knots
@@ -51,15 +52,15 @@ EVERY = 300
 
 @dataclass(frozen=True)
 class TangentExchange:
-    """Exchange for divergences between rows: `RenyiLDP`, and `ZCDP`, whose orders it finds [BS, Def 1.1].
+    """Exchange for divergences between rows: `RenyiLDP`, and `ConcentratedLDP`, whose orders it finds [BS, Def 1.1].
 
     rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop; by default 5e-7, and
     5e-6 beyond a dozen inputs, where the last digits take most of the time. Beside other
     constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
 
-    >>> from ldpopt.design import Divergence, ZCDP, optimal_channel
+    >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
-    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ZCDP(0.5), method=TangentExchange())
+    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ConcentratedLDP(0.5), method=TangentExchange())
     >>> design.guarantees[0].value <= 0.5, design.relative_gap < 1e-5
     (True, True)
     """
@@ -94,12 +95,12 @@ class TangentExchange:
         proof = exchange.proof
         matrix = _private(problem, cleanest(problem, exchange.champion, exchange.ascend))
         if proof is None:
-            return Candidate(matrix, how, problem=exchange.problem)
+            return Candidate(matrix, how)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield proof.of(posed.whole, posed.constraints, channel)
 
-        return Candidate(matrix, how, prove, problem=replace(problem, constraints=proof.constraints))
+        return Candidate(matrix, how, prove)
 
 
 def applies(problem: Problem) -> bool:
@@ -129,7 +130,7 @@ def _beside(problem: Problem, ask: Ask) -> Candidate:
 
 
 def _orders(problem: Problem) -> str:
-    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ZCDP) for a in c.orders]
+    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
     return f", orders {', '.join(orders)}" if orders else ""
 
 
@@ -156,6 +157,7 @@ class _Exchange:
         self.champion = np.ones((len(self.p0), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
+        self.asked = problem
         self.pose(problem)
 
     def pose(self, problem: Problem) -> None:
@@ -276,9 +278,9 @@ class _Exchange:
         problem = self.problem
         matrix = self.champion
         channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
-        points = np.column_stack([self.p0, self.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        return IntervalDual(*fields, solved.rows * scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, self.asked.constraints, channel, solved.rows * scale, tuple(multipliers))
+        classes = problem.reduction.classes if problem.symmetric else None
+        return IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
 
 
 def _channel(solved: Priced) -> Array:

@@ -86,9 +86,7 @@ class Problem:
     def reduction(self) -> Reduction:
         """The inputs of a pair of hypotheses sorted by likelihood ratio and merged, where all are treated alike."""
         p0, p1 = (np.asarray(p) for p in self.utility.pair)
-        # A proof by branching is for exact ties.
-        exactly = any(isinstance(c, AlphabetConstraint) for c in self.constraints)
-        return reduce(p0, p1, exactly) if self.symmetric else Reduction(Pair.of(p0, p1), np.arange(len(p0)))
+        return reduce(p0, p1) if self.symmetric else Reduction(Pair.of(p0, p1), np.arange(len(p0)))
 
     @property
     def inputs(self) -> tuple[Label, ...]:

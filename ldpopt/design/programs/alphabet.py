@@ -20,7 +20,7 @@ from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.labels import Expression, pose_term, row_multipliers, scaled, term_multiplier
+from ldpopt.design.programs.labels import Expression
 from ldpopt.design.solve import CONIC, SIMPLEX, solve
 from ldpopt.distribution import Array
 
@@ -72,7 +72,7 @@ class AlphabetProgram:
 def _pose(cp: Any, q: Any, term: Term | Ratio) -> list[Any]:
     """One term as cvxpy constraints; ratios that a solver cannot tell from infinite ones are left to the repair."""
     if not isinstance(term, Ratio) or term.ratio <= STEEP:
-        return list(pose_term(cp, q, term))
+        return list(term.pose(q))
     if term.ratio > ENDLESS:
         return []
     top = np.ones((q.shape[0], 1)) @ cp.Variable((1, q.shape[1]), nonneg=True)
@@ -126,12 +126,15 @@ class _Posed:
                 parameter.value = each.T
         solve(self.problem, "alphabet program", self.solvers)
         terms = tuple(
-            TermMultiplier(number, np.arange(len(term)), scaled(term, term_multiplier(term, made), scale))
+            TermMultiplier(number, np.arange(len(term)), term.scaled(term.multiplier(made), scale))
             for number, (term, made) in enumerate(zip(self.program.terms, self.posed, strict=True))
             if not isinstance(term, Ratio)
         )
         fixed = tuple(one.scaled(read(), scale) for one, read in zip(self.program.fixed, self.read, strict=True))
-        rows = row_multipliers(np.array(self.row.dual_value), self.program.terms, self.posed) * scale
+        rows = np.array(self.row.dual_value)
+        for term, made in zip(self.program.terms, self.posed, strict=True):
+            term.on_rows(rows, made)
+        rows = rows * scale
         prices = np.zeros((2, m))
         if self.sides:
             prices = np.maximum(np.stack([np.asarray(side.dual_value) for side in self.sides]), 0.0) / units * scale
