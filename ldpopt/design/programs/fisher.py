@@ -46,6 +46,8 @@ def fisher_program(
     """The best weights of `columns` (n, k), entries within a factor exp(epsilon), for the worst of `priors`."""
     import cvxpy as cp
 
+    from ldpopt.design.programs.criteria import pose
+
     gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
     k = columns.shape[1]
     w = cp.Variable(len(columns), nonneg=True)
@@ -62,7 +64,7 @@ def fisher_program(
     for p in priors:
         at = columns @ p
         # The same weights theta at another distribution: w times the ratio of the masses.
-        posed.append(criterion.pose((columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
+        posed.append(pose(criterion, (columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
         constraints += posed[-1].constraints
     if len(priors) == 1:
         objective, ties = posed[0].expression, []
@@ -86,12 +88,16 @@ def fisher_program(
     return FisherSolution(np.maximum(np.asarray(w.value), 0.0) / mass, rows, pairs, kernel, shares)
 
 
-def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
-    """K (r, k) for which K u_y is the influence of report y, where u_y = q_y / (q_y . p) - 1."""
+def kernel_at(criterion: Criterion, matrix: Array, prior: Array, near: Array) -> Array:
+    """K (r, k) for which K u_y is the best influence of report y, where u_y = q_y / (q_y . p) - 1.
+
+    near : a kernel nearby, whose weights count where the criterion is the largest of several.
+    """
     reduced = scores(matrix, prior)
     scale = np.linalg.norm(reduced, axis=1)
     scale[scale == 0] = 1.0
-    found = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.influence(reduced).loadings.T, rcond=1e-10)[0]
+    wanted = criterion.loadings(reduced, near, prior)
+    found = np.linalg.lstsq((reduced / scale[:, None]).T, wanted.T, rcond=1e-10)[0]
     return np.asarray((found / scale[:, None]).T @ differences(len(prior)).T)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
+from ldpopt.rounding import exact_sum
 
 
 class Neighbourhood(ABC):
@@ -27,6 +29,14 @@ class Neighbourhood(ABC):
     @abstractmethod
     def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether the distribution p is in the set, up to `slack` for rounding."""
+
+    def holds(self, p: Array, pilot: Array) -> bool:
+        """Whether the law proportional to p is in the set around the law proportional to `pilot`, without any slack."""
+        return all(x >= 0 for x in p.tolist()) and bool(p.sum() > 0) and self._holds(_law(p), _law(pilot))
+
+    @abstractmethod
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        """Whether the law p is in the set."""
 
     @abstractmethod
     def expression(self, p: Any, pilot: Array) -> list[Any]:
@@ -66,6 +76,9 @@ class Box(Neighbourhood):
         """Whether no share is off by more than the radius."""
         return bool(np.abs(p - pilot).max() <= self.radius + slack)
 
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
+
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """Bounds on every share."""
         return [p >= pilot - self.radius, p <= pilot + self.radius]
@@ -94,6 +107,9 @@ class Contamination(Neighbourhood):
     def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether p - (1 - share) pilot is non-negative."""
         return bool((p - (1 - self.share) * pilot).min() >= -slack)
+
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """No share below its part of the pilot's."""
@@ -133,11 +149,18 @@ class TotalVariationBall(Neighbourhood):
         """Whether the mass that differs is within the radius."""
         return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
 
-    def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """What is above the pilot sums to at most the radius."""
-        import cvxpy as cp
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
 
-        return [cp.sum(cp.pos(p - pilot)) <= self.radius]
+    def expression(self, p: Any, pilot: Array) -> list[Any]:
+        """What differs from the pilot sums to at most twice the radius."""
+        return [np.ones(len(pilot)) @ abs(p - pilot) <= 2 * self.radius]
+
+
+def _law(p: Array) -> list[Fraction]:
+    """The law proportional to p, free of rounding."""
+    total = exact_sum(p)
+    return [Fraction(x) / total for x in p.tolist()]
 
 
 def _share(value: object, what: str) -> float:
