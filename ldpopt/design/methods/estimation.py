@@ -159,16 +159,16 @@ def _proofs(
         yield EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
         return
     yield EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
-    heights, kernel = found.heights, kernel_at(utility.criterion, channel.matrix, prior, solution.kernel)
+    criterion, heights = utility.criterion, found.heights
+    kernel = kernel_at(criterion, channel.matrix, prior)
+    worth = criterion.worth(kernel, prior)
     for _ in range(SHARPENED):
-        centred = kernel - np.outer(kernel.sum(axis=1), prior)
-        gram = centred.T @ centred
         try:
-            rows, pairs = least_multipliers(gram, prior, columns.values(heights), eta)
+            rows, pairs, made = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
         except SolverError:
             return
-        yield EquivalenceDual(*fields, kernel, rows, pairs)
-        prices = replace(prices_at(prior, solution, columns), gram=gram, rows=rows, pairs=pairs)
+        yield EquivalenceDual(*fields, made, rows, pairs)
+        prices = prices_at(prior, replace(solution, kernel=made, rows=rows, pairs=pairs), columns)
         new = unknown(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
         if len(new) == 0:
             return

@@ -88,38 +88,43 @@ def fisher_program(
     return FisherSolution(np.maximum(np.asarray(w.value), 0.0) / mass, rows, pairs, kernel, shares)
 
 
-def kernel_at(criterion: Criterion, matrix: Array, prior: Array, near: Array) -> Array:
-    """K (r, k) for which K u_y is the best influence of report y, where u_y = q_y / (q_y . p) - 1.
-
-    near : a kernel nearby, whose weights count where the criterion is the largest of several.
-    """
+def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
+    """K (r, k) for which K u_y is the best influence of report y, where u_y = q_y / (q_y . p) - 1."""
     reduced = scores(matrix, prior)
     scale = np.linalg.norm(reduced, axis=1)
     scale[scale == 0] = 1.0
-    wanted = criterion.loadings(reduced, near, prior)
-    found = np.linalg.lstsq((reduced / scale[:, None]).T, wanted.T, rcond=1e-10)[0]
+    found = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.loadings(reduced).T, rcond=1e-10)[0]
     return np.asarray((found / scale[:, None]).T @ differences(len(prior)).T)
 
 
-def least_multipliers(gram: Array, prior: Array, values: Array, eta: float | None) -> tuple[Array, Array]:
-    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu that pay for the columns `values` (n, k).
+def least_multipliers(
+    kernel: Array, prior: Array, values: Array, eta: float | None, worth: Array | None
+) -> tuple[Array, Array, Array]:
+    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu that pay for the columns `values` (n, k); the kernel.
 
-    S^T G S / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them.
+    |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them, K centred at p. Where rows of
+    the kernel may be weighed, by what each is `worth` (r,), so they are, at an unchanged total.
     """
     import cvxpy as cp
 
     k = len(prior)
     unit = values / (values @ prior)[:, None]
-    earned = np.einsum("nx,nx->n", unit @ gram, unit)
-    scale = float(earned.max()) or 1.0
-    rows, pairs = cp.Variable(k), np.zeros((k, k))
+    each = ((unit - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
+    rows, pairs, weights = cp.Variable(k), np.zeros((k, k)), np.ones(len(kernel))
+    scale = float(each.sum(axis=1).max()) or 1.0
+    earned, ties = each.sum(axis=1) / scale, []
+    if worth is not None and worth.max() > 0:
+        share = cp.Variable(len(kernel), nonneg=True)
+        earned, ties = each / scale @ share, [worth / worth.max() @ share == 1]
     paid, cost = unit @ rows, cp.sum(rows)
     if eta is not None:
         x, other = np.triu_indices(k, 1)
         cap = cp.Variable(len(x), nonneg=True)
         paid = paid + np.maximum(unit[:, x] - unit[:, other], 0.0) @ cap
         cost = cost + eta * cp.sum(cap)
-    solve(cp.Problem(cp.Minimize(cost), [paid >= earned / scale]), "multipliers of the equivalence bound", SIMPLEX)
+    solve(cp.Problem(cp.Minimize(cost), [paid >= earned, *ties]), "multipliers of the equivalence bound", SIMPLEX)
     if eta is not None:
         pairs[x, other] = np.maximum(np.asarray(cap.value), 0.0) * scale
-    return np.asarray(rows.value) * scale, pairs
+    if ties:
+        weights = np.maximum(np.asarray(share.value), 0.0)
+    return np.asarray(rows.value) * scale, pairs, kernel * np.sqrt(weights)[:, None]

@@ -67,8 +67,12 @@ class Criterion(Protocol):
         """The kernel that the numbers `given` (r, k) stand for."""
         ...
 
-    def loadings(self, scores: Array, near: Array, prior: Array) -> Array:
-        """(r, m) K u_y sqrt(w_y) of the best kernel for `scores`, by the weights of the kernel `near`."""
+    def loadings(self, scores: Array) -> Array:
+        """(r, m) K u_y sqrt(w_y) of the best kernel for `scores`, up to weights of its rows."""
+        ...
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """(r,) what each row of a kernel adds to the bound, where rows may be weighed; else None."""
         ...
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
@@ -122,9 +126,13 @@ class _Linear(ABC):
         """The numbers themselves."""
         return arithmetic.of(given)
 
-    def loadings(self, scores: Array, near: Array, prior: Array) -> Array:
+    def loadings(self, scores: Array) -> Array:
         """The influence itself."""
         return self.influence(scores).loadings
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """The rows belong together."""
+        return None
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """tr(K F_c)^2 / most, with F_c = F - 1 p^T F: Cauchy and Schwarz, for any unbiased estimate [KW]."""
@@ -270,11 +278,13 @@ class MVOptimal:
         """The numbers themselves."""
         return arithmetic.of(given)
 
-    def loadings(self, scores: Array, near: Array, prior: Array) -> Array:
-        """The influence of every proportion times the root of its weight, as `near` weighs them."""
-        # At the optimum a_x is the root of the weight times the variance, which is the same for all that count.
-        root = np.abs(np.diag(near) - prior * near.sum(axis=1))
-        return AOptimal().influence(scores).loadings * (root / (np.linalg.norm(root) or 1.0))[:, None]
+    def loadings(self, scores: Array) -> Array:
+        """The influence of every proportion."""
+        return AOptimal().influence(scores).loadings
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """a_x^2: the bound is their sum over `most`, and the rows may be weighed by what weighs the variances."""
+        return np.asarray((np.diag(kernel) - prior * kernel.sum(axis=1)) ** 2)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """sum_x a_x^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
@@ -326,9 +336,13 @@ class DOptimal:
         root = arithmetic.of(given[:, :-1])
         return arithmetic.concatenate([root, -root.sum(axis=1)[:, None]], 1)
 
-    def loadings(self, scores: Array, near: Array, prior: Array) -> Array:
+    def loadings(self, scores: Array) -> Array:
         """The influence itself."""
         return self.influence(scores).loadings
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """The rows belong together."""
+        return None
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """log det R^T R - (k-1) log(most / (k-1)): means of eigenvalues, arithmetic and geometric [KW]."""

@@ -11,18 +11,20 @@ from __future__ import annotations
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.utilities.base import base_and_rise
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
 
 
 def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> Enclosure:
     """sqrt(m_y) T^T u_y, (k-1, m), of the laws that the rows and the prior stand for; without reports that never occur."""
-    base, rise = base_and_rise(channel, arithmetic)
     used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
-    base, rise = base[used], rise[:, used]
-    mass = base + law(prior, arithmetic) @ rise
+    rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
+    # A row stands for the law q / T; q - q (T - 1)/T with T - 1 free of rounding keeps what rows differ by.
+    off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
+    rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
+    mass = law(prior, arithmetic) @ rise + base
     return (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
 
 

@@ -107,7 +107,9 @@ class FisherInformation(Utility):
         if found is not None and math.isfinite(found.upper):
             return found
         value = self.value(channel)
-        slack = TRUSTED * (max(abs(value), 1.0) if self.logarithmic else abs(value))
+        # In balls a little less: their ends are rounded outward once more.
+        share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
+        slack = share * (max(abs(value), 1.0) if self.logarithmic else abs(value))
         return arithmetic.of(value) if math.isinf(value) else arithmetic.between(value - slack, value + slack)
 
     def stands_for(self, prior: Array) -> bool:
