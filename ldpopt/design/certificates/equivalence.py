@@ -23,12 +23,13 @@ from ldpopt.errors import InvalidInput
 class EquivalenceDual(Certificate):
     """A proof that no channel within the caps has a criterion below `bound` [KW].
 
-    For any K (r, k), every channel has sum_y w_y |K u_y|^2 at most sum lambda + eta sum nu + t, where no column is priced
-    above t (`columns.charges`), and the criterion turns this into a bound on itself.
+    For any K (r, k), every channel has sum_y w_y |K u_y|^2 at most sum lambda + eta sum nu + t, where no column is
+    priced above t (`columns.charges`), and the criterion turns this into a bound on itself.
 
     prior : the distribution that the bound is for: the utility's, or one of its neighbourhood, whose criterion the
         worst case is never below.
-    kernel : K (r, k), of the shape that the criterion asks for; rows, pairs : multipliers lambda (k,) and nu (k, k) >= 0.
+    kernel : K (r, k), of the shape that the criterion asks for. rows, pairs : multipliers lambda (k,) and nu (k, k),
+        the latter none below zero.
     relaxed : the relaxation of the columns, where they are too many to price every one; else None.
 
     In exact arithmetic the patterns of up to 12 categories are priced in balls; those of more, and the least eigenvalue
@@ -43,9 +44,9 @@ class EquivalenceDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound that the criterion makes of the most that sum_y w_y |K u_y|^2 can be."""
-        utility: Any = self.utility
+        utility = self.utility
         if not isinstance(utility, FisherInformation):
-            raise Unproved(f"{self.utility.name} is no error of an estimate")
+            raise Unproved(f"{utility.name} is no error of an estimate")
         k, criterion = utility.size, utility.criterion
         prior = nonnegative_array(self.prior, (k,), "the prior")
         if not utility.stands_for(prior):
@@ -74,6 +75,7 @@ class EquivalenceDual(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        columns, _ = columns_for(self.utility, self.constraints)
+        utility: Any = self.utility
+        columns, _ = columns_for(utility, self.constraints)
         how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"
         return f"the equivalence theorem of optimal design, {how}"

@@ -12,8 +12,8 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.extreme import TooManyColumns, shortest_limits
-from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
+from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.utilities.fisher_information import FisherInformation

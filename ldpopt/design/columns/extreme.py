@@ -8,8 +8,8 @@ cone is first cut by all orders of the coordinates, in each of which (s_x - s_x'
 h_x = h_x' connect as well. Between all inputs at one L they are the staircase patterns.
 
 The list is exact: limits are first rounded up to whole numbers of a small unit, so that equalities are equalities of
-integers. The cone is a little wider then, by 2^-41 of a limit where all are simple multiples of the least one, and what is
-proved of its columns holds for those within the limits themselves.
+integers. The cone is a little wider then, by 2^-41 of a limit where all are simple multiples of the least one, and what
+is proved of its columns holds for those within the limits themselves.
 """
 
 from __future__ import annotations

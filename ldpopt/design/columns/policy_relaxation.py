@@ -62,7 +62,8 @@ class PolicyRelaxation:
 
 def limits_used(limits: Array) -> tuple[Any, Any]:
     """The ends of the limits that no path through other inputs implies."""
-    return np.nonzero(direct_limits(limits))
+    x, other = np.nonzero(direct_limits(limits))
+    return x, other
 
 
 def _support(limits: Array, x: Any, other: Any) -> npt.NDArray[np.bool_]:

@@ -1,14 +1,14 @@
 """A bound on the price of every staircase pattern, for alphabets whose patterns cannot be priced one by one [Shor].
 
-With lambda and nu as in `charges`, t = 1/(E - 1) and E = exp(epsilon), a pattern t + a for the indicator a of a set whose
-mass m = t + p.a lies in [low, high] does not pay when
+With lambda and nu as in `charges`, t = 1/(E - 1) and E = exp(epsilon), a pattern t + a for the indicator a of a set
+whose mass m = t + p.a lies in [low, high] does not pay when
 
     N(a) = m (t sum lambda + lambda.a) + low sum nu[x,x'] a_x (1 - a_x') - a^T G a >= 0,
 
-and that is quadratic in a. Let d_x (a_x^2 - a_x) = 0 be added and span (m - low) (high - m) >= 0 taken off: what is left
-is at least its lowest eigenvalue times |z|^2, z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t and
-m >= t + p_x on the set. The masses, from t to t E, are cut into classes, each with its own d and span; without nu one
-class is enough.
+and that is quadratic in a. Let d_x (a_x^2 - a_x) = 0 be added and span (m - low) (high - m) >= 0 taken off: what is
+left is at least its lowest eigenvalue times |z|^2, z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t
+and m >= t + p_x on the set. The masses, from t to t E, are cut into classes, each with its own d and span; without nu
+one class is enough.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLASSES = 6
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """d (classes, k) and the spans (classes,), none below zero, of the classes of masses; sound whatever their values."""
+    """d (classes, k) and the spans (classes,), none below zero, of the classes of masses; sound whatever they are."""
 
     squares: Array
     spans: Array
@@ -68,7 +68,7 @@ def most_of_form(least: float, size: int) -> float:
 def _scaled(charges: Charges, level: Enclosure, d: Array, span: float, low: Enclosure, high: Enclosure) -> Enclosure:
     """N with its additions, as a symmetric form (k + 1, k + 1) in z."""
     p, arithmetic = charges.prior, charges.arithmetic
-    rows, pairs, k = arithmetic.of(charges.rows), arithmetic.of(charges.pairs), len(d)
+    rows, pairs = arithmetic.of(charges.rows), arithmetic.of(charges.pairs)
     total = level * charges.total
     paid = p[:, None] * rows[None, :]
     both = pairs + pairs.T

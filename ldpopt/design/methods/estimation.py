@@ -30,6 +30,14 @@ SHARPENED = 8
 """Rounds of sharper multipliers."""
 
 
+WIDEST = 300.0
+"""The largest epsilon for which the program over the columns is posed."""
+
+
+LARGEST = 40
+"""The most categories: the program's memory grows with their fourth power, about 2 GB here."""
+
+
 FINE = 14
 """Up to this many inputs designs without a certificate are as good as those with one."""
 
@@ -64,8 +72,10 @@ class EstimationColumns:
             return "a design for estimation needs constraints with LocalDP among them"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if any(c.epsilon > 30 for c in problem.constraints if isinstance(c, LocalDP)):
-            return "a design for estimation takes epsilon of at most 30"
+        if any(c.epsilon > WIDEST for c in problem.constraints if isinstance(c, LocalDP)):
+            return f"a design for estimation takes epsilon of at most {WIDEST:g}"
+        if problem.utility.size > LARGEST:
+            return f"a design for estimation takes at most {LARGEST} categories, and here are {problem.utility.size}"
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
@@ -88,7 +98,8 @@ class EstimationColumns:
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
-        return Candidate(matrix, how, prove, tolerance, note=_unbound(problem, columns, eta), shortfall=_coarse(columns))
+        note, shortfall = _unbound(problem, columns, eta), _coarse(columns)
+        return Candidate(matrix, how, prove, tolerance, note=note, shortfall=shortfall)
 
 
 def _unbound(problem: Problem, columns: Columns, eta: float | None) -> str:

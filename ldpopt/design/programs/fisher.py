@@ -102,8 +102,8 @@ def least_multipliers(
 ) -> tuple[Array, Array, Array]:
     """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu that pay for the columns `values` (n, k); the kernel.
 
-    |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them, K centred at p. Where rows of
-    the kernel may be weighed, by what each is `worth` (r,), so they are, at an unchanged total.
+    |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them, K centred at p. Where rows
+    of the kernel may be weighed, by what each is `worth` (r,), so they are, at an unchanged total.
     """
     import cvxpy as cp
 

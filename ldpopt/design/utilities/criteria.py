@@ -35,13 +35,17 @@ class Influence:
 
 @runtime_checkable
 class Criterion(Protocol):
-    """A number to make small.
+    """A number to make small."""
 
-    name : what reports call it. logarithmic : whether it is a logarithm, so that gaps are differences.
-    """
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
 
-    name: str
-    logarithmic: bool
+    @property
+    def logarithmic(self) -> bool:
+        """Whether it is a logarithm, so that gaps are differences."""
+        ...
 
     def check(self, k: int) -> None:
         """`InvalidInput` if the criterion does not fit k categories."""

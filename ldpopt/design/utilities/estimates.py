@@ -1,8 +1,8 @@
 """The error of the best estimate from the reports of a channel, between two proved ends.
 
 With the scores B (k-1, m), the columns sqrt(m_y) T^T u_y, an estimate of F^T p is unbiased when its influence h, times
-the roots of the reports' probabilities, has B h = T^T F, and its variance is |h|^2. A float h that nearly fits is mended
-by what a near inverse Z of B proves: B Z = I + E with |E| < 1 mends a residual r by at most |Z| |r| / (1 - |E|).
+the roots of the reports' probabilities, has B h = T^T F, and its variance is |h|^2. A float h that nearly fits is
+mended by what a near inverse Z of B proves: B Z = I + E with |E| < 1 mends a residual r by |Z| |r| / (1 - |E|) at most.
 From below, |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for any mu, by Cauchy and Schwarz.
 """
 
@@ -18,14 +18,15 @@ from ldpopt.rounding import exact_sum
 
 
 def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> Enclosure:
-    """sqrt(m_y) T^T u_y, (k-1, m), of the laws that the rows and the prior stand for; without reports that never occur."""
+    """sqrt(m_y) T^T u_y, (k-1, m), of the laws that the rows and the prior stand for, without reports never made."""
     used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
     rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
     # A row stands for the law q / T; q - q (T - 1)/T with T - 1 free of rounding keeps what rows differ by.
     off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
     mass = law(prior, arithmetic) @ rise + base
-    return (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    made: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return made
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:

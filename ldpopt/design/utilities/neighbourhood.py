@@ -153,8 +153,10 @@ class TotalVariationBall(Neighbourhood):
         return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """What differs from the pilot sums to at most twice the radius."""
-        return [np.ones(len(pilot)) @ abs(p - pilot) <= 2 * self.radius]
+        """What is above the pilot sums to at most the radius."""
+        import cvxpy as cp
+
+        return [cp.sum(cp.pos(p - pilot)) <= self.radius]
 
 
 def _law(p: Array) -> list[Fraction]:
