@@ -32,9 +32,13 @@ class Neighbourhood(ABC):
     def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether the distribution p is in the set, up to `slack` for rounding."""
 
-    @abstractmethod
     def holds(self, p: Array, pilot: Array) -> bool:
-        """Whether the law proportional to p is in the set around that of the pilot, in fractions, without any slack."""
+        """Whether the law proportional to p is in the set around the law proportional to `pilot`, without any slack."""
+        return all(x >= 0 for x in p.tolist()) and bool(p.sum() > 0) and self._holds(_law(p), _law(pilot))
+
+    @abstractmethod
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        """Whether the law p is in the set."""
 
     @abstractmethod
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
@@ -78,10 +82,8 @@ class Box(Neighbourhood):
         """Whether no share is off by more than the radius."""
         return bool(np.abs(p - pilot).max() <= self.radius + slack)
 
-    def holds(self, p: Array, pilot: Array) -> bool:
-        """Whether no share is off by more than the radius, in fractions."""
-        radius = Fraction(self.radius)
-        return all(abs(own - known) <= radius for own, known in zip(fractions(p), fractions(pilot), strict=True))
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
         """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), for the price t of mass at which the greedy filling stops."""
@@ -122,10 +124,8 @@ class Contamination(Neighbourhood):
         """Whether p - (1 - share) pilot is non-negative."""
         return bool((p - (1 - self.share) * pilot).min() >= -slack)
 
-    def holds(self, p: Array, pilot: Array) -> bool:
-        """Whether p - (1 - share) pilot is non-negative, in fractions."""
-        kept = 1 - Fraction(self.share)
-        return all(own >= kept * known for own, known in zip(fractions(p), fractions(pilot), strict=True))
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
         """What the pilot keeps, and all of the foreign share on the smallest slope."""
@@ -170,10 +170,8 @@ class TotalVariationBall(Neighbourhood):
         """Whether the mass that differs is within the radius."""
         return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
 
-    def holds(self, p: Array, pilot: Array) -> bool:
-        """Whether the mass that differs is within the radius, in fractions."""
-        above = [own - known for own, known in zip(fractions(p), fractions(pilot), strict=True)]
-        return sum((one for one in above if one > 0), Fraction(0)) <= Fraction(self.radius)
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
         """c.pilot - (radius t + sum_x pilot_x (c_x - min c - t)_+), for the gain t at which the radius is used up."""
@@ -192,10 +190,10 @@ class TotalVariationBall(Neighbourhood):
         return [cp.sum(cp.pos(p - pilot)) <= self.radius]
 
 
-def fractions(p: Array) -> list[Fraction]:
-    """The law proportional to an array of floats, free of rounding."""
+def _law(p: Array) -> list[Fraction]:
+    """The law proportional to p, free of rounding."""
     total = exact_sum(p)
-    return [Fraction(one) / total for one in p.tolist()]
+    return [Fraction(x) / total for x in p.tolist()]
 
 
 def _share(value: object, what: str) -> float:
