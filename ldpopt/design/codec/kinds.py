@@ -41,9 +41,9 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.neighbourhood import Box, Contamination, TotalVariationBall
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.design.utilities.sets import Around, Hull
+from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
 from ldpopt.privacy.features import Affine, Polynomial
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
 
 UTILITIES = (
     AgainstSet, Divergence, ExpectedLoss, FisherInformation, MutualInformation, PrivateSampling, WeightedSum, WorstOf,
