@@ -72,6 +72,8 @@ def _told(
             told.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
         elif reach < problem.eta * (1 - 1e-9):
             told.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
+    if certified and best is not None and not best.tight and problem.given:
+        told += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
     if problem.given and not certified and best is not None and not best.tight:
         told.append("the bound is that of a problem without the constraints on the outputs")
     if not certify:

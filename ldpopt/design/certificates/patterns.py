@@ -1,4 +1,4 @@
-"""Multipliers of the staircase-pattern program, checked against every one of its 2^k columns.
+"""Multipliers of the staircase-pattern program, checked against every one of its 2^k - 1 columns.
 
 Primal, over weights theta_A >= 0 of the patterns S_A = t + 1_A, t = 1/(e^epsilon - 1), for criteria mu_j:
 
@@ -9,6 +9,8 @@ Dual, for weights w >= 0 of the criteria that sum to one:
     min  sum lambda + eta sum nu   s.t.  lambda.S_A + sum_{x in A, x' not in A} nu[x,x'] >= sum_j w_j mu_j(S_A)  for all A
 
 Multipliers that fall short of a constraint by a factor kappa prove kappa times their bound, as all of it is homogeneous.
+What the constant channel keeps, sum_j w_j mu_j(1), is set aside before: the linear utility that spreads it over the
+inputs is worth the same on every channel.
 """
 
 from __future__ import annotations
@@ -22,21 +24,25 @@ from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps, factor
 from ldpopt.design.columns.masks import members
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
 
 MOST = 20
 """The most inputs whose patterns are all looked at."""
 
 BLOCK = 4096
+"""Patterns that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatternDual(Certificate):
     """Multipliers of the pattern program of any column utility [KOV14, Thm 4], with a cap on total variation or none.
 
-    rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for patterns with x and without x';
-    weights : (criteria,) non-negative, of the criteria, not all zero.
+    rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for patterns with x and without x', the
+    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for the
+    utility less what the constant channel keeps of it.
     """
 
     rows: Array
@@ -46,28 +52,40 @@ class PatternDual(Certificate):
     argument = "linear-programming duality over all staircase patterns"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum rows + eta sum pairs, times the factor by which the multipliers fall short."""
+        """What the constant keeps, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
+        if not isinstance(self.utility, ColumnUtility) or self.utility.continuous:
+            raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
         k = self.utility.size
         if k > MOST:
             raise Unproved(f"{k} inputs have too many patterns to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
-        rows = arithmetic.of(real_array(self.rows, (k,), "rows"))
+        rows = real_array(self.rows, (k,), "rows")
         given = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        weights = nonnegative_array(self.weights, (len(self.weights),), "weights")
-        if not weights.sum() > 0:
+        constant = self.utility.enclosed_columns(arithmetic.of(np.ones(1)), arithmetic.of(np.zeros((k, 1))))
+        weights = nonnegative_array(self.weights, (len(constant),), "weights")
+        if not (weights > 0).any():
             raise Unproved("the weights of the criteria are all zero")
-        shares = arithmetic.of(weights) / arithmetic.of(weights).sum()
-        pairs, total = arithmetic.of(given), rows.sum()
+        # Without rounding, as it is charged t times: a total of zero stays zero.
+        total = arithmetic.of(exact_sum(rows))
+        shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
+        kept = (shares @ constant)[0]
+        prices, pairs = arithmetic.of(rows), arithmetic.of(given)
         kappa = 1.0
-        for block in np.array_split(np.arange(2**k, dtype=np.int64), max(1, 2**k // BLOCK)):
-            inside = members(block, k).astype(np.float64)
-            columns = self.utility.enclosed_columns(caps.level * np.ones(len(block)), arithmetic.of(inside.T))
+        count = 2**k - 1  # the full pattern is a multiple of the empty one
+        for start in range(0, count, BLOCK):
+            inside = members(np.arange(start, min(start + BLOCK, count), dtype=np.int64), k).astype(np.float64)
+            columns = self.utility.enclosed_columns(caps.level * np.ones(len(inside)), arithmetic.of(inside.T))
             worth = shares @ columns
-            paid = caps.level * total + inside @ rows
+            if not _is_zero(kept):
+                worth = worth - kept * (caps.level + arithmetic.of(inside.sum(axis=1)) / k)
+            paid = caps.level * total + inside @ prices
             if given.any():
                 paid = paid + ((inside @ pairs) * (1 - inside)).sum(axis=1)
             kappa = max(kappa, factor(worth, paid))
-        bound = total + caps.eta * pairs.sum()
-        if not bound.lower >= 0 or not math.isfinite(kappa):
-            raise Unproved("the multipliers sum to less than zero, or a pattern that pays nothing is worth something")
-        return bound * kappa
+            if not kappa < math.inf:
+                raise Unproved("a pattern that may pay nothing may be worth something")
+        return kept + (total + caps.eta * pairs.sum()) * kappa
+
+
+def _is_zero(number: Enclosure) -> bool:
+    return bool(number.lower == 0 and number.upper == 0)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 
@@ -29,19 +30,6 @@ STEPS = 2**20
 
 TIGHT = 1e-9
 """How near to equality, relative to the largest limit, a constraint holds with equality."""
-
-
-def shortest_limits(limits: Array) -> Array:
-    """What the limits (k, k) imply along paths, zero on the diagonal [Floyd; Warshall].
-
-    >>> float(shortest_limits(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2])
-    2.0
-    """
-    shortest = limits.copy()
-    np.fill_diagonal(shortest, 0.0)
-    for y in range(len(limits)):
-        shortest = np.minimum(shortest, shortest[:, y, None] + shortest[None, y])
-    return shortest
 
 
 def direct_limits(shortest: Array) -> npt.NDArray[np.bool_]:
@@ -71,7 +59,7 @@ def extreme_columns(limits: Array, ordered: bool = False) -> Array:
            [ 0., -1., -2.],
            [ 0., -1.,  0.]])
     """
-    shortest = shortest_limits(limits)
+    shortest = shortest_paths(limits)
     columns: list[Array] = []
     for support in _supports(np.isfinite(shortest)):
         for heights in _Growth(shortest, support, ordered).all():

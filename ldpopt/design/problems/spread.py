@@ -35,7 +35,7 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
 WIDER = 1e-6
 """How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
 
-ROUNDING = 1e-13
+ROUNDING = 1e-12
 """What rounding may do to a posterior, generously."""
 
 SHARE = 1e-8
@@ -49,7 +49,7 @@ def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
     share, room = (max(least, ROUNDING / (high - low)) for least in (SHARE, WIDER))
     room *= high - low
     low, high = max(0.0, low - room), min(1.0, high + room)
-    inner = spread(p0, p1, np.unique(np.concatenate([[low], knots, [high]])))
+    inner = spread(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))
     # The two outermost points alone, with both hypotheses' masses: the pair that dominates all on this range.
     up = 2 * (0.5 - low) / (high - low)
     outer0, outer1 = (np.array([side(low) * (2 - up), side(high) * up]) for side in (lambda s: s, lambda s: 1 - s))

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, Label, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.least_pair import least_pair
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
 from ldpopt.divergences import FDivergence
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
 
 MEETING = 1e-9
@@ -86,7 +87,12 @@ class AgainstSet(Utility):
         q = as_channel(channel).matrix
         if len(q) != self.size:
             raise invalid("channel", f"{self.size} inputs", len(q))
-        return least_pair(self.f, self.sets, [q]).support.bound(self.f, self.sets, q)
+        return float(self.enclosed_value(as_channel(channel), FLOAT).lower)
+
+    def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
+        """The same by the proof that a program finds for this channel."""
+        support = least_pair(self.f, self.sets, [channel.matrix]).support
+        return support.enclosed_bound(self.f, self.sets, channel, arithmetic)
 
     def __repr__(self) -> str:
         return f"AgainstSet({self.f.name}, {self.size} inputs)"
