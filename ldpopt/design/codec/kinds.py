@@ -22,9 +22,9 @@ from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.certificates.unbounded import Unbounded
 from ldpopt.design.constraints import (
+    ConcentratedLDP,
     ApproximateLDP,
     CapacityBounded,
-    ConcentratedLDP,
     Invariant,
     LocalDP,
     Outputs,
@@ -50,7 +50,8 @@ UTILITIES = (
     AgainstSet, Divergence, ExpectedLoss, FisherInformation, MutualInformation, PrivateSampling, WeightedSum, WorstOf,
 )  # fmt: skip
 CONSTRAINTS = (
-    ApproximateLDP, CapacityBounded, Invariant, LocalDP, Outputs, RenyiLDP, Support, TotalVariation, TradeOff, ConcentratedLDP,
+    ApproximateLDP, CapacityBounded, ConcentratedLDP, Invariant, LocalDP, Outputs, RenyiLDP, Support, TotalVariation,
+    TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, IntervalDual, LossDual, PartsBound,
