@@ -19,6 +19,7 @@ from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 
+
 @dataclass(frozen=True)
 class GivenSearch:
     """Local search over channels with given outputs, for column utilities; bounded by the optimum without them."""
