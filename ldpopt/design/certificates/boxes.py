@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class BranchDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The largest bound of a box."""
-        utility = self.utility
+        utility: Any = self.utility
         if utility.pair is None or utility.continuous:
             raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
         merger = Merger.checked(*utility.pair, self.classes, symmetric(self.constraints))
@@ -209,7 +210,7 @@ class Boxes:
         matter: a - b near equal marginals, b where a is much larger, a where b is.
         """
         of, laws = self.arithmetic, self.laws
-        near, above = (np.abs(box) <= 1).all(axis=0), box[1] >= -box[0]
+        near, above = np.asarray((np.abs(box) <= 1).all(axis=0)), np.asarray(box[1] >= -box[0])
 
         def ends(of: Arithmetic) -> list[tuple[Enclosure, Enclosure]]:
             """The coordinates of the two rays, and numbers not below mu there, which serve as well as mu."""

@@ -97,7 +97,7 @@ class AlphabetLossDual(Certificate):
         utility = self.utility
         if not isinstance(utility, ExpectedLoss):
             raise Unproved(f"{utility.name} is no expected loss")
-        limits = Limits.of(self.constraints, utility.inputs, arithmetic)
+        limits = Limits.of(self.constraints, utility.inputs or range(utility.size), arithmetic)
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")

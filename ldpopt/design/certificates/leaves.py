@@ -83,7 +83,7 @@ def leaf_bound(
     sides : (2, m, k) linear functions that are non-negative on the columns of the box; None without a box. Raises
     `Unproved` for numbers that are no multipliers.
     """
-    criteria, m, k = gains.shape
+    _, m, k = gains.shape
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     reduced = _mixed(gains, leaf.weights, arithmetic) - rows
     bound = rows.sum()

@@ -85,7 +85,7 @@ class BranchAndBound:
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
         pair = problem.utility.pair
-        merger = Merger.checked(*pair, classes, problem.symmetric)
+        merger = Merger.checked(pair[0], pair[1], classes, problem.symmetric)
         boxes = Boxes.of(problem.utility.f, merger, pair, problem.constraints, problem.inputs, FLOAT)
         if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
@@ -195,7 +195,9 @@ class Tree:
         low, high = box[:, at]
         if not (math.isfinite(low) and math.isfinite(high)):
             # The end is infinitely far: any finite log-ratio inside will do.
-            return (at, log) if low < log < high and math.isfinite(log) else (at, float(np.clip(0.0, low + 1, high - 1)))
+            return (
+                (at, log) if low < log < high and math.isfinite(log) else (at, float(np.clip(0.0, low + 1, high - 1)))
+            )
         margin = 0.05 * width
         return at, float(np.clip(log, low + margin, high - margin))
 

@@ -45,7 +45,8 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
     epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
     clean = _clean(matrix)
     # A share of the centre would drown ratios of e^40, so that they are right before it is added.
-    start = restored(np.maximum(clean, clean.max(axis=0) * (math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0)))
+    least = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
+    start = restored(np.maximum(clean, clean.max(axis=0) * least))
     centre = _centre(matrix.shape, constraints, inputs, restored, start)
 
     def mixed(weight: float) -> Array | None:
