@@ -3,6 +3,7 @@
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, LossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
@@ -88,6 +89,7 @@ __all__ = [
     "Hull",
     "HypothesisSet",
     "IntervalDual",
+    "InformationCapacity",
     "Invariant",
     "LocalDP",
     "LocalSearch",
