@@ -88,6 +88,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
     constant = tangents.sum(axis=1)
     mu, top = _worth(utility, np.full(len(inside), level), inside.T)
     mu, top = (worth - (level * constant[:, None] + tangents @ inside.T) for worth in (mu, top))
+    top = top + 8 * PADDING * (level * np.abs(constant[:, None]) + np.abs(tangents) @ inside.T)  # what this rounds
     scale = float(mu.max(axis=1).min())
     if not math.isfinite(scale):
         raise SolverError(f"pattern LP: a pattern of {utility.name} is worth no finite number at this epsilon")
