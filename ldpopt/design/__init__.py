@@ -3,6 +3,7 @@
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
@@ -94,6 +95,7 @@ __all__ = [
     "Hull",
     "HypothesisSet",
     "IntervalDual",
+    "InformationCapacity",
     "Invariant",
     "LocalDP",
     "LocalSearch",

@@ -10,7 +10,10 @@ from ldpopt.divergences import FDivergence
 
 def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:
     """(n, k) gradients of mu at the columns of `matrix`: linear utilities that touch it there and lie below it."""
-    return tangents_at(f, p0, p1, p0 @ matrix, p1 @ matrix)
+    # Both laws sum to one: of a constant column the marginals are the constant, without rounding.
+    base = matrix.min(axis=0)
+    above = matrix - base
+    return tangents_at(f, p0, p1, base + p0 @ above, base + p1 @ above)
 
 
 def tangents_at(f: FDivergence, p0: Array, p1: Array, a: Array, b: Array) -> Array:
