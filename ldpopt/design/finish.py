@@ -18,7 +18,7 @@ from ldpopt.enclosures import arithmetic
 from ldpopt.privacy import Guarantee
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
-ENOUGH = 0.01
+ENOUGH = 0.2
 """The share of the tolerance at which no further proof is looked for."""
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import nearly_dominates
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.constraints.local_dp import LocalDP
-from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.base import plain_caps
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -55,8 +54,7 @@ class RatioDual(Certificate):
         p0, p1 = self.points.T
         if not nearly_dominates(p0, p1, *self.utility.pair):
             return math.inf
-        epsilon = min((c.epsilon for c in self.constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
-        eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
+        epsilon, eta = plain_caps(self.constraints)
         pairs = np.maximum(self.pairs, 0.0)
         np.fill_diagonal(pairs, 0.0)
         base = float(self.rows.sum() + eta * pairs.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,13 @@ class ApproximateLDP(ColumnConstraint):
             raise invalid("epsilon", f"at most {MAXIMUM_EPSILON:g} nats", epsilon)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", unit_interval(self.delta, "delta"))
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` where delta is 0, `TotalVariation` where epsilon is 0."""
+        if self.epsilon == 0:
+            return math.inf, self.delta
+        return (self.epsilon, 1.0) if self.delta == 0 else None
 
     @property
     def bound(self) -> float:

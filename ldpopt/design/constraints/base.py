@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ldpopt.channel import Channel, Label
@@ -42,6 +43,11 @@ class Measured(ABC):
     def symmetric(self) -> bool:
         """Whether all inputs are treated alike, so that inputs of equal likelihood ratio may be merged."""
         return True
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """The (epsilon, eta) of `LocalDP` and `TotalVariation` between all inputs that it amounts to, else None."""
+        return None
 
     @property
     @abstractmethod
@@ -83,6 +89,17 @@ class ColumnConstraint(Measured):
     def expression(self, q: Any) -> Sequence[Any]:
         """The constraint as cvxpy constraints on a matrix variable `q` (k, m) with inputs 0..k-1."""
         return [made for term in self.columns(range(q.shape[0])) for made in term.pose(q)]
+
+
+def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:
+    """The least epsilon, and the least eta, of the constraints that amount to `LocalDP` or `TotalVariation`."""
+    found = [plain for one in constraints if (plain := plain_of(one)) is not None]
+    return min((epsilon for epsilon, _ in found), default=math.inf), min((eta for _, eta in found), default=1.0)
+
+
+def plain_of(constraint: Any) -> tuple[float, float] | None:
+    """The (epsilon, eta) that a constraint amounts to; None for others, and for a user's own."""
+    return constraint.plain if isinstance(constraint, Measured) else None
 
 
 def variation_of(constraint: Any, arithmetic: Arithmetic) -> Enclosure:

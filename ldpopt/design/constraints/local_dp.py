@@ -42,6 +42,11 @@ class LocalDP(ColumnConstraint):
         return self.listed is None
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """Its epsilon, between all inputs."""
+        return (self.epsilon, 1.0) if self.symmetric else None
+
+    @property
     def bound(self) -> float:
         """The largest epsilon allowed, for each unit of weight."""
         return self.epsilon

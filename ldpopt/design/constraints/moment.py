@@ -42,6 +42,11 @@ class Moment(Term):
         """It does."""
         return True
 
+    @property
+    def reach(self) -> float:
+        """The root of the cap, at most 1."""
+        return min(1.0, math.sqrt(self.cap))
+
     def enclosed_cap(self, arithmetic: Arithmetic) -> Enclosure:
         """The cap between two ends."""
         epsilon = arithmetic.of(self.epsilon)

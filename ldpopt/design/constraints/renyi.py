@@ -39,6 +39,11 @@ class RenyiLDP(ColumnConstraint):
             raise invalid("order", "(order - 1) epsilon of at most 500, or order inf", self.order)
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` where the order is inf."""
+        return (self.epsilon, 1.0) if math.isinf(self.order) else None
+
+    @property
     def bound(self) -> float:
         """The largest divergence allowed."""
         return self.epsilon

@@ -8,6 +8,7 @@ look for multipliers, and enclosed, from the exact parameters of the constraint,
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,6 @@ from ldpopt.design.constraints.scatter import scatter
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import LdpoptError
-from ldpopt.rounding import toward_privacy
 
 Index = npt.NDArray[np.intp]
 
@@ -48,6 +48,29 @@ class Term(ABC):
     def conic(self) -> bool:
         """Whether a program needs cones for it."""
         return False
+
+    @property
+    def reach(self) -> float:
+        """About how far apart it lets two rows be, at most 1."""
+        return 1.0
+
+    @property
+    def width(self) -> float:
+        """How much larger than a column's smallest entry it lets others be, relatively; 0 where it does not say."""
+        return 0.0
+
+    @property
+    def farthest(self) -> float:
+        """The largest ratio of two entries that it names."""
+        return 1.0
+
+    def within(self, farthest: float) -> tuple[Term, Any]:
+        """The term with its ratios cut to `farthest`, and by what its multipliers then shrink for this one."""
+        return self, 1.0
+
+    def pose_split(self, q: Any) -> list[Any]:
+        """As `pose`, for a matrix in two parts (`programs.labels.Split`), in units of its rises."""
+        return self.pose(q.whole)
 
     @abstractmethod
     def excess(self, matrix: Array) -> Array:
@@ -114,8 +137,31 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """e^epsilon in floats, on the side of privacy."""
-        return float(np.exp(toward_privacy(self.epsilon)))
+        """e^epsilon in floats."""
+        return float(np.exp(self.epsilon))
+
+    @property
+    def reach(self) -> float:
+        """About e^epsilon - 1, at most 1."""
+        return min(1.0, self.width)
+
+    @property
+    def width(self) -> float:
+        """e^epsilon - 1."""
+        return float(np.expm1(self.epsilon))
+
+    @property
+    def farthest(self) -> float:
+        """The ratio."""
+        return self.ratio
+
+    def within(self, farthest: float) -> tuple[Ratio, Any]:
+        """The smaller ratio; there are no multipliers."""
+        return (self if self.ratio <= farthest else Ratio(math.log(farthest))), 1.0
+
+    def pose_split(self, q: Any) -> list[Any]:
+        """No rise above the base times e^epsilon - 1."""
+        return [q.rise <= np.ones((q.shape[0], 1)) @ (self.width * q.level / q.unit * q.base)]
 
     def pose(self, q: Any) -> list[Any]:
         """A floor for every column, and the ceiling above it."""
@@ -163,9 +209,31 @@ class HockeyStick(Term):
 
     @cached_property
     def factor(self) -> Array:
-        """(pairs,) e^(epsilon weight) in floats, on the side of privacy."""
-        exponent, each = np.unique(self.epsilon * self.weight, return_inverse=True)
-        return np.exp([toward_privacy(one) for one in exponent.tolist()])[each.reshape(-1)]
+        """(pairs,) e^(epsilon weight) in floats."""
+        return np.asarray(np.exp(self.epsilon * self.weight))
+
+    @property
+    def reach(self) -> float:
+        """The largest of e^(epsilon weight) - 1 + cap, at most 1."""
+        return min(1.0, float(np.max(np.expm1(self.epsilon * self.weight) + self.caps, initial=0.0)))
+
+    @property
+    def width(self) -> float:
+        """The largest of e^(epsilon weight) - 1."""
+        return float(np.expm1(self.epsilon * self.weight).max(initial=0.0))
+
+    @property
+    def farthest(self) -> float:
+        """The largest factor."""
+        return float(self.factor.max(initial=1.0))
+
+    def within(self, farthest: float) -> tuple[HockeyStick, Any]:
+        """Smaller factors; what the right input pays, factor times multiplier, stays."""
+        if self.farthest <= farthest:
+            return self, 1.0
+        exponent = self.epsilon * self.weight
+        cut = np.minimum(exponent, math.log(farthest))
+        return HockeyStick(self.left, self.right, 1.0, self.caps, cut), np.exp(cut - exponent)
 
     def excess(self, matrix: Array) -> Array:
         """sum_y (Q[left] - factor Q[right])_+ - cap."""
@@ -232,6 +300,21 @@ class HockeyStick(Term):
             return [above <= 0]
         slack = cp.Variable((len(self), n), nonneg=True)
         return [slack >= above, cp.sum(slack, axis=1) <= self.caps]
+
+    def pose_split(self, q: Any) -> list[Any]:
+        """The same, each side divided by the unit of the rises."""
+        import cvxpy as cp
+
+        if len(self) == 0:
+            return []
+        k, n = q.shape
+        apart = (pick(self.left, np.ones(len(self)), k) - pick(self.right, self.factor, k)) @ q.rise
+        widths = np.expm1(self.epsilon * self.weight) * (q.level / q.unit)
+        above = apart - widths[:, None] @ q.base
+        if not self.caps.any():
+            return [above <= 0]
+        slack = cp.Variable((len(self), n), nonneg=True)
+        return [slack >= above, cp.sum(slack, axis=1) <= self.caps / q.unit]
 
     def multiplier(self, posed: list[Any]) -> Array:
         """The dual values of the first constraint."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,11 @@ class TotalVariation(ColumnConstraint):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", unit_interval(self.eta, "eta"))
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """Its eta."""
+        return math.inf, self.eta
 
     @property
     def bound(self) -> float:

@@ -46,6 +46,16 @@ class TradeOff(ColumnConstraint):
         object.__setattr__(self, "levels", tuple((max(0.0, e), d) for e, d in found))
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` and `TotalVariation` where each of its lines says one of the two."""
+        if not all(epsilon == 0 or delta == 0 for epsilon, delta in self.levels):
+            return None
+        return (
+            min((epsilon for epsilon, delta in self.levels if epsilon > 0 and delta == 0), default=math.inf),
+            min((delta for epsilon, delta in self.levels if epsilon == 0), default=1.0),
+        )
+
+    @property
     def bound(self) -> float:
         """No excess."""
         return 0.0

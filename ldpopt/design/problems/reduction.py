@@ -48,7 +48,7 @@ class Pair:
     def of(cls, p0: Array, p1: Array) -> Pair:
         """The pair of two laws given by floats that sum to one up to rounding."""
         # p / T = p - p (T - 1) / T, with T - 1 free of rounding.
-        off0, off1 = (float(1 - 1 / exact_sum(p)) for p in (p0, p1))
+        off0, off1 = (float(1 - 1 / summed) if (summed := exact_sum(p)) else 0.0 for p in (p0, p1))
         return cls(p0, p1, (p0 - p1) - (p0 * off0 - p1 * off1))
 
     @cached_property

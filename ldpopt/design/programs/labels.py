@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.programs.gains import Gains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
 
 SMALL = 4000
 """Up to this many slack variables the simplex method is the faster one."""
@@ -28,45 +31,157 @@ Expression = Callable[[Any], Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier a term."""
+    """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier a term.
+
+    erased : the probability, for every input alike, of a further output that says nothing.
+    """
 
     matrix: Array
     value: float
     rows: Array
     multipliers: tuple[Array, ...]
     weights: Array
+    erased: float = 0.0
+
+    @property
+    def whole(self) -> Array:
+        """The matrix with the output that says nothing, where there is one: (k, n) or (k, n + 1)."""
+        if self.erased <= 0:
+            return self.matrix
+        return np.hstack([self.matrix, np.full((len(self.matrix), 1), self.erased)])
 
 
-def label_program(gains: Array, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = ()) -> Solved:
+def label_program(
+    gains: Array | Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = (), erasure: bool = False
+) -> Solved:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
     Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
+    `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
     """
+    made = gains if isinstance(gains, Gains) else Gains.of(gains)
+    widest = max((term.farthest for term in terms), default=1.0)
+    for farthest, nearer in pairwise(FARTHEST):
+        try:
+            return _solved(made, terms, expressions, erasure, farthest)
+        except SolverError:
+            if widest <= nearer:
+                raise
+    return _solved(made, terms, expressions, erasure, FARTHEST[-1])
+
+
+def _solved(
+    made: Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
+) -> Solved:
+    """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
-    criteria = gains.reshape(-1, *gains.shape[-2:])
-    n, k = gains.shape[-2:]
-    q = cp.Variable((k, n), nonneg=True)
-    row = cp.sum(q, axis=1) == np.ones(k)
-    constraints: list[Any] = [row]
+    each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
+    n, k = each.shape[-2:]
+    near, capped = zip(*(term.within(farthest) for term in terms), strict=True) if terms else ((), ())
+    q = Split.of(cp, (k, n), [] if expressions else near, erasure)
     posed = []
-    for term in terms:
-        made = term.pose(q)
-        posed.append(made)
-        constraints += made
+    constraints: list[Any] = list(q.rows)
+    for term in near:
+        posed.append(term.pose_split(q) if q.split else term.pose(q.whole))
+        constraints += posed[-1]
     for expression in expressions:
-        constraints += list(expression(q))
-    values = [cp.sum(cp.multiply(each.T, q)) for each in criteria]
+        constraints += list(expression(q.whole))
+    values = [q.gain(cp, *one) for one in zip(each, flat, strict=True)]
     least = cp.Variable() if len(values) > 1 else values[0]
     above = [value >= least for value in values] if len(values) > 1 else []
     problem = cp.Problem(cp.Maximize(least), [*constraints, *above])
     slack = sum(len(term) for term in terms) * n
     cones = bool(expressions) or any(term.conic for term in terms)
     solve(problem, "label program", CONIC if cones else INTERIOR if slack > SMALL else SIMPLEX)
-    multipliers = tuple(term.multiplier(made) for term, made in zip(terms, posed, strict=True))
-    rows = row_multipliers(np.array(row.dual_value), terms, posed)
+    multipliers = tuple(
+        term.scaled(term.multiplier(one), 1 / q.unit) * share
+        for term, one, share in zip(near, posed, capped, strict=True)
+    )
+    rows = row_multipliers(q.multipliers(), near, posed)
     weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
-    return Solved(np.asarray(q.value), float(problem.value), rows, multipliers, weights / weights.sum())
+    return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased)
+
+
+FARTHEST = (1e8, 1e6, 1e4)
+"""Ratios above this are posed as this one, the smaller ones where a solver fails: it loses about so small a share."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in units that suit the terms.
+
+    Where constraints leave rows little apart, a solver's absolute accuracy is enough for the parts, not for their sum.
+    base : (1, n) variable, None where the columns are `rise` alone. rest : what an output that says nothing takes.
+    """
+
+    unit: float
+    level: float
+    base: Any
+    rise: Any
+    rest: Any
+    rows: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> Split:
+        """The variables, and the equations that say that rows sum to one."""
+        k, n = shape
+        rise = cp.Variable((k, n), nonneg=True)
+        unit = min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
+        if unit > SPLIT or any(term.conic for term in terms):
+            return cls(1.0, 1.0, None, rise, None, (cp.sum(rise, axis=1) == np.ones(k),))
+        widest = max((term.width for term in terms), default=0.0)
+        level = min(1.0, unit / widest) if widest > 0 else 1.0
+        base, share = cp.Variable((1, n), nonneg=True), cp.Variable(nonneg=True)
+        whole = cp.sum(base) + unit / level * share
+        total = whole <= 1 / level if erasure else whole == 1 / level
+        return cls(unit, level, base, rise, share, (cp.sum(rise, axis=1) - share == np.zeros(k), total))
+
+    @property
+    def split(self) -> bool:
+        """Whether columns have two parts."""
+        return self.base is not None
+
+    @property
+    def whole(self) -> Any:
+        """The matrix as one expression."""
+        if not self.split:
+            return self.rise
+        return self.level * np.ones((self.rise.shape[0], 1)) @ self.base + self.unit * self.rise
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(k, n)."""
+        return self.rise.shape
+
+    def gain(self, cp: Any, each: Array, flat: Array) -> Any:
+        """The linear utility of the matrix."""
+        gained = cp.sum(cp.multiply(self.unit * each.T, self.rise))
+        return gained + self.level * flat @ self.base[0] if self.split else gained
+
+    def multipliers(self) -> Array:
+        """Of the row sums."""
+        return np.array(self.rows[0].dual_value) / self.unit
+
+    @property
+    def value(self) -> Array:
+        """The solved matrix (k, n)."""
+        rise = np.maximum(np.asarray(self.rise.value), 0.0)
+        if not self.split:
+            return np.asarray(self.rise.value)
+        return np.asarray(self.level * np.maximum(np.asarray(self.base.value), 0.0) + self.unit * rise)
+
+    @property
+    def erased(self) -> float:
+        """What is left for an output that says nothing."""
+        if not self.split:
+            return 0.0
+        used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
+        return max(1.0 - used, 0.0)
+
+
+SPLIT = 0.05
+"""Below this reach of the constraints, columns are posed in two parts."""
 
 
 def row_multipliers(rows: Array, terms: Sequence[Term | Ratio], posed: Sequence[list[Any]]) -> Array:
