@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 from ldpopt.design import FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.choose import policy_limits
 from ldpopt.design.columns.extreme import extreme_columns
 from ldpopt.design.columns.policy import SearchedColumns
-from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.relaxation import Relaxation

@@ -1,4 +1,7 @@
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -186,6 +189,28 @@ def test_more_categories_than_can_be_priced_have_a_relaxed_bound():
     assert design.certificate.verify()
 
 
+@pytest.mark.parametrize("k", [150, 1000])
+@pytest.mark.parametrize("graph", ["None", "nx.path_graph(K)"], ids=["all", "path"])
+def test_too_many_categories_are_refused_before_memory_is_taken(k, graph):
+    """Within 3 GB of memory, 150 or 1000 categories end in one sentence that names the limit."""
+    pytest.importorskip("resource")
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))\n"
+        "import networkx as nx, numpy as np\n"
+        "from ldpopt.design import FisherInformation, LocalDP, optimal_channel\n"
+        "from ldpopt.errors import InvalidInput\n"
+        f"K = {k}\n"
+        "try:\n"
+        f"    optimal_channel(FisherInformation(np.ones(K) / K), LocalDP(1.0, {graph}))\n"
+        "except InvalidInput as refusal:\n"
+        "    print(refusal)\n"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    assert f"takes at most 40 categories, and here are {k}" in ran.stdout
+
+
 def test_a_false_certificate_fails():
     """A certificate whose numbers are wrong proves less, and one with another prior proves nothing."""
     from dataclasses import replace
@@ -205,6 +230,7 @@ def test_a_false_certificate_fails():
         (lambda: FisherInformation([0.5, 0.5], "A"), "criterion"),
         (lambda: FisherInformation([0.5, 0.5], COptimal([1, 0, 0])), "contrast: expected 2 weights"),
         (lambda: COptimal([1, 1]), "not all equal"),
+        (lambda: estimation_design(FisherInformation([0.5, 0.5]), LocalDP(301)), "epsilon of at most 300"),
         (lambda: AOptimal([1, -1]), "non-negative"),
         (lambda: AOptimal([[1, 0], [0, -1]]), "positive semidefinite"),
         (lambda: FisherInformation([0.5, 0.5], neighbourhood=0.1), "neighbourhood"),
