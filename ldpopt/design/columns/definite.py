@@ -1,4 +1,4 @@
-"""A lower bound on the least eigenvalue of a symmetric matrix, by a Cholesky factorisation in floats [HIG, Thm 10.3]."""
+"""A bound on the least eigenvalue of a symmetric matrix, by a Cholesky factorisation of floats [HIG, Thm 10.3]."""
 
 from __future__ import annotations
 
