@@ -1,4 +1,4 @@
-"""A lower bound on the least eigenvalue of a symmetric matrix, proved by a Cholesky factorisation in floats [Rump]."""
+"""A bound on the least eigenvalue of a symmetric matrix, by a Cholesky factorisation of floats [HIG, Thm 10.3]."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def least_eigenvalue(form: Enclosure) -> float:
     """A number that no eigenvalue of the symmetric matrix in `form` (n, n) is below; -inf where none is found.
 
     If the factorisation of a float matrix B runs to its end, B is positive semidefinite up to
-    (n + 1) u / (1 - (2 n + 2) u) times its trace [Rump], here with room for any order of the sums. What the entries are
-    uncertain by moves eigenvalues by at most the largest sum of a row.
+    (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3], here with room for any order of the sums. What the
+    entries are uncertain by moves eigenvalues by at most the largest sum of a row.
     """
     lower, upper = (np.asarray(end) for end in (FLOAT.of(form).lower, FLOAT.of(form).upper))
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):

@@ -52,7 +52,8 @@ class EstimationColumns:
     patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
     over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
     categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
-    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too.
+    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
+    most 40 categories, and epsilon of at most 300: beyond, it refuses.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))

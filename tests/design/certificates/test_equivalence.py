@@ -65,8 +65,9 @@ def best_of_all_patterns(criterion, p, epsilon, eta=1.0):
         slope = np.array([(cost(theta + step * e / patterns[i].max()) - now) for i, e in enumerate(np.eye(len(sets)))])
         slope *= patterns.max(axis=1)
         to = linprog(slope, A_ub=apart, b_ub=np.full(len(x), eta), A_eq=patterns.T, b_eq=np.ones(k), method="highs").x
-        found = minimize_scalar(lambda t, to=to, at=theta: cost((1 - t) * at + t * to), bounds=(0, 0.9), method="bounded")
-        theta = (1 - found.x) * theta + found.x * to
+        move = to - theta
+        found = minimize_scalar(lambda t, at=theta, move=move: cost(at + t * move), bounds=(0, 0.9), method="bounded")
+        theta = theta + found.x * move
     return cost(theta)
 
 
@@ -180,7 +181,7 @@ def test_other_constraints_prove_less():
 
 @pytest.mark.parametrize("around", [Box(0.05), Contamination(0.2), TotalVariationBall(0.1), Box(1e-9)], ids=repr)
 def test_the_least_favourable_distribution_is_in_the_neighbourhood_without_slack(around):
-    """The certificate's distribution lies in the neighbourhood exactly; one that leaves it by rounding proves nothing."""
+    """The certificate's distribution is in the neighbourhood exactly; one that leaves it by little proves nothing."""
     utility = FisherInformation(PRIOR, neighbourhood=around)
     design = optimal_channel(utility, LocalDP(1.0))
     assert design.certified
