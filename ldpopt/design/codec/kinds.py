@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
@@ -22,9 +23,9 @@ from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.certificates.unbounded import Unbounded
 from ldpopt.design.constraints import (
-    ConcentratedLDP,
     ApproximateLDP,
     CapacityBounded,
+    ConcentratedLDP,
     Invariant,
     LocalDP,
     Outputs,
@@ -54,7 +55,7 @@ CONSTRAINTS = (
     TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
-    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, IntervalDual, LossDual, PartsBound,
+    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual, LossDual, PartsBound,
     PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
