@@ -247,9 +247,9 @@ def _closing(survey: SurveyTable) -> list[str]:
     return [
         "<h2>Where this comes from</h2>",
         f"<p>Made by ldpopt {__version__}. The tables behind the pictures are in the CSV files beside this page, the "
-        "channels in the JSON files; <code>ldpopt check FILE</code> measures what any of them guarantees. Beside each lies the "
-        "design with its certificate: <code>ldpopt verify FILE</code> recomputes that no channel does better, without "
-        "any solver.</p>",
+        "channels in the JSON files; <code>ldpopt check FILE</code> measures what any of them guarantees. Beside each "
+        "lies the design with its certificate: <code>ldpopt verify FILE</code> recomputes that no channel does better, "
+        "without any solver.</p>",
         f"<ul>{cited}</ul>",
         f'<details><summary>The data</summary><pre class="scroll soft">{escape(survey.provenance)}</pre></details>',
     ]

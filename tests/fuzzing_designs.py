@@ -31,9 +31,10 @@ QUICK = (
 )  # fmt: skip
 
 VALUES: list[Any] = [
-    0, 1, -1, 7, -3, 2**39, 0.5, 1e-9, -1e-9, 1e-300, 5e-324, 1e300, 1.7e308, -1e308, "inf", "-inf", "", "a", None, True,
-    False, [], {}, [0.5, 0.5], [[1.0]], [1, "a"], [[[]]], {"shape": [0]}, {"shape": [0, 3]}, {"kind": "Contraction"},
-    {"kind": "Unbounded"}, {"kind": "LocalDP", "epsilon": 0.5}, {"kind": "Hull", "vertices": [[0.5, 0.5]]},
+    0, 1, -1, 7, -3, 2**39, 0.5, 1e-9, -1e-9, 1e-300, 5e-324, 1e300, 1.7e308, -1e308, "inf", "-inf", "", "a", None,
+    True, False, [], {}, [0.5, 0.5], [[1.0]], [1, "a"], [[[]]], {"shape": [0]}, {"shape": [0, 3]},
+    {"kind": "Contraction"}, {"kind": "Unbounded"}, {"kind": "LocalDP", "epsilon": 0.5},
+    {"kind": "Hull", "vertices": [[0.5, 0.5]]},
 ]  # fmt: skip
 
 

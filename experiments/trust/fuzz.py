@@ -4,7 +4,8 @@
 
 Case n is the same on every run. Every 10 000 cases the counts of what came out go into the table, and an interrupted
 run goes on there. With --designs the files are those of designs alone, and one that is read and verified must claim
-what is true, by arithmetic that the package has no part in. A case that takes more than ten seconds counts as a hang. Ends with exit code 1 after a violation.
+what is true, by arithmetic that the package has no part in. A case that takes more than ten seconds counts as a hang.
+Ends with exit code 1 after a violation.
 """
 
 from __future__ import annotations

@@ -37,5 +37,7 @@ def design_text(design: Any) -> str:
         "edges": problem_part("edges", design.edges, ""),
         "certificate": None if design.certificate is None else certificate(design.certificate, design, "certificate"),
     }
-    lines = (f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in made.items())
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in made.items()
+    )
     return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -11,7 +11,7 @@ from ldpopt.design.codec.decode import Reader, expect_keys, real
 from ldpopt.design.codec.foreign import FILE
 from ldpopt.design.design import Design
 from ldpopt.design.files import SCHEMA, VERSION
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
 from ldpopt.privacy import Guarantee
 

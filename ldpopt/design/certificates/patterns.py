@@ -9,8 +9,8 @@ Dual, for weights w >= 0 of the criteria that sum to one:
     min  sum lambda + eta sum nu   s.t.  lambda.S_A + sum_{x in A, x' not in A} nu[x,x'] >= sum_j w_j mu_j(S_A)  for all A
 
 Multipliers that fall short of a constraint by a factor kappa prove kappa times their bound, as all of it is homogeneous.
-What the constant channel keeps, sum_j w_j mu_j(1), is set aside before: the linear utility that spreads it over the
-inputs is worth the same on every channel.
+A linear utility l is set aside before, worth sum l on every channel: the one that touches sum_j w_j mu_j at the constant
+column, so that no pattern is worth less than nothing. Any other would only make the bound larger.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PatternDual(Certificate):
 
     rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for patterns with x and without x', the
     diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for the
-    utility less what the constant channel keeps of it.
+    utility less its tangent at the constant column.
     """
 
     rows: Array
@@ -52,7 +52,7 @@ class PatternDual(Certificate):
     argument = "linear-programming duality over all staircase patterns"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """What the constant keeps, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
+        """sum l, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
         if not isinstance(self.utility, ColumnUtility) or self.utility.continuous:
             raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
         k = self.utility.size
@@ -61,14 +61,15 @@ class PatternDual(Certificate):
         caps = Caps.of(self.constraints, arithmetic)
         rows = real_array(self.rows, (k,), "rows")
         given = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        constant = self.utility.enclosed_columns(arithmetic.of(np.ones(1)), arithmetic.of(np.zeros((k, 1))))
-        weights = nonnegative_array(self.weights, (len(constant),), "weights")
+        tangents = self.utility.gradients(np.ones((k, 1)))[:, 0]
+        weights = nonnegative_array(self.weights, (len(tangents),), "weights")
         if not (weights > 0).any():
             raise Unproved("the weights of the criteria are all zero")
         # Without rounding, as it is charged t times: a total of zero stays zero.
         total = arithmetic.of(exact_sum(rows))
         shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
-        kept = (shares @ constant)[0]
+        linear = real_array((weights / weights.max()) @ tangents / (weights / weights.max()).sum(), (k,), "tangents")
+        kept = arithmetic.of(exact_sum(linear))
         prices, pairs = arithmetic.of(rows), arithmetic.of(given)
         kappa = 1.0
         count = 2**k - 1  # the full pattern is a multiple of the empty one
@@ -76,8 +77,8 @@ class PatternDual(Certificate):
             inside = members(np.arange(start, min(start + BLOCK, count), dtype=np.int64), k).astype(np.float64)
             columns = self.utility.enclosed_columns(caps.level * np.ones(len(inside)), arithmetic.of(inside.T))
             worth = shares @ columns
-            if not _is_zero(kept):
-                worth = worth - kept * (caps.level + arithmetic.of(inside.sum(axis=1)) / k)
+            if linear.any():
+                worth = worth - (caps.level * kept + inside @ arithmetic.of(linear))
             paid = caps.level * total + inside @ prices
             if given.any():
                 paid = paid + ((inside @ pairs) * (1 - inside)).sum(axis=1)
@@ -85,7 +86,3 @@ class PatternDual(Certificate):
             if not kappa < math.inf:
                 raise Unproved("a pattern that may pay nothing may be worth something")
         return kept + (total + caps.eta * pairs.sum()) * kappa
-
-
-def _is_zero(number: Enclosure) -> bool:
-    return bool(number.lower == 0 and number.upper == 0)

@@ -24,6 +24,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.minimum_cut import Network
@@ -35,6 +36,8 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
+
+Mask = npt.NDArray[np.bool_]
 
 START = 128
 """Intervals of ratios to begin with."""
@@ -91,7 +94,7 @@ class RatioDual(Certificate):
             into = (classes == np.arange(n)[:, None]).astype(np.float64)
             laws = Laws(into @ laws.p0, into @ laws.p1, into @ laws.apart)
         total = arithmetic.of(exact_sum(rows)) + caps.eta * arithmetic.of(pairs).sum()
-        ratios = _Ratios(self.utility.f, laws, caps.level, arithmetic.of(rows), arithmetic.of(exact_sum(rows)))
+        ratios = _Ratios(self.finite.f, laws, caps.level, arithmetic.of(rows), arithmetic.of(exact_sum(rows)))
         if not ratios.total.lower >= 0:
             raise Unproved("the rows sum to less than zero")
         return total + _raised(ratios, Network(pairs), caps.eta, ACCURACY * abs(float(total.midpoint)))
@@ -156,14 +159,14 @@ class _Ratios:
             slope = (above.midpoint - below.midpoint) / (high - low)
         # Any slope will do. A little steeper than the chord, the plane is below zero at ratio one in spite of rounding.
         slope = np.where(np.isfinite(slope), slope * (1 + STEEPER), 0.0)
-        return slope, (below - at_low * slope).maximum(above - at_high * slope)
+        return np.asarray(slope), (below - at_low * slope).maximum(above - at_high * slope)
 
     def left(self, slope: Array, even: Enclosure) -> tuple[Enclosure, Enclosure]:
         """(intervals, n) what planes leave of the rows, and (intervals,) t times its sum."""
-        chord = slope[:, None] * self.laws.apart + even[:, None] * self.laws.p1
+        chord = self.laws.apart * slope[:, None] + even[:, None] * self.laws.p1
         return chord - self.rows, self.level * (even - self.total)
 
-    def needs(self, left: Enclosure, base: Enclosure, sinks: Array) -> _Raise:
+    def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> _Raise:
         """What raises the multipliers enough; by pairs only on the intervals `sinks`, where `left` sums to zero or less."""
         gains, losses = left.positive(), (-left).positive()
         gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
@@ -239,7 +242,7 @@ class _Raise:
         """The three arrays."""
         return self.delta, self.profits, self.shares
 
-    def take(self, which: Array) -> _Raise:
+    def take(self, which: Index | Mask) -> _Raise:
         """Some of the intervals."""
         return _Raise(*(part[which] for part in self.parts))
 

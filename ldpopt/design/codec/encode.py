@@ -46,7 +46,7 @@ def encode(value: Any, where: str) -> Any:
 
 def record(value: Any, where: str) -> dict[str, Any]:
     """The fields of a dataclass that a file may name, after its `kind`."""
-    kind = type(value)
+    kind: type = type(value)
     if kinds().get(kind.__name__) is not kind:
         raise invalid(where, CODE, Phrase(f"a {kind.__name__}"))
     usual = defaults(kind)

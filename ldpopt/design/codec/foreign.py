@@ -31,8 +31,7 @@ def divergence_out(f: FDivergence, where: str) -> dict[str, Any]:
     """The name of an f-divergence, and its parameter if it is one of a family."""
     if f.recipe is None:
         raise invalid(where, CODE, Phrase(f"the f-divergence {f.name!r}"))
-    name, *parameters = f.recipe
-    return {"name": name} | {"parameter": float(parameter) for parameter in parameters}
+    return dict(zip(("name", "parameter"), f.recipe, strict=False))
 
 
 def divergence_in(data: Any, where: str) -> FDivergence:

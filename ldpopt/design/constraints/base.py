@@ -17,7 +17,9 @@ from ldpopt.privacy import Guarantee
 class Constraint(Protocol):
     """A cap on one measure of a channel.
 
-    A class with these members is all that a constraint of one's own needs; see docs/add-a-constraint.md.
+    A class with these members is all that a constraint of one's own needs; see docs/add-a-constraint.md. It may also
+    have `symmetric`, True where all inputs are treated alike, so that inputs of one likelihood ratio may be merged;
+    without it, it is taken to tell inputs apart (`parts.symmetric`).
     """
 
     @property
@@ -56,9 +58,17 @@ class Measured(ABC):
     def measure(self, channel: Channel) -> Guarantee:
         """The namesake measure of a channel, at most `bound` where the constraint holds."""
 
+    def centred(self) -> Measured:
+        """A tighter constraint, which channels in the middle of this one meet; itself where none is needed."""
+        return self
+
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
         """A cap that the constraint implies on the total variation between any two rows; 1 where none is known."""
         return arithmetic.of(1.0)
+
+    def implies(self, other: Constraint) -> bool:
+        """Whether every channel that meets this constraint meets `other`; may say no where it is so."""
+        return bool(self == other)
 
 
 class ColumnConstraint(Measured):
@@ -72,11 +82,17 @@ class ColumnConstraint(Measured):
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """The constraint in column form, for a channel with these inputs."""
 
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """A cap D >= 0 on the log-ratio of any two entries of any column; None where there is none."""
+        return None
+
+    def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """A cap on the moment of an order from 1 between any two rows (`moment.Moment`); None where none is known."""
+        return None
+
     def expression(self, q: Any) -> Sequence[Any]:
         """The constraint as cvxpy constraints on a matrix variable `q` (k, m) with inputs 0..k-1."""
-        from ldpopt.design.programs.labels import term_expressions
-
-        return term_expressions(self.columns(range(q.shape[0])), q)
+        return [made for term in self.columns(range(q.shape[0])) for made in term.pose(q)]
 
 
 def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
@@ -65,6 +62,13 @@ class LocalDP(ColumnConstraint):
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """Ratios within a box, or along the edges that no shorter path implies."""
         if self.listed is None:
-            return (Ratio(math.exp(self.epsilon)),)
+            return (Ratio(self.epsilon),)
         left, right, weight = self.listed.needed(inputs)
-        return (HockeyStick(left, right, np.exp(self.epsilon * weight), np.zeros(len(left))),)
+        return (HockeyStick.of(left, right, self.epsilon, 0.0, weight),)
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """epsilon, times the diameter of the graph; None where some input is not within reach of another."""
+        if self.listed is None:
+            return arithmetic.of(self.epsilon)
+        diameter = self.listed.diameter(inputs, arithmetic)
+        return None if diameter is None else diameter * self.epsilon

@@ -14,14 +14,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
 from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, Term
+from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
@@ -63,6 +66,12 @@ SMOOTH = 1.2
 
 RESCALED = 12
 """How often a program is posed in units nearer to its optimum."""
+
+THINNED = 3
+"""How often a third of the knots may go for a solver that fails."""
+
+MANY = 100
+"""Of more inputs, multipliers are taken as they come."""
 
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
@@ -125,24 +134,24 @@ class Round:
         if problem.others:
             return
         multipliers = []
-        for number, (pairs, values) in enumerate(zip(self.active, self._closed(problem), strict=True)):
+        rows, flows = self._closed(problem)
+        for number, (pairs, values) in enumerate(zip(self.active, flows, strict=True)):
             if isinstance(self.terms[number], HockeyStick) and len(pairs):
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
+        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
 
-    def _closed(self, problem: Problem) -> Sequence[Array]:
-        """The multipliers of the terms, closed along the edges of a policy."""
+    def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
+        """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
         kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
-        if not any(isinstance(term, HockeyStick) and (term.cap == 0).any() for term in kept):
-            return self.solved.multipliers
+        if self.solved.rows.size > MANY or not any(isinstance(term, HockeyStick) for term in kept):
+            return self.solved.rows, self.solved.multipliers
         pair = problem.reduction.pair
         profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
-        return closed(profits, kept, self.solved.multipliers)
+        return closed(profits, self.solved.rows, kept, self.solved.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +176,13 @@ class Labels:
                 terms += constraint.columns(problem.inputs)
             else:
                 expressions.append(constraint.expression)
-        low, high = _reached(pair, terms)
-        made = cls(f, pair, tuple(terms), tuple(expressions), low, high)
-        if not np.isfinite(heights(f, np.array([low, high]))).all():
+        columns = [c for c in problem.constraints if isinstance(c, ColumnConstraint)]
+        ends = reach(f, pair.p0, pair.p1, columns, problem.inputs)
+        if ends is None:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        return made
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends)
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
@@ -207,7 +216,7 @@ class Labels:
             if self.conic:
                 active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
-        champion, stale = start, 0
+        champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
         for number in range(1, rounds + 1):
             large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
@@ -227,7 +236,11 @@ class Labels:
                     # Far from one, the optimum is within the solver's tolerance, or beyond it.
                     scale *= max(solved.value, 1e-6)
             except SolverError:
-                # A cone program too degenerate for the solver: what is proved so far stands.
+                # A cone program too degenerate for the solver: fewer intervals, or what is proved so far.
+                if self.conic and thinned < THINNED:
+                    thinned += 1
+                    knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | _ends(knots)]
+                    continue
                 if best is None or best.gap == np.inf:
                     raise
                 break
@@ -346,15 +359,8 @@ class Labels:
         return found
 
 
-def _reached(pair: Pair, terms: Sequence[Term | Ratio]) -> tuple[float, float]:
-    """The posteriors of the inputs, within what pure LDP leaves: every column's is between."""
-    low, high = float(pair.posterior.min()), float(pair.posterior.max())
-    ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=np.inf)
-    if np.isfinite(ratio):
-        # An ulp outward, so that rounding leaves no ratio uncovered.
-        low = max(low, float(np.nextafter(1 / (1 + ratio) * (1 - 1e-15), 0.0)))
-        high = min(high, float(np.nextafter(1 - 1 / (1 + ratio) * (1 - 1e-15), 1.0)))
-    return low, high
+def _ends(knots: Array) -> npt.NDArray[np.bool_]:
+    return np.asarray((knots == knots[0]) | (knots == knots[-1]))
 
 
 def _told(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:
@@ -376,10 +382,10 @@ def _widest(terms: Sequence[Term | Ratio], inputs: int) -> float:
     apart = np.full((inputs, inputs), np.inf)
     for term in terms:
         if isinstance(term, Ratio):
-            apart = np.minimum(apart, np.log(term.ratio))
+            apart = np.minimum(apart, term.epsilon)
         elif isinstance(term, HockeyStick):
             bound = term.cap <= 0
-            np.minimum.at(apart, (term.left[bound], term.right[bound]), np.log(term.factor[bound]))
+            np.minimum.at(apart, (term.left[bound], term.right[bound]), (term.epsilon * term.weight)[bound])
     if not np.isfinite(apart).any():
         return np.inf
     np.fill_diagonal(apart, 0.0)

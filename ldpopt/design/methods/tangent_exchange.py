@@ -20,9 +20,10 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.constraints import ZCDP, ColumnConstraint, Constraint
+from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private, repair
-from ldpopt.design.constraints.terms import Index, Moment
+from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
 from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
@@ -57,15 +58,15 @@ EVERY = 300
 
 @dataclass(frozen=True)
 class TangentExchange:
-    """Exchange for divergences between rows: `RenyiLDP`, and `ZCDP`, whose orders it finds [BS, Def 1.1].
+    """Exchange for divergences between rows: `RenyiLDP`, and `ConcentratedLDP`, whose orders it finds [BS, Def 1.1].
 
     rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop; by default 5e-7, and
     5e-6 beyond a dozen inputs, where the last digits take most of the time. Beside other
     constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
 
-    >>> from ldpopt.design import Divergence, ZCDP, optimal_channel
+    >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
-    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ZCDP(0.5), method=TangentExchange())
+    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ConcentratedLDP(0.5), method=TangentExchange())
     >>> design.guarantees[0].value <= 0.5, design.relative_gap < 1e-5
     (True, True)
     """
@@ -100,12 +101,12 @@ class TangentExchange:
         proof = exchange.proof
         matrix = private(cleanest(problem, exchange.champion, exchange.ascend), problem.constraints, problem.inputs)
         if proof is None:
-            return Candidate(matrix, how, problem=exchange.problem)
+            return Candidate(matrix, how)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield proof.of(posed.whole, posed.constraints, channel)
 
-        return Candidate(matrix, how, prove, problem=replace(problem, constraints=proof.constraints))
+        return Candidate(matrix, how, prove)
 
 
 def applies(problem: Problem) -> bool:
@@ -186,7 +187,7 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
 
 
 def _orders(problem: Problem) -> str:
-    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ZCDP) for a in c.orders]
+    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
     return f", orders {', '.join(orders)}" if orders else ""
 
 
@@ -200,6 +201,7 @@ class _Exchange:
         self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
+        self.asked = problem
         self.pose(problem)
 
     def pose(self, problem: Problem) -> None:
@@ -318,9 +320,9 @@ class _Exchange:
         problem = self.problem
         matrix = self.champion
         channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
-        points = np.column_stack([self.pair.p0, self.pair.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        return IntervalDual(*fields, solved.rows * scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, self.asked.constraints, channel, solved.rows * scale, tuple(multipliers))
+        classes = problem.reduction.classes if problem.symmetric else None
+        return IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
 
 
 def _channel(solved: Priced) -> Array:

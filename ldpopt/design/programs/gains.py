@@ -39,10 +39,23 @@ def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> Gains:
     """The planes through the divergence at neighbouring posteriors: above it for columns whose posterior is between."""
     tilt, height = 2 * knots - 1, heights(f, knots)
     width = np.diff(tilt)
+    if not np.isfinite(height[[0, -1]]).all():
+        return _open_ended(f, pair, knots, height)
     slope = np.diff(height) / width
     # At posterior 1/2 nothing is told apart: the planes of either side pass through zero there exactly.
     level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
     return Gains(slope[:, None] * pair.apart + level[:, None] * (pair.p0 + pair.p1), 2 * level)
+
+
+def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> Gains:
+    """Where the divergence is infinite at an end, the tangent at the nearest cut; what is above it, moments pay for."""
+    closed = slice(int(not np.isfinite(height[0])), len(knots) - int(not np.isfinite(height[-1])))
+    made = [chord_gains(f, pair, knots[closed])]
+    if not np.isfinite(height[0]):
+        made.insert(0, tangents_at(f, pair, knots[1:2]))
+    if not np.isfinite(height[-1]):
+        made.append(tangents_at(f, pair, knots[-2:-1]))
+    return Gains(np.concatenate([one.each for one in made]), np.concatenate([one.flat for one in made]))
 
 
 def heights(f: FDivergence, posterior: Array) -> Array:

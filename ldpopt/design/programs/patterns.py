@@ -60,10 +60,10 @@ PADDING = 2.0**-46
 
 @dataclass(frozen=True, eq=False)
 class PatternSolution:
-    """Weights `theta` of the patterns with bit masks `masks`, erasure (mask 0) first, and dual values of the whole program.
+    """Weights `theta` of the patterns with bit masks `masks`, erasure (mask 0) first, and dual values of the program.
 
     theta : of the columns that are 1 on the pattern and e^-epsilon elsewhere. weights : (criteria,), which sum to one.
-    rows : (k,) and pairs : (k, k), for the utility less what the constant channel keeps.
+    rows : (k,) and pairs : (k, k), for the utility less its tangent at the constant column.
     """
 
     masks: Masks
@@ -83,9 +83,12 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         raise invalid("pattern LP", f"at most {LIMIT} inputs, all of whose patterns are priced", k)
     level = max(math.exp(-epsilon) / -math.expm1(-epsilon), TINY)
     inside = members(np.arange(2**k - 1, dtype=np.int64), k).astype(np.float64)  # the full set is that of a constant
-    constant = _worth(utility, np.ones(1), np.zeros((k, 1)))[:, 0]
-    # Less a linear utility, which every channel keeps alike, so that erasure is worth nothing.
-    mu = _worth(utility, np.full(len(inside), level), inside.T) - constant[:, None] * (level + inside.mean(axis=1))
+    # Less the tangent at the constant column, which every channel keeps alike, so that erasure is worth nothing.
+    tangents = utility.gradients(np.ones((k, 1)))[:, 0]
+    constant = tangents.sum(axis=1)
+    mu, top = _worth(utility, np.full(len(inside), level), inside.T)
+    mu, top = (worth - (level * constant[:, None] + tangents @ inside.T) for worth in (mu, top))
+    top = top + 8 * PADDING * (level * np.abs(constant[:, None]) + np.abs(tangents) @ inside.T)  # what this rounds
     scale = float(mu.max(axis=1).min())
     if not math.isfinite(scale):
         raise SolverError(f"pattern LP: a pattern of {utility.name} is worth no finite number at this epsilon")
@@ -96,17 +99,18 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         erased = np.full(1, (level + 1) / level)
         return PatternSolution(np.zeros(1, dtype=np.int64), erased, np.zeros(k), pairs, weights)
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
-    program = _Program(inside, mu / scale, constant / scale, level, min(eta, 1.0))
+    program = _Program(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
     chosen, found, best = program.generate()
     theta = program.weights(found.tau, chosen) * (level + 1)
     return PatternSolution(chosen.astype(np.int64), theta, best.rows * scale, best.pairs * scale, best.weights)
 
 
-def _worth(utility: ColumnUtility, base: Array, rise: Array) -> Array:
-    """(criteria, n) values of the columns base + rise, zero where they are not surely positive or negative."""
+def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Array]:
+    """(criteria, n) values of the columns base + rise, zero where they are not surely positive or negative; their tops."""
     found = utility.enclosed_columns(FLOAT.of(base), FLOAT.of(rise))
-    unsure = (np.asarray(found.lower) <= 0) & (np.asarray(found.upper) >= 0)
-    return np.where(unsure, 0.0, found.midpoint)
+    top = np.asarray(found.upper)
+    unsure = (np.asarray(found.lower) <= 0) & (top >= 0)
+    return np.where(unsure, 0.0, found.midpoint), top
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +125,11 @@ class _Solved:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """All patterns `inside` (n, k), their worth `mu` (criteria, n), and that of the constant column."""
+    """All patterns `inside` (n, k), their worth `mu` (criteria, n), what it is at most, and that of the constant column."""
 
     inside: Array
     mu: Array
+    top: Array
     constant: Array
     level: float
     eta: float
@@ -141,9 +146,9 @@ class _Program:
 
     @property
     def full(self) -> bool:
-        """Whether the mass of all patterns can reach one: every pattern separates some pair, each of which is capped."""
+        """Whether all patterns together can reach a mass of one: each separates some pair, and every pair is capped."""
         k = self.inside.shape[1]
-        return self.unit * (self.level + 1) * k * (k - 1) >= 1
+        return bool(self.unit * (self.level + 1) * k * (k - 1) >= 1)
 
     def generate(self) -> tuple[npt.NDArray[np.intp], _Solved, _Solved]:
         """The patterns of the last program, its solution at a vertex, and the multipliers that prove most."""
@@ -159,7 +164,7 @@ class _Program:
             for _ in range(most):
                 found, there = self.solve(chosen, solvers), chosen
                 gain = self.gains(found)
-                made = self.raised(found, float(gain.max()))
+                made = self.raised(found, gain + found.weights @ (self.top - self.mu))
                 if proved is None or self.bound(made) < least:
                     proved, least = made, self.bound(made)
                 new = np.setdiff1d(np.flatnonzero(gain > short), chosen)
@@ -208,12 +213,15 @@ class _Program:
         paid = self.level * math.fsum(found.rows) + self.inside @ found.rows + cut
         return np.asarray(found.weights @ self.mu - paid)
 
-    def raised(self, found: _Solved, gain: float) -> _Solved:
+    def raised(self, found: _Solved, gain: Array) -> _Solved:
         """The multipliers raised until no pattern gains, and every one pays a little more than it must."""
         k = self.inside.shape[1]
-        missing = max(gain, 0.0) + PADDING
-        rows, pairs = found.rows + 0.0, found.pairs
-        # Every pattern, and erasure, pays t k and more of a raise of all rows; every proper one k - 1 pairs.
+        # Erasure pays t k times a raise of all rows, every other pattern more; what the sum of rows rounds is made good.
+        erased = max(float(gain[0]), 0.0) / (self.level * k)
+        erased += (0.01 * erased + PADDING / 16 * float(np.abs(found.rows).max())) * (erased > 0)
+        rows, pairs = found.rows + erased, found.pairs
+        missing = max(float((gain - erased * (self.level * k + self.inside.sum(axis=1)))[1:].max()), 0.0) + PADDING
+        # Every other pattern pays t k + 1 times a raise of all rows, and k - 1 times one of all pairs.
         each = missing / (self.level * k + 1)
         if self.capped and self.eta * missing < each:
             pairs = pairs + missing / (k - 1) * ~np.eye(k, dtype=bool)
@@ -238,7 +246,7 @@ class _Program:
 
 
 def balanced(rows: Array) -> Array:
-    """Numbers next to the given ones that sum to zero without rounding: t times their sum is charged for every column."""
+    """Numbers next to the given ones that sum to zero without rounding: every column is charged t times their sum."""
     rows = rows - rows.mean()
     size = float(np.abs(rows).max())
     if size == 0:
