@@ -89,11 +89,11 @@ def dyadic(k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return p0 / 2.0**20, p1 / 2.0**20
 
 
-def designed(seed: int, number: int) -> tuple[str, Design]:
-    """The design of a random problem, and what kind it is."""
+def designed(seed: int, number: int, largest: int = 40) -> tuple[str, Design]:
+    """The design of a random problem of at most `largest` answers, and what kind it is."""
     rng = np.random.default_rng([seed, number])
     f, kind = DIVERGENCES[number % len(DIVERGENCES)], KINDS[int(rng.integers(len(KINDS)))]
-    k = int(rng.integers(2, 41)) if rng.random() < 0.25 else int(rng.integers(2, 9))
+    k = int(rng.integers(2, largest + 1)) if rng.random() < 0.25 else int(rng.integers(2, 9))
     p0, p1 = dyadic(k, rng) if kind == "points" else hypotheses(kind, k, rng)
     # Powers of a ratio of e^400 are no floats.
     most = 100.0 if f.recipe is not None and f.recipe[0] == "alpha" else 400.0
@@ -205,7 +205,9 @@ def exceeds_caps(document: Document) -> bool:
             limit = part["epsilon"] if "kind" in part else part["value"]
             if mpmath.log(mpmath.mpf(ratio(document).numerator) / ratio(document).denominator) > limit * (1 + 1e-9):
                 return True
-        elif variation(document) > Fraction(part["eta"] if "kind" in part else part["value"]) * (1 + Fraction(1, 10**9)):
+        elif variation(document) > Fraction(part["eta"] if "kind" in part else part["value"]) * (
+            1 + Fraction(1, 10**9)
+        ):
             return True
     return False
 

@@ -20,6 +20,8 @@ from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
+LARGEST = float(np.finfo(np.float64).max)
+
 COARSE = 400
 """Above twice this many inputs, a merged problem of this size finds where to start."""
 
@@ -102,7 +104,7 @@ class Blocks:
 
     def potentials(self, price: float) -> tuple[Array, npt.NDArray[np.intp]]:
         """(k+1,) the most that partitions of the first j inputs are worth, a block costing `price`; the last cuts."""
-        k = len(self.pair)
+        k, price = len(self.pair), min(price, LARGEST)
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j in range(1, k + 1):
             gained = self._ending_at(j)
