@@ -86,11 +86,12 @@ class TradeOff(ColumnConstraint):
 
 
 def _distinct(levels: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Levels that rounding alone tells apart as one: a line and its mirror image in a symmetric curve."""
+    """The levels, of increasing epsilon, that no other implies: each with a smaller delta than those before it."""
     kept: list[tuple[float, float]] = []
     for epsilon, delta in levels:
         if kept and epsilon - kept[-1][0] <= 1e-12 * (1 + epsilon):
+            # Rounding alone tells apart a line and its mirror image in a symmetric curve.
             kept[-1] = (kept[-1][0], min(delta, kept[-1][1]))
-        else:
+        elif not kept or delta < kept[-1][1]:
             kept.append((epsilon, delta))
     return tuple(kept)
