@@ -130,19 +130,24 @@ class Round:
     matrix: Array
 
     def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
-        """The certificate of the dual values; none where a constraint has no column form."""
+        """The certificates of the dual values, closed and as they are; none where a constraint has no column form."""
         if problem.others:
             return
-        multipliers = []
-        rows, flows = self._closed(problem)
-        for number, (pairs, values) in enumerate(zip(self.active, flows, strict=True)):
-            if isinstance(self.terms[number], HockeyStick) and len(pairs):
-                paid = np.flatnonzero(values.any(axis=0))
-                pairs, values = pairs[paid], values[:, paid]
-            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
-        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+        if not any(isinstance(term, Ratio) for term in self.terms):
+            yield self._certificate(problem, channel, *self._closed(problem))
+        yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
 
+    def _certificate(
+        self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]
+    ) -> IntervalDual:
+        multipliers = []
+        for number, (pairs, each) in enumerate(zip(self.active, values, strict=True)):
+            if isinstance(self.terms[number], HockeyStick) and len(pairs):
+                paid = np.flatnonzero(each.any(axis=0))
+                pairs, each = pairs[paid], each[:, paid]
+            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], each, self.scale)))
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
+        return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
     def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
         """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
