@@ -137,9 +137,7 @@ class Round:
             yield self._certificate(problem, channel, *self._closed(problem))
         yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
 
-    def _certificate(
-        self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]
-    ) -> IntervalDual:
+    def _certificate(self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]) -> IntervalDual:
         multipliers = []
         for number, (pairs, each) in enumerate(zip(self.active, values, strict=True)):
             if isinstance(self.terms[number], HockeyStick) and len(pairs):
@@ -289,7 +287,9 @@ class Labels:
         """The size of what can be kept, for a first program: that at the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
         size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
-        capped = [float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1]
+        capped = [
+            float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
+        ]
         variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
