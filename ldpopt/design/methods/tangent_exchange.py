@@ -28,11 +28,11 @@ from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
 from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
 from ldpopt.design.methods.local_search import LocalSearch
-from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
-from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput, SolverError
 
 ROUNDS = 25
 
@@ -48,6 +48,9 @@ GRID = 25
 
 SHARE = 0.1
 
+
+STILL = 1e-9
+"""Steps of the search that gain a smaller share than this are its last."""
 
 NEARLY = 1e-7
 """An easier problem's optimum that loses at most this share in being mended is taken as it is."""
@@ -76,9 +79,7 @@ class TangentExchange:
     reference = "[BS]"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", positive_integer(self.rounds, "rounds"))
-        if self.accuracy is not None and not self.accuracy > 0:
-            raise invalid("accuracy", "a positive number", self.accuracy)
+        check_rounds(self.rounds, ACCURACY if self.accuracy is None else self.accuracy)
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and a cap on divergences between rows."""
@@ -271,7 +272,7 @@ class _Exchange:
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
         gone = self.knots[gone[gone % 2 == 1]]
         cut = quartered_knots(self.knots, at)
-        return cut[~np.isin(cut, gone) | (cut == 0.5)]
+        return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
 
     def posterior(self, matrix: Array) -> Array:
         """Of the outputs that matter."""
@@ -307,7 +308,7 @@ class _Exchange:
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
             new = _channel(self.solve(gains.each)[0])
             reached = self.value(new)
-            if not anew and reached <= value * (1 + 1e-10):
+            if not anew and reached <= value * (1 + STILL):
                 break
             matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
         return matrix
