@@ -11,8 +11,8 @@ what is above the tangent is paid for by a cap on a moment of order o between ro
 
 and for u = R v >= R: g_p(v) <= g_o(v) for p <= o, since g_o'(v) = o (v^(o-1) - 1)/(o - 1) grows with o, and
 R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o: their difference o v (R^o - R) - (o - 1)(R^o - 1) grows with v and
-is psi_o(R) at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1), which is at most the mean of psi_o between the
-rows of two inputs drawn from P0 and P1, as psi_o is jointly convex; and that is capped.
+is psi_o(R) at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1). As psi_o is jointly convex, that is at most
+the mean of psi_o between the rows of two inputs drawn from P0 and P1, whose sum over the outputs is capped.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _cost(power: tuple[float, float], reach: Enclosure, constraints: Sequence[Co
         cap = _least([made for c in constraints if (made := c.moment(order, of)) is not None])
         if cap is not None and order == degree == 1:
             costs.append(cap)  # u log(u/R) - u + R is at most u log u - u + 1 from u = R on
-        elif cap is not None and 1 < order and degree <= order:
+        elif cap is not None and order > 1 and degree <= order:
             share = (reach.log() * (of.of(degree) - order)).exp() / (of.of(order) - 1)
             costs.append(cap * share * factor)
     return _least(costs)
