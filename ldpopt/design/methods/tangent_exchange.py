@@ -26,7 +26,7 @@ from ldpopt.design.constraints.repair import private, repair
 from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
-from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
+from ldpopt.design.methods.knots import graded_knots, quartered_knots
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
@@ -197,7 +197,7 @@ class _Exchange:
     def __init__(self, problem: Problem) -> None:
         labels = Labels.of(problem)
         self.f, self.pair = labels.f, labels.pair
-        self.knots = even_knots(labels.low, labels.high, GRID)
+        self.knots = labels.first(GRID)
         self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
@@ -260,7 +260,9 @@ class _Exchange:
         height = heights(self.f, self.knots)
         above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
         above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
-        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap))
+        # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
+        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
+        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap) & closed)
         # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
         idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
