@@ -31,7 +31,7 @@ ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 3
 REACHES = 10.0 ** np.arange(1, 16)
 """The cuts nearest to these ratios are tried: a near one costs moments, a far one asks much of the multipliers."""
 
-ENOUGH = 1e-9
+ENOUGH = 1e-8
 """The share of what the rest costs beyond the first of them that counts as little."""
 
 
@@ -77,8 +77,9 @@ def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConst
     if not each:
         return None
     enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= ENOUGH * each[0]]
-    # Reports with ratios beyond it are rare, but it is the intervals before it that are cut finely.
-    return min(1e3 * enough[0], 1e9) if enough else float(REACHES[0] if each[-1] > each[0] / 2 else REACHES[8])
+    # The tangent there is about as steep as R^(p-1), which solvers should still see beside the rest.
+    steep = 1e9 if power[0] <= 1 else 10 ** (5 / (power[0] - 1))
+    return min(enough[0] if enough else float(REACHES[0] if each[-1] > each[0] / 2 else REACHES[8]), steep)
 
 
 def tail_cost(

@@ -229,7 +229,8 @@ class _Exchange:
         least, stale, value = np.inf, 0, 0.0
         for number in range(1, rounds + 1):
             gains = chord_gains(self.f, self.pair, self.knots)
-            scale = value if value > 0 else float(np.abs(gains.each).max()) or 1.0
+            # Half of the labels gain more: those near an end where the utility is steep say nothing of the optimum.
+            scale = value if value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
             solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
             q = _channel(solved)
             better = self.ascend(merge(q, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
