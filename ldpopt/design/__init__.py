@@ -3,6 +3,7 @@
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
@@ -30,7 +31,9 @@ from ldpopt.design.constraints import (
     TradeOff,
 )
 from ldpopt.design.design import Design
+from ldpopt.design.load import load_design
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
+from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.exchange import Exchange
@@ -57,6 +60,7 @@ ZCDP = ConcentratedLDP
 CutDual = LabelDual = RatioDual
 
 __all__ = [
+    "METHODS",
     "ZCDP",
     "AOptimal",
     "AgainstSet",
@@ -91,6 +95,7 @@ __all__ = [
     "Hull",
     "HypothesisSet",
     "IntervalDual",
+    "InformationCapacity",
     "Invariant",
     "LocalDP",
     "LocalSearch",
@@ -124,6 +129,7 @@ __all__ = [
     "WeightedSum",
     "WorstOf",
     "estimation_design",
+    "load_design",
     "optimal_channel",
     "structures",
 ]

@@ -47,11 +47,9 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
 
 def _given(problem: Problem, matrix: Array) -> Arranged:
     """Outputs that the constraints name or count stay what they are."""
-    k = problem.utility.size
-    classes = problem.reduction.classes if problem.utility.pair is not None else np.arange(k)
-    whole = len(matrix) == k
-    rows = mend(matrix, problem.constraints, problem.labels if whole else None)
-    matrix = rows[np.arange(k) if whole else classes]
+    reduced = problem.utility.pair is not None and problem.symmetric
+    rows = mend(matrix, problem.constraints, None if reduced else problem.labels)
+    matrix = rows[problem.reduction.classes] if reduced else rows
     names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
     if not any(c.labelled for c in problem.given) and problem.utility.decisions is None:

@@ -13,6 +13,7 @@ from ldpopt.channel import Label
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
+from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.policy import shortest_paths
@@ -62,6 +63,9 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
             "policy graph: expected a path between any two inputs where the share of a category may be 0, got none"
         )
     if widest == apart.min():
+        # Limits along a graph are rounded products and sums: a little more is surely not too little.
+        if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
+            widest *= 1 + OUTWARD
         return StaircaseColumns(k, widest), eta if capped else None
     if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
         return SearchedColumns(limits), eta if capped else None

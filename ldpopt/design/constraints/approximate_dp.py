@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
@@ -53,6 +53,10 @@ class ApproximateLDP(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own delta at this epsilon."""
         return hockey_stick(channel, self.epsilon)
+
+    def centred(self) -> ApproximateLDP:
+        """Half of delta."""
+        return replace(self, delta=self.delta / 2)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
         """delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7]."""

@@ -58,6 +58,10 @@ class Measured(ABC):
     def measure(self, channel: Channel) -> Guarantee:
         """The namesake measure of a channel, at most `bound` where the constraint holds."""
 
+    def centred(self) -> Measured:
+        """A tighter constraint, which channels in the middle of this one meet; itself where none is needed."""
+        return self
+
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
         """A cap that the constraint implies on the total variation between any two rows; 1 where none is known."""
         return arithmetic.of(1.0)

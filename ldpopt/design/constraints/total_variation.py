@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
@@ -40,6 +40,10 @@ class TotalVariation(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own Dobrushin coefficient."""
         return total_variation(channel)
+
+    def centred(self) -> TotalVariation:
+        """Half of eta."""
+        return replace(self, eta=self.eta / 2)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
         """eta."""

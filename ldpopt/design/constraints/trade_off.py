@@ -20,8 +20,9 @@ from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
 class TradeOff(ColumnConstraint):
     """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
 
-    Every segment of the (symmetrised) curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure
-    is the largest excess of the channel's delta at epsilon_i over delta_i, which must be 0.
+    Every segment of the curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure is the largest
+    excess of the channel's delta at epsilon_i over delta_i, which must be 0. As all ordered pairs are meant, a curve that
+    is not its own inverse asks for its inverse too.
 
     >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
     >>> [(round(e, 4), d) for e, d in TradeOff(curve).levels]
@@ -34,16 +35,18 @@ class TradeOff(ColumnConstraint):
     def __post_init__(self) -> None:
         if not isinstance(self.curve, TradeOffCurve):
             raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
-        a, b = self.curve.symmetrised().knots.T
-        # Beyond the last knot the curve is flat at 0: its line is met by every pair. Slopes below 1 mirror the rest.
+        a, b = self.curve.knots.T
+        # Beyond the last knot the curve is flat at 0: its line is met by every pair.
         slopes = -np.diff(b) / np.diff(a)
         heights = b[:-1] + slopes * a[:-1]
-        found = [
-            (math.log(slope), max(0.0, 1 - float(height)) if 1 - height > 1e-12 else 0.0)
-            for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True)
-            if slope >= 1 - 1e-12
-        ]
-        object.__setattr__(self, "levels", tuple((max(0.0, e), d) for e, d in found))
+        found = set()
+        for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True):
+            if slope > 0:
+                # A line flatter than -1 says the same of the pair in the other order, where it is steeper.
+                reached = height if slope >= 1 else height / slope
+                epsilon, delta = abs(math.log(slope)), 1 - reached
+                found.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
+        object.__setattr__(self, "levels", tuple(sorted(found)))
 
     @property
     def plain(self) -> tuple[float, float] | None:

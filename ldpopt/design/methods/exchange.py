@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
@@ -66,6 +67,12 @@ SMOOTH = 1.2
 
 RESCALED = 12
 """How often a program is posed in units nearer to its optimum."""
+
+THINNED = 3
+"""How often a third of the knots may go for a solver that fails."""
+
+MANY = 100
+"""Of more inputs, multipliers are taken as they come."""
 
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
@@ -128,23 +135,24 @@ class Round:
         if problem.others:
             return
         multipliers = []
-        for number, (pairs, values) in enumerate(zip(self.active, self._closed(problem), strict=True)):
+        rows, flows = self._closed(problem)
+        for number, (pairs, values) in enumerate(zip(self.active, flows, strict=True)):
             if isinstance(self.terms[number], HockeyStick) and len(pairs):
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        fields = (problem.whole, problem.constraints, channel, self.solved.rows * self.scale, tuple(multipliers))
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
         yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
 
-    def _closed(self, problem: Problem) -> Sequence[Array]:
-        """The multipliers of the terms, closed along the edges of a policy."""
+    def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
+        """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
         kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
-        if not any(isinstance(term, HockeyStick) and (term.cap == 0).any() for term in kept):
-            return self.solved.multipliers
+        if self.solved.rows.size > MANY or not any(isinstance(term, HockeyStick) for term in kept):
+            return self.solved.rows, self.solved.multipliers
         pair = problem.reduction.pair
         profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
-        return closed(profits, kept, self.solved.multipliers)
+        return closed(profits, self.solved.rows, kept, self.solved.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +223,7 @@ class Labels:
             if self.conic:
                 active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
-        champion, stale = start, 0
+        champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
         for number in range(1, rounds + 1):
             large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
@@ -235,7 +243,11 @@ class Labels:
                     # Far from one, the optimum is within the solver's tolerance, or beyond it.
                     scale *= max(solved.value, 1e-6)
             except SolverError:
-                # A cone program too degenerate for the solver: what is proved so far stands.
+                # A cone program too degenerate for the solver: fewer intervals, or what is proved so far.
+                if self.conic and thinned < THINNED:
+                    thinned += 1
+                    knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | _ends(knots)]
+                    continue
                 if best is None or best.gap == np.inf:
                     raise
                 break
@@ -352,6 +364,10 @@ class Labels:
             kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
             found.append(order[kept])
         return found
+
+
+def _ends(knots: Array) -> npt.NDArray[np.bool_]:
+    return np.asarray((knots == knots[0]) | (knots == knots[-1]))
 
 
 def _told(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:

@@ -69,6 +69,12 @@ class Reduction:
     classes: npt.NDArray[np.intp]
 
 
+def tied(p0: Array, p1: Array, x: int, y: int) -> bool:
+    """Whether p0/p1 is the same at two inputs, free of rounding."""
+    a, b, c, d = (Fraction(float(one)) for one in (p0[x], p1[y], p0[y], p1[x]))
+    return a * b == c * d
+
+
 def _equal(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:
     """Whether each ratio a/b equals the one before it: by fractions where floats leave it open."""
     same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])

@@ -1,43 +1,77 @@
-"""Multipliers of constraints that bind every column by itself, made right to the last digit.
+"""Multipliers of hockey-stick terms, made right to the last digit.
 
-A solver leaves dual constraints open by its tolerance, which is much where the multipliers are large: under a small
-epsilon they are 1/epsilon times what they prove. Moving what is open along the edges of the policy costs
-exp(epsilon) - 1 of it, and closes it where another input has room.
+A solver leaves dual constraints open by its tolerance, which is much where multipliers are large: under a small epsilon
+or eta they are its inverse times what they prove. What is open for one input is moved along pairs of inputs to others
+that have room. That costs e^epsilon - 1 of it along the edge of a policy, and the cap of it along a pair that has one.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
 from ldpopt.distribution import Array
 
-Edges = dict[tuple[int, int], tuple[int, int, float]]
-"""(input, input): the number of the term, the pair in it, and its factor."""
+FARTHEST = 1e8
+"""Pairs with larger factors are left as the solver made them."""
 
 
-def closed(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]) -> list[Array]:
-    """`multipliers` with more on the edges of a spanning tree, so that the `profits` (n, k) left are nowhere above 0.
+@dataclass(frozen=True)
+class Edge:
+    """A pair of a term as a way for flow: one more of its multiplier times `sign` takes 1 and brings `factor`."""
 
-    Only edges that hold both ways, under terms with caps of 0, are used; what has no room stays open. Where a solver's
-    flows are so large that they drown what they move, as along cycles, new ones replace them.
+    term: int
+    pair: int
+    sign: float
+    factor: float
+    cost: float
+
+
+Edges = dict[tuple[int, int], Edge]
+
+
+def closed(
+    profits: Array, rows: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]
+) -> tuple[Array, list[Array]]:
+    """`rows` and `multipliers` that leave the `profits` (n, k), from which rows are already taken, nowhere above 0.
+
+    Where a solver's flows are so large that they drown what they move, as along cycles, new ones replace them. Along a
+    pair that one term states for both orders, a multiplier below 0 is made up for by the rows.
     """
-    edges = _both_ways(terms)
+    edges = _edges(terms)
     order, parent = _tree(edges, profits.shape[1])
     fresh = [
         np.where(term.cap > 0, values, 0.0) if isinstance(term, HockeyStick) else values
         for term, values in zip(terms, multipliers, strict=True)
     ]
-    left = [_left(profits, terms, made) for made in (multipliers, fresh)]
-    tried = [_closed(reduced, edges, order, parent, made) for reduced, made in zip(left, (multipliers, fresh), strict=True)]
-    remaining = [np.maximum(_left(profits, terms, made), 0.0).sum(axis=1) for made in tried]
-    better = remaining[1] < remaining[0]
-    return [
-        np.where(better[:, None], new, old) if isinstance(term, HockeyStick) else old
-        for term, old, new in zip(terms, *tried, strict=True)
-    ]
+    tried = [list(multipliers)]
+    tried += [_moved(_left(profits, terms, made), edges, order, parent, made) for made in (multipliers, fresh)]
+    best = np.array([_cost(profits, terms, multipliers, made) for made in tried]).argmin(axis=0)
+    rows, made = rows.copy(), []
+    for number, term in enumerate(terms):
+        values = tried[0][number]
+        if isinstance(term, HockeyStick) and len(term):
+            values = np.stack([one[number] for one in tried])[best, np.arange(len(best))]
+            below = np.maximum(-values.min(axis=0), 0.0)
+            values = np.maximum(values + below, 0.0)
+            np.add.at(rows, term.left, -below)
+            np.add.at(rows, term.right, below * term.factor)
+        made.append(values)
+    return rows, made
+
+
+def _cost(profits: Array, terms: Sequence[Term | Ratio], solved: Sequence[Array], made: Sequence[Array]) -> Array:
+    """(n,) what a label leaves open, and what its multipliers charge beyond those of the solver."""
+    cost = np.maximum(_left(profits, terms, made), 0.0).sum(axis=1)
+    for term, old, new in zip(terms, solved, made, strict=True):
+        if isinstance(term, HockeyStick) and len(term):
+            beyond = np.maximum(new - old.max(axis=0), 0.0) + np.maximum(-new, 0.0)
+            cost = cost + beyond @ term.caps
+    return cost
 
 
 def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]) -> Array:
@@ -48,17 +82,18 @@ def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[A
     return profits
 
 
-def _closed(
+def _moved(
     reduced: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
 ) -> list[Array]:
+    """What is open moved up the trees, and down again to where there is room."""
     made = [np.array(values) for values in multipliers]
     open_left, room = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
 
     def move(source: int, target: int, amount: Array) -> None:
-        term, pair, factor = edges[source, target]
-        made[term][:, pair] += amount
+        edge = edges[source, target]
+        made[edge.term][:, edge.pair] += edge.sign * amount
         open_left[:, source] -= amount
-        open_left[:, target] += amount * factor
+        open_left[:, target] += amount * edge.factor
 
     def settle(x: int) -> None:
         taken = np.minimum(open_left[:, x], room[:, x])
@@ -80,36 +115,40 @@ def _closed(
     return made
 
 
-def _both_ways(terms: Sequence[Term | Ratio]) -> Edges:
-    """(input, input): number of the term, pair, factor; of edges that hold in both orders."""
+def _edges(terms: Sequence[Term | Ratio]) -> Edges:
+    """The cheapest way from input to input, where there is one in both orders."""
     found: Edges = {}
     for number, term in enumerate(terms):
-        if isinstance(term, HockeyStick):
-            for pair in np.flatnonzero(term.cap == 0):
-                # Ratios beyond any float that counts are left to the solver.
-                if term.factor[pair] > 1e8:
-                    continue
-                found[int(term.left[pair]), int(term.right[pair])] = number, int(pair), float(term.factor[pair])
-    return {edge: found[edge] for edge in found if edge[::-1] in found}
+        if not isinstance(term, HockeyStick):
+            continue
+        for pair, factor in enumerate(term.factor.tolist()):
+            if factor > FARTHEST:
+                continue
+            a, b, cost = int(term.left[pair]), int(term.right[pair]), factor - 1 + float(term.caps[pair])
+            ways = [((a, b), 1.0), ((b, a), -1.0)] if factor == 1 else [((a, b), 1.0)]
+            for way, sign in ways:
+                if way not in found or cost < found[way].cost:
+                    found[way] = Edge(number, pair, sign, factor, cost)
+    return {way: edge for way, edge in found.items() if way[::-1] in found}
 
 
 def _tree(edges: Edges, inputs: int) -> tuple[list[int], list[int]]:
-    """The inputs of spanning trees, parents first, and the parent of each, -1 for a root."""
-    near: list[list[int]] = [[] for _ in range(inputs)]
-    for a, b in edges:
-        near[a].append(b)
+    """The inputs of cheapest spanning trees [Prim], parents first, and the parent of each, -1 for a root."""
+    near: list[list[tuple[float, int]]] = [[] for _ in range(inputs)]
+    for (a, b), edge in edges.items():
+        near[a].append((edge.cost, b))
     order: list[int] = []
     parent = [-1] * inputs
     seen = [False] * inputs
     for root in range(inputs):
-        if seen[root]:
-            continue
-        seen[root] = True
-        queue = [root]
-        for x in queue:
-            for y in near[x]:
+        heap = [(0.0, root, -1)]
+        while heap:
+            _, x, before = heapq.heappop(heap)
+            if seen[x]:
+                continue
+            seen[x], parent[x] = True, before
+            order.append(x)
+            for cost, y in near[x]:
                 if not seen[y]:
-                    seen[y], parent[y] = True, x
-                    queue.append(y)
-        order += queue
+                    heapq.heappush(heap, (cost, y, x))
     return order, parent
