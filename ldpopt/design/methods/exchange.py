@@ -21,6 +21,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
+from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private
@@ -167,6 +168,7 @@ class Labels:
     expressions: tuple[Expression, ...]
     low: float
     high: float
+    inner: tuple[float, float]
 
     @classmethod
     def of(cls, problem: Problem) -> Labels:
@@ -185,11 +187,16 @@ class Labels:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        return cls(f, pair, tuple(terms), tuple(expressions), *ends)
+        inner = list(ends)
+        for end, mirrored in ((0, True), (1, False)):
+            if not np.isfinite(f.excess(ends[end], 1 - ends[end])):
+                far = far_enough(f, mirrored, columns) or 1.0
+                inner[end] = 1 / (1 + far) if mirrored else far / (1 + far)
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]))
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
-        low, high = _told(self.pair, self.terms, self.low, self.high)
+        low, high = _told(self.pair, self.terms, *self.inner)
         return np.unique(np.concatenate([[self.low, self.high], even_knots(low, high, count)]))
 
     @property

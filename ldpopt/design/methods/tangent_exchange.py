@@ -26,7 +26,7 @@ from ldpopt.design.constraints.repair import private, repair
 from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
-from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
+from ldpopt.design.methods.knots import graded_knots, quartered_knots
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
@@ -203,7 +203,7 @@ class _Exchange:
     def __init__(self, problem: Problem) -> None:
         labels = Labels.of(problem)
         self.f, self.pair = labels.f, labels.pair
-        self.knots = even_knots(labels.low, labels.high, GRID)
+        self.knots = labels.first(GRID)
         self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
@@ -235,7 +235,8 @@ class _Exchange:
         least, stale, value = np.inf, 0, 0.0
         for number in range(1, rounds + 1):
             gains = chord_gains(self.f, self.pair, self.knots)
-            scale = value if value > 0 else float(np.abs(gains.each).max()) or 1.0
+            # Half of the labels gain more: those near an end where the utility is steep say nothing of the optimum.
+            scale = value if value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
             solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
             q = _channel(solved)
             better = self.ascend(merge(q, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
@@ -266,7 +267,9 @@ class _Exchange:
         height = heights(self.f, self.knots)
         above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
         above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
-        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap))
+        # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
+        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
+        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap) & closed)
         # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
         idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
