@@ -94,10 +94,12 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         raise SolverError(f"pattern LP: a pattern of {utility.name} is worth no finite number at this epsilon")
     if scale <= 0 or eta == 0:
         # Nothing can be kept: one criterion is zero on every pattern, or all rows are one.
-        weights = np.eye(len(mu))[int(mu.max(axis=1).argmin())]
-        pairs = np.full((k, k), 2 * max(scale, 0.0)) * ~np.eye(k, dtype=bool)
+        least = int(mu.max(axis=1).argmin())
+        paid = level * k + inside.sum(axis=1)
+        hidden = float((top[least] / paid)[: 1 if eta == 0 else None].max())  # what rounding may leave of zero
+        rows, pairs = np.full(k, 1.01 * max(hidden, 0.0)), np.full((k, k), 2 * max(scale, 0.0)) * ~np.eye(k, dtype=bool)
         erased = np.full(1, (level + 1) / level)
-        return PatternSolution(np.zeros(1, dtype=np.int64), erased, np.zeros(k), pairs, weights)
+        return PatternSolution(np.zeros(1, dtype=np.int64), erased, rows, pairs, np.eye(len(mu))[least])
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
     program = _Program(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
     chosen, found, best = program.generate()
