@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         TotalVariation,
         TradeOff,
         WeightedSum,
+        WorstOf,
         optimal_channel,
     )
     from ldpopt.design.structure import structures
@@ -85,6 +86,7 @@ _HOMES = {
     "structures": "ldpopt.design",
     "Survey": "ldpopt.survey.plan.survey",
     "Tests": "ldpopt.design",
+    "WorstOf": "ldpopt.design",
     "TotalVariation": "ldpopt.design",
     "TradeOff": "ldpopt.design",
     "WeightedSum": "ldpopt.design",
@@ -136,6 +138,7 @@ __all__ = [
     "TotalVariation",
     "TradeOff",
     "WeightedSum",
+    "WorstOf",
     "audit",
     "cite",
     "compose",

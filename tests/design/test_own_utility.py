@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ldpopt.design import ApproximateLDP, ColumnUtility, LocalDP, LocalSearch, PatternDual, TotalVariation, optimal_channel
+from ldpopt.design import (
+    ApproximateLDP,
+    ColumnUtility,
+    LocalDP,
+    LocalSearch,
+    PatternDual,
+    TotalVariation,
+    optimal_channel,
+)
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
 

@@ -51,6 +51,9 @@ PAID = 1e-9
 SHARP = 1e-11
 """The same of vertex solutions."""
 
+ERASED = 1e-12
+"""Erasure of a smaller probability is rounding."""
+
 TINY = 1e-306
 """t where exp(-epsilon) underflows."""
 
@@ -241,7 +244,7 @@ class _Program:
         """The weights phi of the patterns, what is missing to one given to erasure."""
         phi = tau * self.unit
         mass = self.level * phi.sum() + float((phi @ self.inside[chosen]).max())
-        if mass > 1:
+        if mass > 1 - ERASED:
             phi, mass = phi / mass, 1.0
         phi[0] = (1 - mass) / self.level
         return phi

@@ -34,3 +34,19 @@ def test_few_flows_make_a_larger_bound_not_a_wrong_one():
     """When the flows allowed run out, what is unresolved is bounded all the same."""
     fields = instance()
     assert largest_violation(*fields, 1e-12, 5)[0] >= largest_violation(*fields, 1e-12)[0] - 1e-15
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["kl", "chi_squared", "le_cam", "total_variation"])
+def test_the_largest_violation_against_every_corner(name, seed):
+    """A convex function of the column is largest at a corner of [1, E]^n: the bound is that, to its accuracy."""
+    rng = np.random.default_rng(seed)
+    n, ratio, f = 5, float(np.exp(rng.uniform(0.1, 4))), DIVERGENCES[name]
+    p0, p1 = rng.dirichlet(np.ones(n), 2)
+    corners = np.where((np.arange(2**n)[:, None] >> np.arange(n)) & 1, ratio, 1.0)
+    worth = f.excess(corners @ p0, corners @ p1)
+    rows = float(worth.max()) * rng.uniform(0, 1.5) * (p1 + rng.normal(scale=0.3, size=n) / n) / ratio
+    exact = max(0.0, float((worth - corners @ rows).max()))
+    accuracy = 1e-7 * float(worth.max())
+    found = largest_violation(f, p0, p1, rows, np.zeros((n, n)), ratio, accuracy)[0]
+    assert exact * (1 - 1e-12) <= found <= exact + 2 * accuracy
