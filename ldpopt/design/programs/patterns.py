@@ -1,6 +1,6 @@
 """The staircase-pattern linear program of any column utility, under epsilon-LDP and a cap on total variation or none.
 
-In the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, so that with t = 1/(e^epsilon - 1)
+In the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, and with t = 1/(e^epsilon - 1)
 they are S_A = t + 1_A, of weight phi_A, and
 
     max  min_j sum_A phi_A mu_j(S_A)   s.t.  sum_A phi_A S_A = 1,  sum_{A with x, without x'} phi_A <= eta
@@ -58,7 +58,7 @@ TINY = 1e-306
 """t where exp(-epsilon) underflows."""
 
 PADDING = 2.0**-46
-"""What every pattern pays besides, in units of the best one, so that rounding leaves none that pays less than nothing."""
+"""What every pattern pays besides, in units of the best one: rounding leaves none that pays less than nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
 
 
 def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Array]:
-    """(criteria, n) values of the columns base + rise, zero where they are not surely positive or negative; their tops."""
+    """(criteria, n) values of the columns base + rise, zero where their sign is not sure; and their tops."""
     found = utility.enclosed_columns(FLOAT.of(base), FLOAT.of(rise))
     top = np.asarray(found.upper)
     unsure = (np.asarray(found.lower) <= 0) & (top >= 0)
@@ -130,7 +130,7 @@ class _Solved:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """All patterns `inside` (n, k), their worth `mu` (criteria, n), what it is at most, and that of the constant column."""
+    """All patterns `inside` (n, k), their worth `mu` (criteria, n), its `top`, and that of the constant column."""
 
     inside: Array
     mu: Array
@@ -221,7 +221,7 @@ class _Program:
     def raised(self, found: _Solved, gain: Array) -> _Solved:
         """The multipliers raised until no pattern gains, and every one pays a little more than it must."""
         k = self.inside.shape[1]
-        # Erasure pays t k times a raise of all rows, every other pattern more; what the sum of rows rounds is made good.
+        # Erasure pays t k times a raise of all rows, every other pattern more; the sum of rows rounds.
         erased = max(float(gain[0]), 0.0) / (self.level * k)
         erased += (0.01 * erased + PADDING / 16 * float(np.abs(found.rows).max())) * (erased > 0)
         rows, pairs = found.rows + erased, found.pairs

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.certificates.ratios`: bounds that hold whatever the numbers, against patterns and potentials."""
+"""Tests of `ldpopt.design.certificates.ratios`: bounds that hold whatever the numbers, against patterns."""
 
 import math
 from dataclasses import replace
@@ -50,7 +50,7 @@ def test_flows_agree_with_the_enumeration_of_patterns(epsilon, share):
 
 @pytest.mark.parametrize("eta", [1.0, 0.2])
 def test_exact_arithmetic_agrees(eta):
-    """256 bits prove the same as float64 rounded outward, and never less than the patterns in exact arithmetic allow."""
+    """256 bits prove the same as float64 rounded outward, and never less than the patterns allow."""
     ratio, pattern = duals(utility(5, 3), 1.0, eta)
     sharp = ratio.bound_in(arithmetic(True))
     assert sharp == pytest.approx(ratio.bound, rel=1e-8)
@@ -58,7 +58,7 @@ def test_exact_arithmetic_agrees(eta):
 
 
 def test_inputs_of_one_ratio_are_one_input():
-    """Classes of exactly tied inputs, and inputs that never occur, prove the optimum of all of them; others are refused."""
+    """Classes of exactly tied inputs, and of those that never occur, prove the optimum; others are refused."""
     p0, p1 = np.array([0.25, 0.125, 0.0, 0.25, 0.375]), np.array([0.125, 0.0625, 0.0, 0.5, 0.3125])
     problem = Divergence(KL, p0, p1)
     merged = Divergence(KL, [0.375, 0.25, 0.375], [0.1875, 0.5, 0.3125])
@@ -66,8 +66,8 @@ def test_inputs_of_one_ratio_are_one_input():
         small, pattern = duals(merged, 1.0, eta)
         fields = (problem, small.constraints, Channel(np.ones((5, 1))), small.rows, small.pairs)
         assert RatioDual(*fields, np.array([0, 0, 1, 1, 2])).bound == pytest.approx(pattern.bound, rel=1e-8)
-        for wrong in ([0, 1, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 3], [0, 0, -1, 1, 2], [0, 0, 1, 1], [0.0, 0, 1, 1, 2],
-                      None, [[0, 0, 1, 1, 2]]):  # fmt: skip
+        for wrong in ([0, 1, 1, 1, 2], [0, 0, 0, 1, 1], [0, 0, 1, 1, 3], [0, 0, -1, 1, 2], [0, 0, 1, 1],
+                      [0.0, 0, 1, 1, 2], None, [[0, 0, 1, 1, 2]]):  # fmt: skip
             assert RatioDual(*fields, np.array(wrong)).bound == math.inf
     nearly = Divergence(KL, p0, np.array([0.125, np.nextafter(0.0625, 1), 0.0, 0.5, 0.3125]))
     assert RatioDual(nearly, *fields[1:], np.array([0, 0, 1, 1, 2])).bound == math.inf

@@ -124,7 +124,7 @@ def test_worst_of_several_tests():
 
 
 def test_without_a_pattern_program_the_bound_is_a_relaxation():
-    """Under (epsilon, delta)-LDP mutual information is searched for, and bounded by contraction, within full disclosure."""
+    """Under (epsilon, delta)-LDP mutual information is searched for, and bounded by contraction."""
     design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01))
     assert not design.certified
     assert isinstance(design.certificate, Contraction)
