@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         TradeOff,
         WeightedSum,
         WorstOf,
+        load_design,
         optimal_channel,
     )
     from ldpopt.design.structure import structures
@@ -75,6 +76,7 @@ _HOMES = {
     "k_fold": "ldpopt.composition",
     "LdpoptError": "ldpopt.errors",
     "Ledger": "ldpopt.composition",
+    "load_design": "ldpopt.design",
     "LocalDP": "ldpopt.design",
     "MutualInformation": "ldpopt.design",
     "MVOptimal": "ldpopt.design",
@@ -144,6 +146,7 @@ __all__ = [
     "compose",
     "frontier",
     "k_fold",
+    "load_design",
     "optimal_channel",
     "structures",
 ]

@@ -30,5 +30,5 @@ CONVEXITY = 1e-9
 """How far, relatively, a user's generator may lie above its chord before it is refused as not convex."""
 
 MINIMUM_EPSILON = 1e-9
-MAXIMUM_EPSILON = 500.0
+MAXIMUM_EPSILON = 700.0
 """The range of epsilon in which a float64 channel still represents exp(epsilon) ratios."""

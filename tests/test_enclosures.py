@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldpopt.enclosures import EXACT, FLOAT, Exact, arithmetic
+from ldpopt.enclosures import EXACT, FLOAT, Exact, arithmetic, floats
 from ldpopt.enclosures.base import float_below
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import CertificateError, InvalidInput
 
 INF = math.inf
 BOTH = pytest.mark.parametrize("of", [FLOAT, EXACT], ids=["float", "exact"])
@@ -400,3 +400,25 @@ def test_a_given_array_is_not_held():
     given[0] = 5
     x.lower[1] = 7
     assert x.lower.tolist() == x.upper.tolist() == [1, 1]
+
+
+def test_arithmetic_without_subnormal_numbers_is_refused(monkeypatch):
+    """Where the processor takes subnormal numbers for zero, no enclosure can be made."""
+    monkeypatch.setattr(floats, "SMALL", 5e-324)  # half of it is zero, as half of 2**-1022 is on such a processor
+    with pytest.raises(CertificateError, match="takes tiny numbers for zero"):
+        FLOAT.of(1.0)
+
+
+def test_products_of_large_matrices_in_float64_hold_the_exact_ones():
+    """Entries of a product of 60 x 200 matrices of all magnitudes lie in the enclosures of the balls."""
+    rng = np.random.default_rng(8)
+    a = rng.normal(size=(60, 200)) * 10.0 ** rng.integers(-200, 100, (60, 200))
+    b = rng.normal(size=(200, 5)) * 10.0 ** rng.integers(-200, 100, (200, 5))
+    fast, exact = FLOAT.of(a) @ b, EXACT.of(a) @ b
+    assert (fast.lower <= exact.lower).all()
+    assert (fast.upper >= exact.upper).all()
+    assert (
+        exact[3, 2].lower
+        <= sum(Fraction(x) * Fraction(y) for x, y in zip(a[3], b[:, 2], strict=True))
+        <= exact[3, 2].upper
+    )

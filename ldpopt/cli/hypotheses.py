@@ -142,7 +142,7 @@ def divergence(name: str) -> FDivergence:
     >>> divergence("hockey-stick:1.5")
     <hockey-stick divergence of 1.5>
     """
-    from ldpopt.divergences import rebuild
+    from ldpopt.divergences.base import rebuild
 
     family, _, parameter = name.partition(":")
     return rebuild(family, number(parameter, f"divergence {family}")) if parameter else rebuild(family)

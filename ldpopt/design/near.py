@@ -11,11 +11,14 @@ from ldpopt.errors import Phrase, invalid
 
 
 def numbers_near(problem: Problem, near: Any) -> Certificate | None:
-    """The certificate of `near`; `InvalidInput` for what is no design, or not one of the same utility."""
+    """The certificate of `near`; `InvalidInput` for what is no design, or one of another kind of utility.
+
+    Its numbers are checked as a proof about this problem, so that they may be those of any neighbour.
+    """
     if near is None:
         return None
     if not isinstance(near, Design):
         raise invalid("near", "a Design", type(near).__name__)
-    if near.utility is not problem.whole:
-        raise invalid("near", "a Design of the same utility object", Phrase("another utility's"))
+    if type(near.utility) is not type(problem.whole):
+        raise invalid("near", f"a Design of a {type(problem.whole).__name__}", Phrase(f"one of {near.utility.name}"))
     return near.certificate

@@ -7,7 +7,7 @@
 0.25
 """
 
-from ldpopt.divergences.base import NAMED, FDivergence, rebuild
+from ldpopt.divergences.base import NAMED, FDivergence
 from ldpopt.divergences.families import alpha, hockey_stick
 from ldpopt.divergences.named import (
     CHI_SQUARED,
@@ -35,5 +35,4 @@ __all__ = [
     "FDivergence",
     "alpha",
     "hockey_stick",
-    "rebuild",
 ]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.distribution import Array
 from ldpopt.divergences.base import FDivergence
 from ldpopt.divergences.rules import Rule, mirror_of, own_rule, rule_of
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
@@ -123,3 +124,31 @@ def enclosed_chord(f: FDivergence, low: Enclosure, high: Enclosure) -> tuple[Enc
     same = (np.asarray(low.lower) == np.asarray(low.upper)) & (np.asarray(high.lower) == np.asarray(high.upper))
     same &= np.asarray(low.lower) == np.asarray(high.lower)
     return of.where(same, below, on_a), of.where(same, below, on_b)
+
+
+def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_low: Array) -> Array:
+    """Floats not below the excess on boxes d_low <= d <= d_high, b >= b_low > 0, a = b + d >= a_low > 0: the fast path.
+
+    For d > 0 the largest excess is at d_high and b_low. For d < 0 it is at d_low and a_low, by the same argument for the
+    divergence with its arguments exchanged, or where that is not known at d_low and the b that a_low leaves.
+    """
+    rule, mirror = _rule(f, FLOAT), mirror_of(f.recipe)
+    above = np.zeros(np.shape(d_low))
+    rising, falling = d_high > 0, d_low < 0
+    if rising.any():
+        d = d_high[rising]
+        above[rising] = _top(rule, d, b_low[rising])
+    if falling.any():
+        d = -d_low[falling]
+        if mirror is not None:
+            found = _top(mirror, d, a_low[falling])
+        else:
+            found = _top(rule, -d, np.nextafter(np.maximum(b_low[falling], a_low[falling] + d), 0.0))
+        above[falling] = np.maximum(above[falling], found)
+    return np.where(np.isnan(d_low) | np.isnan(d_high) | np.isnan(above), np.inf, above)
+
+
+def _top(rule: Rule, d: Array, b: Array) -> Array:
+    """The upper end of the excess at exact points with d not zero and b > 0, with what the rule's slack allows."""
+    top = np.asarray(rule.excess(FLOAT.of(d), FLOAT.of(b)).upper)
+    return np.nextafter(top + 2 * rule.slack * np.abs(d), np.inf) if rule.slack else top

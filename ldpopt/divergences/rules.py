@@ -167,6 +167,8 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
         return (b * power.expm1() - of.of(o) * d) / of.of(o * (o - 1))
 
     def error(d: Any, b: Any) -> Any:
+        if abs(order) < 2.0**-900:  # the exponent underflows
+            return INF
         steps = np.abs(np.log(b + d) - np.log(b))
         return ULP * (2**14 + 32 * (abs(order) + 1) * steps)
 
@@ -191,11 +193,18 @@ def own_rule(f: FDivergence) -> Rule:
     slope = f._slope_at_one()
     size = abs(slope) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0)))
 
+    slack = 2.0**-31 * size
+
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
         with np.errstate(all="ignore"):
-            value = np.asarray(f.excess_of(x, y))
+            try:
+                value = np.asarray(f.excess_of(x, y))
+            except (ArithmeticError, TypeError, ValueError):  # a function for one number may raise where it has none
+                value = np.full(x.shape, np.nan)
             margin = LOGARITHMS * (np.abs(value) + 2 * np.abs(slope * x)) + 16 * ULP * size * (2 * y + np.abs(x))
+            # Far below zero, f is not convex after all, and nothing is known.
+            value = np.where(value + margin + slack * np.abs(x) >= 0, value, np.nan)
             low = np.where(value == INF, 0.0, value - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value + margin + 16 * SUBNORMAL)
 
@@ -213,7 +222,7 @@ def own_rule(f: FDivergence) -> Rule:
         slope = FLOAT.between(((middle - left) / step).ends[0], ((right - middle) / step).ends[1])
         return slope, middle - t * slope
 
-    return Rule(excess, limits, slopes, 2.0**-31 * size)
+    return Rule(excess, limits, slopes, slack)
 
 
 RULES: dict[str, Rule] = {

@@ -6,7 +6,8 @@ python-flint keeps its precision in one global place; every operation here sets 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -25,6 +26,19 @@ Balls = npt.NDArray[Any]
 P = ParamSpec("P")
 
 
+@contextmanager
+def _precision(bits: int) -> Iterator[None]:
+    """Balls rounded to `bits` bits meanwhile."""
+    import flint
+
+    before = flint.ctx.prec
+    flint.ctx.prec = bits
+    try:
+        yield
+    finally:
+        flint.ctx.prec = before
+
+
 def _precise(
     operation: Callable[Concatenate[ExactEnclosure, P], ExactEnclosure],
 ) -> Callable[Concatenate[ExactEnclosure, P], ExactEnclosure]:
@@ -32,9 +46,7 @@ def _precise(
 
     @wraps(operation)
     def run(self: ExactEnclosure, /, *arguments: P.args, **options: P.kwargs) -> ExactEnclosure:
-        import flint
-
-        with flint.ctx.workprec(self.arithmetic.bits):
+        with _precision(self.arithmetic.bits):
             return operation(self, *arguments, **options)
 
     return run
@@ -88,9 +100,7 @@ class ExactEnclosure(Enclosure):
         return self._float_ends(above)
 
     def _float_ends(self, end: Callable[[arb], float]) -> Any:
-        import flint
-
-        with flint.ctx.workprec(self._arithmetic.bits):
+        with _precision(self._arithmetic.bits):
             found = np.array([end(ball) for ball in self._balls.ravel().tolist()], dtype=np.float64)
         return found.reshape(self.shape) if self.shape else float(found[0])
 
@@ -227,18 +237,14 @@ class Exact(Arithmetic):
             return values if values.arithmetic.bits == self.bits else ExactEnclosure(self, values._balls)
         if isinstance(values, Enclosure):
             return self.between(values.lower, values.upper)
-        import flint
-
         array = real_array(values)
-        with flint.ctx.workprec(self.bits):
+        with _precision(self.bits):
             return ExactEnclosure(self, _filled([_ball(value) for value in array.ravel().tolist()], array.shape))
 
     def between(self, lower: Values, upper: Values) -> ExactEnclosure:
         """Numbers from `lower` to `upper`, of which the ball's radius holds nine digits; out of order, everything."""
-        import flint
-
         one, two = self.of(lower), self.of(upper)
-        with flint.ctx.workprec(self.bits):
+        with _precision(self.bits):
             return ExactEnclosure(self, _each(_joined, one._balls, two._balls))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> ExactEnclosure:

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.enclosures.base import LARGEST, Arithmetic, Array, Enclosure, Values, float_below, real_array
+from ldpopt.enclosures.matrices import product
+from ldpopt.errors import CertificateError
 from ldpopt.rounding import SUBNORMAL, ULP
 
 MARGIN = 9 * ULP
@@ -24,7 +26,8 @@ MARGIN = 9 * ULP
 
 INF = float("inf")
 
-SMALL = float(np.finfo(np.float64).tiny)
+SMALL = 2.0**-1022
+"""The smallest number of full precision."""
 
 
 def _down(value: Array) -> Array:
@@ -46,6 +49,8 @@ class FloatEnclosure(Enclosure):
 
     def __init__(self, low: Array, high: Array) -> None:
         """Ends already rounded outward; NaN opens its end."""
+        if not SMALL / 2 > 0:  # some libraries, built with -ffast-math, switch the processor to this
+            raise CertificateError("float64 arithmetic in this process takes tiny numbers for zero and proves nothing")
         for name, end, open_end in (("_low", low, -INF), ("_high", high, INF)):
             missing = np.isnan(end)
             object.__setattr__(self, name, np.where(missing, open_end, end) if missing.any() else end)
@@ -140,9 +145,11 @@ class FloatEnclosure(Enclosure):
         right = FLOAT.of(other)
         if not (1 <= self.ndim <= 2 and 1 <= right.ndim <= 2 and self.shape[-1] == right.shape[0]):
             raise ValueError(f"matmul: shapes {self.shape} and {right.shape} do not fit")
+        shape = self.shape[:-1] + right.shape[1:]
         one = self[None] if self.ndim == 1 else self
         two = right[:, None] if right.ndim == 1 else right
-        return _product(one, two)._map("reshape", self.shape[:-1] + right.shape[1:])
+        low, high = product(one._low, one._high, two._low, two._high)
+        return FloatEnclosure(low.reshape(shape), high.reshape(shape))
 
     def sum(self, axis: int | None = None) -> FloatEnclosure:
         """The sum of all numbers, or along an axis."""
@@ -243,49 +250,6 @@ def _signed(low: Array, high: Array, one: FloatEnclosure, two: FloatEnclosure) -
         low = np.where(tiny & (up_up | down_down | zero), np.maximum(low, 0.0), low)
         high = np.where(tiny & (up_down | down_up | zero), np.minimum(high, 0.0), high)
     return FloatEnclosure(low, high)
-
-
-def _halves(given: FloatEnclosure) -> tuple[Array, Array]:
-    """Midpoints and radii, which together cover the ends."""
-    if given._point:
-        return given._low, np.zeros_like(given._low)
-    middle = given._low / 2 + given._high / 2
-    radius = _up(np.maximum(given._high - middle, middle - given._low))
-    return middle, np.where(given._low == given._high, 0.0, radius)
-
-
-def _product(one: FloatEnclosure, two: FloatEnclosure) -> FloatEnclosure:
-    """The product of two matrices from midpoints and radii.
-
-    (A + R)(B + S), |R| <= r, |S| <= s, is within |A| s + r (|B| + s) of A B. The computed A B is within n u / (1 - n u)
-    |A| |B| of it, and n/2 times the smallest float where products underflow; the four products of the bound itself,
-    all of non-negative matrices, are too small by the same errors at most, which the last line makes good.
-    """
-    count = one.shape[1]
-    open_row = np.asarray(~(np.isfinite(one._low) & np.isfinite(one._high)).all(axis=1))
-    open_column = np.asarray(~(np.isfinite(two._low) & np.isfinite(two._high)).all(axis=0))
-    if open_row.any() or open_column.any():
-        one = FLOAT.where(open_row[:, None], 0.0, one)
-        two = FLOAT.where(open_column, 0.0, two)
-    with np.errstate(all="ignore"):
-        (a, r), (b, s) = _halves(one), _halves(two)
-        size = np.abs(a) @ np.abs(b)
-        error = size * ((count + 2) * ULP)
-        if not two._point:
-            error = error + np.abs(a) @ s
-        if not one._point:
-            error = error + r @ (np.abs(b) + s)
-        error = error * (1 + 4 * (count + 8) * ULP) + 8 * (count + 1) * SUBNORMAL
-        middle = a @ b
-        low, high = _down(middle - error), _up(middle + error)
-    if (one._low >= 0).all() and (two._low >= 0).all():
-        low = np.maximum(low, 0.0)
-    if (size == 0).any():  # exactly zero where no product has two factors that may differ from zero
-        used = [((each._low != 0) | (each._high != 0)).astype(np.float64) for each in (one, two)]
-        nothing = np.asarray(used[0] @ used[1] == 0)
-        low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
-    unknown = open_row[:, None] | open_column
-    return FloatEnclosure(np.where(unknown, -INF, low), np.where(unknown, INF, high))
 
 
 class FloatArithmetic(Arithmetic):

@@ -301,6 +301,19 @@ def test_chords_lie_above(f, of):
     assert [part.upper for part in enclosed_chord(f, of.of(0.4), of.of(0.3))] != [-INF, -INF]
 
 
+@pytest.mark.parametrize("order", [5e-324, 1e-280, -1e-30, 0.9999, 1 - 2.0**-53, 150.5, -150.5, 1e20, -1e20, 1e300])
+def test_orders_of_all_sizes(order):
+    """Orders next to 0 and 1, and huge ones, are enclosed in both arithmetics wherever the digits of the test reach."""
+    f = alpha(order)
+    d, b = np.array([0.1, -0.1, 1e-6, -0.4999, 3e-5, 1e-160]), np.array([0.5, 0.3, 0.5, 0.5, 0.25, 0.25])
+    for of in (FLOAT, EXACT):
+        found = enclosed_excess(f, of.of(d), of.of(b))
+        for i in range(len(d)):
+            with mpmath.workdps(1500):
+                exact = alpha_excess(order)(mpf(d[i]), mpf(b[i]) + mpf(d[i]), mpf(b[i]))
+                assert found.lower[i] <= exact <= found.upper[i]
+
+
 def test_every_named_divergence_has_a_rule():
     """Each name and both families can be enclosed."""
     for f in (*NAMED.values(), hockey_stick(1), hockey_stick(2), alpha(3)):
@@ -330,9 +343,21 @@ def test_functions_of_ones_own_are_enclosed_with_a_margin(named):
 
 
 def test_functions_that_fail_somewhere_are_not_bounded_there():
-    """Where one's own function gives NaN or raises no bound is claimed."""
+    """Where one's own function gives NaN, raises, or falls below its tangent, no bound is claimed."""
     broken = FDivergence(lambda t: np.where((t > 0.60011) & (t < 0.60019), np.nan, (t - 1) ** 2), name="broken")
     found = enclosed_excess(broken, FLOAT.of([-0.39985, -0.3]), FLOAT.of([1.0, 1.0]))
     assert found.lower[0] <= 0
     assert found.upper[0] == INF
     assert found.upper[1] == pytest.approx(0.09, rel=1e-6)
+
+    def raising(t):
+        if 0.60011 < t < 0.60019:
+            raise ZeroDivisionError
+        return (t - 1) ** 2 - (1.0 if 0.70011 < t < 0.70019 else 0.0)
+
+    jumping = FDivergence(raising, name="jumping")
+    for ratio, known in ((0.60015, False), (0.70015, False), (0.8, True)):
+        found = enclosed_excess(jumping, FLOAT.of([ratio - 1]), FLOAT.of([1.0]))
+        assert (found.upper[0] < INF) == known
+        on_a, on_b = enclosed_slopes(jumping, np.array([ratio]))
+        assert np.isfinite([on_a.lower[0], on_b.upper[0]]).all() == known

@@ -27,8 +27,8 @@ from ldpopt.divergences import (
     TOTAL_VARIATION,
     alpha,
     hockey_stick,
-    rebuild,
 )
+from ldpopt.divergences.base import rebuild
 from ldpopt.errors import InvalidInput
 
 LOG, SQRT = mpmath.log, mpmath.sqrt

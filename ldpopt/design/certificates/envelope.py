@@ -23,11 +23,14 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio, dominates
 from ldpopt.design.certificates.numbers import nonnegative, nonnegative_array, real_array
-from ldpopt.design.certificates.plain import Caps, factor
+from ldpopt.design.certificates.plain import Caps, factor, shortfall
+from ldpopt.design.problems.cells import Cells
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
-from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess, excess_above
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import ULP
 
 MOST = 20_000
 """The most points: their pairs take minutes beyond."""
@@ -38,12 +41,14 @@ class EnvelopeDual(Certificate):
     """Potentials of the blocks of the sorted inputs [SPR, and the envelope theorem].
 
     level : A >= 0. potentials : (n + 1,) numbers u. points : (n, 2) masses (P0, P1) that dominate the hypotheses in
-    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves.
+    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers are
+    real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the channel's.
     """
 
     level: float
     potentials: Array
     points: Array | None
+    cuts: Array | None = None
 
     @property
     def argument(self) -> str:
@@ -63,19 +68,28 @@ class EnvelopeDual(Certificate):
         level = arithmetic.of(nonnegative(self.level, "the level"))
         potentials = arithmetic.of(real_array(self.potentials, (len(order) + 1,), "potentials"))
         laws = Laws.of(p0, p1, arithmetic).take(order)
-        kappa = 1.0
-        for i in range(len(order)):
-            first, second = (caps.level + law[i:].cumsum() for law in (laws.p0, laws.p1))
-            worth = enclosed_excess(self.utility.f, laws.apart[i:].cumsum(), second, first)
-            kappa = max(kappa, factor(worth, caps.level * level + (potentials[i + 1 :] - potentials[i])))
-            if not kappa < math.inf:
-                raise Unproved("a block is worth more than its potentials pay, whatever the factor")
+        short = _exactly_short if arithmetic.exact else _short
+        kappa = short(self.utility.f, laws, caps.level, caps.level * level, potentials)
+        if not kappa < math.inf:
+            raise Unproved("a block is worth more than its potentials pay, whatever the factor")
         rise = potentials[-1] - potentials[0]
         return (level + caps.eta * (rise - level).positive()) * kappa
 
+    def _hypotheses(self) -> tuple[Array, Array]:
+        """The utility's own pair, or one that dominates continuous hypotheses."""
+        if self.cells is None:
+            p0, p1 = self.utility.pair
+            return np.asarray(p0), np.asarray(p1)
+        if self.cuts is None or self.points is None:
+            raise Unproved("the answers are real numbers, and no points are given that dominate them")
+        cuts = real_array(self.cuts, (len(self.cuts),), "cut points")
+        if not (np.diff(cuts) > 0).all():
+            raise Unproved("the cut points do not increase")
+        return Cells(self.cells.p0, self.cells.p1, cuts).endpoints()
+
     def _masses(self) -> tuple[Array, Array]:
         """The masses that the potentials are for, checked to dominate the hypotheses."""
-        p0, p1 = (np.asarray(p) for p in self.finite.pair) if self.cells is None else self.cells.endpoints()
+        p0, p1 = self._hypotheses()
         if self.points is None:
             return p0, p1
         points = nonnegative_array(self.points, (len(self.points), 2), "points")
@@ -83,3 +97,35 @@ class EnvelopeDual(Certificate):
         if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, p0, p1):
             raise Unproved("the points do not dominate the hypotheses")
         return a0, a1
+
+
+def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
+    """The factor by which the potentials fall short of what blocks are worth, in any arithmetic."""
+    kappa = 1.0
+    for i in range(len(laws.p0)):
+        first, second = (base + law[i:].cumsum() for law in (laws.p0, laws.p1))
+        worth = enclosed_excess(f, laws.apart[i:].cumsum(), second, first)
+        kappa = max(kappa, factor(worth, price + (potentials[i + 1 :] - potentials[i])))
+    return kappa
+
+
+def _short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
+    """The same in float64, by rows of plain arrays: only the ends that count are computed, each widened as it is.
+
+    A running sum of n floats is off by at most n u/(1 - n u) times the sum of their sizes; 2 n u covers that, and the
+    rounding of what is computed from it, as each row's margin has 16 units more.
+    """
+    (p0, p1), t = (np.asarray(law.lower) for law in (laws.p0, laws.p1)), float(base.lower)
+    low, high = np.asarray(laws.apart.lower), np.asarray(laws.apart.upper)
+    size, u, paid = np.maximum(np.abs(low), np.abs(high)), np.asarray(potentials.lower), float(price.lower)
+    margins = (np.arange(len(p0)) + 16) * 2 * ULP
+    kappa = 1.0
+    for i in range(len(p0)):
+        margin = margins[: len(p0) - i]
+        spread = size[i:].cumsum() * margin
+        b = (t + p1[i:].cumsum() * (1 - margin)) * (1 - 4 * ULP)
+        a = (t + p0[i:].cumsum() * (1 - margin)) * (1 - 4 * ULP)
+        worth = excess_above(f, low[i:].cumsum() - spread, high[i:].cumsum() + spread, b, a)
+        rise = u[i + 1 :] - u[i]
+        kappa = max(kappa, shortfall(worth, rise + paid - ULP * (np.abs(rise) + paid)))
+    return kappa

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -39,62 +42,100 @@ def _compare(p0: Array, p1: Array, x: int, y: int) -> int:
     return (left > right) - (left < right)
 
 
+EXACT_WORK = 4_000_000
+"""The most products of fractions that are compared where floats do not decide."""
+
+
 def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     """Whether the laws (a0, a1) are at least as informative as (b0, b1), without any slack [Blackwell].
 
-    That is so when h(s) = sum (s p1 - (1-s) p0)_+ is nowhere smaller for the first. It is convex and piecewise linear
-    in s, so that its kinks, the posteriors of both, are enough. Sums in floats rounded outward decide most of them, exact
-    ones the rest; where those would be too many the answer is no.
+    That is so when h(s) = sum (s p1 - (1-s) p0)_+ is nowhere smaller for the first. It is convex: between two points it
+    lies below its chord, and above what any set of the inputs contributes, which is linear. So one set for each
+    interval is enough, if its contribution is above the other's h at both ends. Sums in floats rounded outward decide
+    most intervals, from one end of the inputs or the other; fractions the rest; where those would be too many, no.
     """
-    own, other = (Laws.of(*pair, FLOAT) for pair in ((a0, a1), (b0, b1)))
-    kinks = np.unique(np.concatenate([_posterior(a0, a1), _posterior(b0, b1)]))
-    # Both sides of the sum, each without cancellation where it is small.
-    below = _part(own, a0, a1, kinks, False).lower >= _part(other, b0, b1, kinks, False).upper
-    above = _part(own, a0, a1, kinks, True).lower >= _part(other, b0, b1, kinks, True).upper
-    open_kinks = np.flatnonzero(~(below | above))
-    if len(open_kinks) > EXACT_KINKS:
+    own, other = _Sorted.of(a0, a1), _Sorted.of(b0, b1)
+    # Just outside of the other's inputs its h is known: 0 on one side, 2 s - 1 on the other.
+    outside = other.posterior[[0, -1]] + 4 * other.blur * np.array([-1.0, 1.0])
+    points = np.unique(np.clip(np.concatenate([[0.0, 1.0], outside, own.posterior, other.posterior]), 0.0, 1.0))
+    settled = _settled(own, other, points, False)
+    if not settled.all():
+        settled |= _settled(own, other, points, True)
+    left = np.flatnonzero(~settled)
+    return not len(left) or _exactly((a0, a1), (b0, b1), points[left], points[left + 1], 2 * (own.blur + other.blur))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """Two laws on the inputs in order of likelihood ratio, with running sums of both, from 0 at either end.
+
+    posterior : (n,) floats near p0 / (p0 + p1), none off by more than `blur`.
+    """
+
+    posterior: Array
+    blur: float
+    first: tuple[Enclosure, Enclosure]
+    rest: tuple[Enclosure, Enclosure]
+
+    @classmethod
+    def of(cls, p0: Array, p1: Array) -> _Sorted:
+        order = by_ratio(p0, p1)
+        laws = Laws.of(p0, p1, FLOAT).take(order)
+        # The law's posterior is that of the floats but for the ratio of their sums.
+        blur = 2.0**-50 + 2 * abs(float(exact_sum(p0) / exact_sum(p1) - 1))
+        posterior = np.maximum.accumulate(p0[order] / (p0[order] + p1[order]))
+        parts = (laws.p0, laws.p1)
+        first, rest = ((_running(x), _running(y)) for x, y in (parts, (parts[0][::-1], parts[1][::-1])))
+        return cls(posterior, blur, first, (rest[0][::-1], rest[1][::-1]))
+
+    def line(self, count: npt.NDArray[np.intp], s: Array, upper: bool) -> Enclosure:
+        """What the first `count` inputs contribute to h(s); `upper`: what all others do to h(s) - (2 s - 1)."""
+        zero, one = (part[count] for part in (self.rest if upper else self.first))
+        mine = s * one - (1 - FLOAT.of(s)) * zero
+        return -mine if upper else mine
+
+    def most(self, s: Array, upper: bool) -> Array:
+        """An upper bound on h(s), or on h(s) - (2 s - 1): those that surely count, and a little for those at s."""
+        first = np.searchsorted(self.posterior, s - self.blur, "left")
+        last = np.searchsorted(self.posterior, s + self.blur, "right")
+        at = sum((part[last] - part[first] for part in self.first), FLOAT.of(0.0)) * (2 * self.blur)
+        sure = self.line(last if upper else first, s, upper).positive()
+        found = (sure + FLOAT.where(last > first, at, 0.0)).upper
+        return np.where(s == (1.0 if upper else 0.0), 0.0, found)
+
+
+def _settled(own: _Sorted, other: _Sorted, points: Array, upper: bool) -> npt.NDArray[np.bool_]:
+    """Of each interval between two points, whether h is surely not smaller for `own`."""
+    low, high, most = points[:-1], points[1:], other.most(points, upper)
+    count = np.searchsorted(own.posterior, low, "right") if upper else np.searchsorted(own.posterior, high, "left")
+    ends = [own.line(count, s, upper).lower for s in (low, high)]
+    above = (ends[0] >= most[:-1]) & (ends[1] >= most[1:])
+    return np.asarray(above | ((most[:-1] <= 0) & (most[1:] <= 0)))
+
+
+def _exactly(own: tuple[Array, Array], other: tuple[Array, Array], low: Array, high: Array, blur: float) -> bool:
+    """The comparison on some intervals in fractions: at their ends, and at every kink of either inside."""
+    masses, kinks = [], {Fraction(s) for s in np.concatenate([low, high]).tolist()}
+    for p0, p1 in (own, other):
+        zero, one = exact_sum(p0), exact_sum(p1)
+        used = np.flatnonzero(p0 + p1 > 0)
+        masses.append([(Fraction(p0[x]) / zero, Fraction(p1[x]) / one) for x in used.tolist()])
+        posterior = p0[used] / (p0 + p1)[used]
+        inside = np.searchsorted(low, posterior + blur, "right") > np.searchsorted(high, posterior - blur, "left")
+        kinks |= {masses[-1][x][0] / sum(masses[-1][x]) for x in np.flatnonzero(inside).tolist()}
+    if len(kinks) * sum(map(len, masses)) > EXACT_WORK:
         return False
-    near = [float(s) for s in kinks[open_kinks]]
-    return _exactly(a0, a1, b0, b1, near) if near else True
+
+    def support(rows: list[tuple[Fraction, Fraction]], s: Fraction) -> Fraction:
+        return sum((s * y - (1 - s) * x for x, y in rows if s * y > (1 - s) * x), Fraction(0))
+
+    return all(support(masses[0], s) >= support(masses[1], s) for s in kinks)
 
 
-EXACT_KINKS = 2000
-"""The most kinks that are compared exactly."""
-
-
-def _posterior(p0: Array, p1: Array) -> Array:
-    used = p0 + p1 > 0
-    return np.asarray(p0[used] / (p0 + p1)[used])
-
-
-def _part(laws: Laws, p0: Array, p1: Array, s: Array, upper: bool) -> Enclosure:
-    """sum (s p1 - (1-s) p0)_+ over the inputs, or its other side, whose difference is 2 s - 1 for all laws."""
-    order = by_ratio(p0, p1)
-    order = order[::-1] if upper else order
-    posterior = p0[order] / (p0 + p1)[order]
-    count = np.searchsorted(posterior, s, "left") if not upper else np.searchsorted(-posterior, -s, "left")
-    sums = [FLOAT.concatenate([FLOAT.zeros(1), part[order].cumsum()])[count] for part in (laws.p0, laws.p1)]
-    mine = s * sums[1] - (1 - FLOAT.of(s)) * sums[0]
-    return (-mine if upper else mine).positive()
-
-
-def _exactly(a0: Array, a1: Array, b0: Array, b1: Array, near: list[float]) -> bool:
-    """The comparison at the exact kinks of either pair that round to one of `near`."""
-    wanted = set(near)
-    zeros, ones = [exact_sum(p) for p in (a0, b0)], [exact_sum(p) for p in (a1, b1)]
-    kinks: set[Fraction] = set()
-    masses: list[list[tuple[Fraction, Fraction]]] = []
-    for number, (p0, p1) in enumerate(((a0, a1), (b0, b1))):
-        rows = []
-        for a, b in zip(p0.tolist(), p1.tolist(), strict=True):
-            x, y = Fraction(a) / zeros[number], Fraction(b) / ones[number]
-            if x or y:
-                rows.append((x, y))
-                if a / (a + b) in wanted:
-                    kinks.add(x / (x + y))
-        masses.append(rows)
-    if len(kinks) * (len(masses[0]) + len(masses[1])) > 4_000_000:
-        return False
-    support = [[sum((s * y - (1 - s) * x for x, y in rows if s * y > (1 - s) * x), Fraction(0)) for s in kinks]
-               for rows in masses]  # fmt: skip
-    return all(own >= other for own, other in zip(*support, strict=True))
+def _running(part: Enclosure) -> Enclosure:
+    """(n + 1,) running sums from 0, in two levels, so that the error grows with the root of their number."""
+    n, width = len(part), max(1, math.isqrt(len(part)))
+    rows = -(-n // width)
+    square = FLOAT.concatenate([part, FLOAT.zeros(rows * width - n)]).reshape(rows, width).cumsum(axis=1)
+    before = FLOAT.concatenate([FLOAT.zeros(1), square[:, -1].cumsum()])[:-1]
+    return FLOAT.concatenate([FLOAT.zeros(1), (square + before[:, None]).reshape(rows * width)])[: n + 1]

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.distribution import Array
 
 
 def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """Finite float64 of exactly this shape, or `Unproved`."""
     try:
-        made = np.array(values, dtype=np.float64)
+        given = np.asarray(values)
+        made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise Unproved(f"{what} are not numbers") from None
+    if given.dtype.kind not in "fiu":
+        raise Unproved(f"{what} are not numbers")
     if made.shape != shape:
         raise Unproved(f"{what} have shape {made.shape}, not {shape}")
     if not np.isfinite(made).all():

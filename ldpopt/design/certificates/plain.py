@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.constraints.base import Constraint, tanh_of_half
-from ldpopt.design.constraints.local_dp import LocalDP
-from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
+from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 
@@ -29,10 +28,9 @@ class Caps:
     @classmethod
     def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
         """The caps; `Unproved` without pure LDP between all inputs."""
-        epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+        epsilon, eta = plain_caps(constraints)
         if not epsilon < math.inf:
             raise Unproved("no constraint asks for LocalDP between all inputs")
-        eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
         exponent = arithmetic.of(epsilon)
         # e^-epsilon / (1 - e^-epsilon), which does not overflow.
         level = (-exponent).exp() / -(-exponent).expm1()
@@ -44,12 +42,16 @@ def factor(worth: Enclosure, paid: Enclosure) -> float:
 
     A column that pays nothing may be worth nothing; one that may pay less than nothing proves nothing.
     """
-    most, least = np.asarray(worth.upper), np.asarray(paid.lower)
+    return shortfall(np.asarray(worth.upper), np.asarray(paid.lower))
+
+
+def shortfall(most: Array, least: Array) -> float:
+    """The same for floats not below what is worth, and not above what is paid."""
     if not (least >= 0).all() or not (most < math.inf).all():
         return math.inf
     free = least == 0
     if not (most[free] <= 0).all():
         return math.inf
-    with np.errstate(over="ignore"):
-        ratio = np.nextafter(most[~free] / least[~free], math.inf)
-    return float(max(1.0, ratio.max(initial=1.0)))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = most / np.where(free, 1.0, least)
+    return float(np.nextafter(max(1.0, np.where(free, 0.0, ratio).max(initial=0.0)), math.inf))

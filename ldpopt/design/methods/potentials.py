@@ -19,8 +19,11 @@ from ldpopt.design.problems.spread import dominating, knots
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 
-PADDING = 2.0**-46
-"""The share by which potentials are raised, so that rounding leaves none of their differences below zero."""
+PADDING = 2.0**-49
+"""The share by which the potential of each input is raised, so that rounding leaves no difference of two too small."""
+
+RAISED = 2.0**-44
+"""The share by which the level is, as the kernel knows 1/(e^epsilon - 1) to some units in the last place."""
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
@@ -37,7 +40,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.price(blocks.coin(problem.cap)))
         return
-    source = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
+    source = [p / p.sum() for p in (problem.utility.pair if problem.cells is None else problem.cells.endpoints())]
     # Points are dense between neighbouring inputs that the channel treats differently.
     at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
     cuts = np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
@@ -48,7 +51,8 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
         points = np.column_stack([p0, p1])
         fields = (problem.whole, problem.constraints, made.channel)
-        yield EnvelopeDual(*fields, level, potentials, points, edges=made.edges)
+        fine = problem.cells.edges if problem.cells is not None else None
+        yield EnvelopeDual(*fields, level, potentials, points, fine, edges=made.edges)
 
 
 def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:
@@ -57,5 +61,5 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
     reach, _ = blocks.potentials(price)
-    padding = PADDING * max(float(reach[-1]), 0.0) / len(order)
-    return float(np.nextafter(price / blocks.level, np.inf)), reach + padding * np.arange(len(reach))
+    padding = PADDING * max(float(reach[-1]), 0.0)
+    return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))

@@ -32,8 +32,11 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
 
 
-WIDER = 1e-9
+WIDER = 1e-6
 """How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
+
+ROUNDING = 1e-12
+"""What rounding may do to a posterior, generously."""
 
 SHARE = 1e-8
 """The share of the mass that goes to the outermost points, so that rounding leaves no doubt about which pair dominates."""
@@ -42,15 +45,17 @@ SHARE = 1e-8
 def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
     """Masses of points near `knots` that dominate the pair with room for rounding."""
     low, high = float(knots[0]), float(knots[-1])
-    room = WIDER * (high - low)
+    # Where the hypotheses are near each other, rounding is a larger share of all that tells them apart.
+    share, room = (max(least, ROUNDING / (high - low)) for least in (SHARE, WIDER))
+    room *= high - low
     low, high = max(0.0, low - room), min(1.0, high + room)
-    inner = spread(p0, p1, np.unique(np.concatenate([[low], knots, [high]])))
+    inner = spread(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))
     # The two outermost points alone, with both hypotheses' masses: the pair that dominates all on this range.
     up = 2 * (0.5 - low) / (high - low)
     outer0, outer1 = (np.array([side(low) * (2 - up), side(high) * up]) for side in (lambda s: s, lambda s: 1 - s))
     return (
-        np.concatenate([(1 - SHARE) * inner.p0, SHARE * outer0]),
-        np.concatenate([(1 - SHARE) * inner.p1, SHARE * outer1]),
+        np.concatenate([(1 - share) * inner.p0, share * outer0]),
+        np.concatenate([(1 - share) * inner.p1, share * outer1]),
     )
 
 

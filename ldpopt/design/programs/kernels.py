@@ -24,7 +24,7 @@ import numpy as np
 
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.gains import largest_violation
+from ldpopt.design.programs.column_gains import largest_violation
 from ldpopt.design.solve import solve
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence

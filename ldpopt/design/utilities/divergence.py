@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
 
 
@@ -107,7 +108,11 @@ class Divergence(ColumnUtility):
 
     def laws(self, arithmetic: Arithmetic) -> Laws:
         """The hypotheses between two ends."""
-        return Laws.of(self.p0, self.p1, arithmetic)
+        return Laws.of(self.p0, self.p1, arithmetic) if arithmetic.exact else self._float_laws
+
+    @cached_property
+    def _float_laws(self) -> Laws:
+        return Laws.of(self.p0, self.p1, FLOAT)
 
     @property
     def name(self) -> str:

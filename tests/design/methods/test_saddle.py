@@ -8,8 +8,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, Channel, Divergence, InvalidInput, LocalDP, TotalVariation, WorstOf, optimal_channel
-from ldpopt.design import AgainstSet, Around, Box, Contamination, Hull, PatternLP, RenyiLDP, TotalVariationBall
+from ldpopt import ApproximateLDP, Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design import AgainstSet, Around, Box, Contamination, Hull, PatternLP, RenyiLDP, TotalVariationBall, WorstOf
 from ldpopt.divergences import CHI_SQUARED, KL, hockey_stick
 
 

@@ -1,0 +1,69 @@
+"""Tests of `ldpopt.design.certificates.hypotheses`: order and domination, against fractions."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from design_problems import random_pair
+
+from ldpopt.design.certificates.hypotheses import by_ratio, dominates
+from ldpopt.design.problems.spread import dominating
+
+
+def truly_dominates(own, other):
+    """The definition, in fractions, at every kink of either [Blackwell]."""
+    laws = []
+    for p0, p1 in (own, other):
+        zero, one = (sum(map(Fraction, p.tolist())) for p in (p0, p1))
+        rows = [(Fraction(x) / zero, Fraction(y) / one) for x, y in zip(p0.tolist(), p1.tolist(), strict=True)]
+        laws.append([(x, y) for x, y in rows if x or y])
+    kinks = {x / (x + y) for x, y in laws[0] + laws[1]}
+    first, second = ([sum(max(s * y - (1 - s) * x, 0) for x, y in rows) for s in kinks] for rows in laws)
+    return all(a >= b for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["random", "equal", "an ulp apart", "spread", "near hypotheses", "garbled"])
+def test_domination_is_exact(kind):
+    """What is said to dominate does, to the last digit; what was made to dominate is said to."""
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        k = int(rng.integers(2, 7))
+        other = rng.dirichlet(np.ones(k), 2)
+        if kind == "near hypotheses":
+            other[1] = other[0] * (1 + 1e-9 * rng.standard_normal(k))
+            other[1] /= other[1].sum()
+        posterior = np.unique(other[0] / other.sum(axis=0))
+        own = {
+            "random": lambda k=k: rng.dirichlet(np.ones(k), 2),
+            "equal": lambda other=other: other.copy(),
+            "an ulp apart": lambda other=other, k=k: other * (1 + 2e-16 * rng.standard_normal((2, k))),
+            "spread": lambda other=other, s=posterior: np.array(dominating(*other, s)),
+            "near hypotheses": lambda other=other, s=posterior: np.array(dominating(*other, s)),
+            "garbled": lambda other=other, k=k: other @ rng.dirichlet(np.ones(k), k),
+        }[kind]()
+        said, true = dominates(*own, *other), truly_dominates(own, other)
+        assert true or not said
+        assert said or kind not in ("equal", "spread", "near hypotheses")
+
+
+def test_a_pair_dominates_its_garblings_and_not_the_reverse():
+    """Blackwell's order: a garbled pair tells less, in exact arithmetic."""
+    p0, p1 = random_pair(6, 8)
+    garble = np.zeros((6, 3))
+    garble[np.arange(6), [0, 0, 1, 1, 2, 2]] = 1.0
+    assert not dominates(p0 @ garble, p1 @ garble, p0, p1)
+    assert dominates(p0, p1, p0[::-1], p1[::-1])
+
+
+def test_order_by_ratio_is_exact():
+    """Ratios that floats cannot tell apart, beyond their range, and zeros are sorted by exact cross products."""
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        k = int(rng.integers(2, 8))
+        p0 = rng.choice([0.0, 1e-300, 1e-160, 0.1, 0.3, 0.3 + 2**-54, 1.0], k) * rng.choice([1.0, 1 + 2**-52, 3.0], k)
+        p1 = rng.choice([0.0, 1e-300, 1e-160, 0.1, 0.3, 0.3 - 2**-54, 1.0], k) * rng.choice([1.0, 1 + 2**-52, 3.0], k)
+        order = by_ratio(p0, p1).tolist()
+        assert sorted(order) == np.flatnonzero((p0 > 0) | (p1 > 0)).tolist()
+        for x, y in itertools.pairwise(order):
+            assert Fraction(p0[x]) * Fraction(p1[y]) <= Fraction(p0[y]) * Fraction(p1[x])
