@@ -34,3 +34,11 @@ def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
 def nonnegative(value: Any, what: str) -> float:
     """One finite number, not below zero."""
     return float(nonnegative_array(value, (), what))
+
+
+def nonnegative_list(values: Any, what: str) -> Array:
+    """Finite float64 in a row of any length but zero, none below zero, or `Unproved`."""
+    shape = np.shape(values) if isinstance(values, np.ndarray | list | tuple) else ()
+    if len(shape) != 1 or not shape[0]:
+        raise Unproved(f"{what} are not a list of numbers")
+    return nonnegative_array(values, shape, what)

@@ -50,9 +50,11 @@ class SaddlePoint(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound of the pair, and what rounding the pair may hide."""
         utility = self._checked()
+        if not isinstance(self.pair, Certificate):
+            raise Unproved("no certificate of the pair is given")
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
         bound = self.pair.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic)
-        if len(self.mixtures) != 2:
+        if not isinstance(self.mixtures, tuple) or len(self.mixtures) != 2:
             raise Unproved("the certificate does not say which members of the two sets the pair is")
         laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
         members = [
@@ -61,7 +63,7 @@ class SaddlePoint(Certificate):
         ]
         if all(member is None for member in members):
             return bound
-        share = SHARE * (8 + sum(0 if mixture is None else len(mixture) for mixture in self.mixtures))
+        share = SHARE * (8 + sum(np.size(mixture) for mixture in self.mixtures))
         rests = [
             own * share if member is None else member - own * (1 - share)
             for own, member in zip(laws, members, strict=True)
@@ -76,6 +78,8 @@ class SaddlePoint(Certificate):
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The least of a linear function below the divergence, over both sets."""
         utility = self._checked()
+        if not isinstance(self.support, LowerLine):
+            raise Unproved("no linear function below the divergence is given")
         return self.support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
 
     def _checked(self) -> AgainstSet:
