@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
@@ -61,7 +62,8 @@ class BranchDual(Certificate):
         utility: Any = self.utility
         if utility.pair is None or utility.continuous:
             raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
-        merger = Merger.checked(*utility.pair, self.classes, symmetric(self.constraints))
+        p0, p1 = utility.pair
+        merger = Merger.checked(p0, p1, self.classes, symmetric(self.constraints))
         labels = tuple(range(utility.size)) if utility.inputs is None else tuple(utility.inputs)
         inputs = labels if merger.trivial else tuple(range(merger.count))
         boxes = Boxes.of(utility.f, merger, utility.pair, self.constraints, inputs, arithmetic)
@@ -264,8 +266,8 @@ class Planes:
 
     level: Enclosure
     slope: Array
-    near: Array
-    above: Array
+    near: npt.NDArray[np.bool_]
+    above: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

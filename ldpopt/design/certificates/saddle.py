@@ -35,7 +35,7 @@ class SaddlePoint(Certificate):
     channel. support : the linear function that proves the value.
 
     A mixture of floats is no float. Where members m0, m1 differ from the laws p0, p1 by rounding, m = (1 - s) p + s r
-    for laws r and a small share s; the divergence is jointly convex in the pair, so that the members' is at most (1 - s)
+    for laws r and a small share s; the divergence is jointly convex in the pair, so that the members' is at most 1 - s
     times that of p0, p1 plus s times that of r0, r1, which contracts.
     """
 
@@ -63,7 +63,7 @@ class SaddlePoint(Certificate):
         ]
         if all(member is None for member in members):
             return bound
-        share = SHARE * (8 + sum(np.size(mixture) for mixture in self.mixtures))
+        share = SHARE * (8 + sum(np.size(np.asarray(mixture)) for mixture in self.mixtures))
         rests = [
             own * share if member is None else member - own * (1 - share)
             for own, member in zip(laws, members, strict=True)
@@ -73,7 +73,8 @@ class SaddlePoint(Certificate):
         caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
         least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
         hidden = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
-        return bound * (1 - share) + least * hidden
+        whole: Enclosure = bound * (1 - share) + least * hidden
+        return whole
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The least of a linear function below the divergence, over both sets."""
@@ -91,7 +92,7 @@ class SaddlePoint(Certificate):
 def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
     """The divergence of two hypotheses whose floats are kept as they are, not divided by their sum once more."""
     try:
-        made = Divergence(f, p0, p1, inputs)  # type: ignore[arg-type]
+        made = Divergence(f, p0, p1, inputs)
     except InvalidInput as error:
         raise Unproved(str(error)) from None
     for name, p in (("p0", p0), ("p1", p1)):

@@ -162,7 +162,7 @@ def test_rays_keep_their_digits():
 
 
 def test_an_infinite_divergence_under_pure_ldp_is_bounded():
-    """KL of hypotheses with a zero is infinite without privacy, and finite under it, with a budget that binds or not."""
+    """KL of hypotheses with a zero is infinite without privacy, and finite under it, whether a budget binds or not."""
     u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
     for budget in (1, 2, 3, 5):
         design = optimal_channel(u, [LocalDP(1.0), Outputs(budget)])

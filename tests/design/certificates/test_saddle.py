@@ -1,4 +1,4 @@
-"""Saddle points: the pair is in its sets, the bound is that of the pair, and the value is below that of every member."""
+"""Saddle points: the pair is in its sets, the bound is that of the pair, and the value below that of every member."""
 
 from dataclasses import replace
 from fractions import Fraction
