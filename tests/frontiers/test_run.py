@@ -11,7 +11,7 @@ import pytest
 from design_problems import random_pair, utility
 
 from ldpopt import Divergence, InvalidInput, LocalDP, RenyiLDP, frontier
-from ldpopt.divergences import CHI_SQUARED, KL, FDivergence
+from ldpopt.divergences import CHI_SQUARED, FDivergence
 
 EPSILONS, ETAS = [0.5, 1.5], [0.02 * i for i in range(1, 13)]
 GRID = (EPSILONS, ETAS)
