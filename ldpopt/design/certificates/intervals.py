@@ -28,6 +28,7 @@ from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import implied
 from ldpopt.design.constraints.scatter import scatter
 from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -133,6 +134,8 @@ class IntervalDual(ColumnDual):
     knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals; the first and the last stand
     for the ends of all ratios that an output can have, which are recomputed.
     """
+
+    proves = Divergence
 
     classes: Index | None
     knots: Array

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, r
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
@@ -42,7 +44,7 @@ from ldpopt.design.programs.gains import (
 )
 from ldpopt.design.programs.gains import kept as utilities
 from ldpopt.design.programs.intervals import Memory, interval_program
-from ldpopt.design.programs.labels import SMALL, Expression, Solved, label_program, scaled
+from ldpopt.design.programs.labels import SMALL, Solved, label_program, scaled
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
@@ -91,7 +93,7 @@ class Exchange:
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    reference = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class TangentExchange:
 
     rounds: int = ROUNDS
     accuracy: float | None = None
-    reference = "[BS]"
+    reference: ClassVar[str] = "[BS]"
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds, ACCURACY if self.accuracy is None else self.accuracy)
