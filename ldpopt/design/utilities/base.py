@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.rounding import exact_sum
 
 TRUSTED = 2.0**-40
 """How far, relatively, a value of a user's own float function is taken to be from what it stands for."""
@@ -35,11 +36,16 @@ class Utility(ABC):
     information : whether it is the mutual information of an answer and its report, in nats.
     """
 
-    name: str
     inputs: Any
     error: ClassVar[bool] = False
     contracts: ClassVar[bool] = False
     information: ClassVar[bool] = False
+
+    if TYPE_CHECKING:  # an attribute of the class, one of the object, or a property: whatever suits the utility
+
+        @property
+        def name(self) -> str:
+            """What reports call it."""
 
     @property
     @abstractmethod
@@ -152,6 +158,6 @@ def base_and_rise(channel: Channel, arithmetic: Arithmetic) -> tuple[Enclosure, 
     base = channel.matrix.min(axis=0)
     # The excess of a row's sum over one is formed before it is rounded: sum (Q - base) - (1 - sum base).
     above = matrix - base[None, :]
-    excess = above.sum(axis=1) - (1 - arithmetic.of(base).sum())
+    excess = above.sum(axis=1) - arithmetic.of(1 - exact_sum(base))
     rise = above - matrix * (excess / (1 + excess))[:, None]
     return arithmetic.of(base), rise
