@@ -21,7 +21,8 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import reach
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
+from ldpopt.design.certificates.residual import residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
