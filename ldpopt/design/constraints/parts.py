@@ -8,7 +8,6 @@ from typing import Any
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.terms import Ratio, Term
 
-
 Expression = Callable[[Any], Sequence[Any]]
 """From the cvxpy variable Q (k, n) to cvxpy constraints on it."""
 
