@@ -66,7 +66,7 @@ class DecisionProgram:
 
 
 def _stretched(matrix: Array, ratio: float) -> Array:
-    """Entries at the smallest ratio that a program poses, brought to that of the constraints: `repair` raises the rest."""
+    """Entries at the ratio where programs stop, brought to that of the constraints; `repair` raises the rest."""
     if ratio <= FARTHEST[0]:
         return matrix
     share = matrix / np.where(matrix.max(axis=0) > 0, matrix.max(axis=0), 1.0)
