@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         TotalVariation,
         TradeOff,
         WeightedSum,
+        load_design,
         optimal_channel,
     )
     from ldpopt.design.structure import structures
@@ -74,6 +75,7 @@ _HOMES = {
     "k_fold": "ldpopt.composition",
     "LdpoptError": "ldpopt.errors",
     "Ledger": "ldpopt.composition",
+    "load_design": "ldpopt.design",
     "LocalDP": "ldpopt.design",
     "MutualInformation": "ldpopt.design",
     "MVOptimal": "ldpopt.design",
@@ -141,6 +143,7 @@ __all__ = [
     "compose",
     "frontier",
     "k_fold",
+    "load_design",
     "optimal_channel",
     "structures",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldpopt.bounds import Comparison
 from ldpopt.composition import ComposedPair, GaussianLimit, KFold, compose, gaussian_limit, k_fold
-from ldpopt.design import Design, EstimationDesign, estimation_design, optimal_channel
+from ldpopt.design import Design, optimal_channel
 from ldpopt.errors import invalid
 from ldpopt.frontiers import Frontier
 from ldpopt.references import REFERENCES, Reference, cited, reference
@@ -38,7 +38,6 @@ _FOUND_BY = {
     "pattern LP": "[KOV14, Thm 2 and 4]",
     "erasure": "[Dobrushin]",
     "exchange": "[HK]",
-    "convex-concave ascent": "[CCP]",
     "linear program on the decisions": "[BCP]",
     "column generation": "[KOV14, Thm 2; KW]",
     "public coin between": "[HS; Huber]",
@@ -119,7 +118,7 @@ def cite(result: Any) -> Citations:
 def _keys(result: Any) -> Iterator[str]:
     if isinstance(result, str):
         yield from cited(result) or [reference(result).key]
-    elif isinstance(result, (Design, EstimationDesign)):
+    elif isinstance(result, Design):
         yield from _of_design(result)
     elif isinstance(result, Estimate):
         yield from _of_documentation(estimate)
@@ -141,9 +140,9 @@ def _keys(result: Any) -> Iterator[str]:
         yield from _of_documentation(result if callable(result) else type(result))
 
 
-def _of_design(result: Design | EstimationDesign) -> Iterator[str]:
+def _of_design(result: Design) -> Iterator[str]:
     """The problem, how it was solved and what proves it; what is asked for, within which limits, and their measures."""
-    yield from _of_documentation(optimal_channel if isinstance(result, Design) else estimation_design)
+    yield from _of_documentation(optimal_channel)
     for start, papers in _FOUND_BY.items():
         if result.method.startswith(start):
             yield from cited(papers)

@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt import plots
 from ldpopt.datasets import SurveyTable, load_anes96
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.files import design_text
 from ldpopt.divergences import KL
 from ldpopt.frontiers import Frontier, frontier
 from ldpopt.privacy import total_variation
@@ -65,6 +66,7 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
         files[f"{one.name}-gaps.csv"] = one.grid.to_csv().encode()
         for (epsilon, eta), design in one.designs.items():
             files[channel_file(one.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
+            files[design_file(one.name, epsilon, eta)] = design_text(design).encode()
         sections += _section(one, pictures)
     body = [*_opening(survey), *sections, *_closing(survey)]
     files["report.html"] = page("Telling two electorates apart from private answers", body).encode()
@@ -75,6 +77,11 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
 def channel_file(question: str, epsilon: float, eta: float | None) -> str:
     """The name of a design's channel file."""
     return f"{question}-epsilon-{epsilon:g}" + ("" if eta is None else f"-eta-{eta:g}") + ".json"
+
+
+def design_file(question: str, epsilon: float, eta: float | None) -> str:
+    """The name of the file with a design and its certificate."""
+    return channel_file(question, epsilon, eta).removesuffix(".json") + "-design.json"
 
 
 def textbook_gaps(one: Answered, epsilon: float, eta: float | None) -> dict[str, float]:
@@ -218,7 +225,7 @@ def _details(
     note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""
     limit = "no cap" if eta is None else f"η = {eta:g}"
     share = design.value / one.utility.unprivate
-    file = channel_file(one.name, epsilon, eta)
+    file, proved = channel_file(one.name, epsilon, eta), design_file(one.name, epsilon, eta)
     return (
         f"<details><summary>ε = {epsilon:g}, {limit} <span>· {design.value:.4g} nats · {escape(judged)}</span>"
         f"</summary><ul>{promises}</ul>"
@@ -226,7 +233,8 @@ def _details(
         f"keeps more than {design.upper_bound:.6g}. Found by {escape(design.method)}; proved by {escape(proof)}. "
         f"Missed of the optimum: {escape(missed)}.</p>{note}"
         + table(["report", "likeliest after", "what it says"], rows)
-        + f'<p class="soft">The channel: <a href="{file}">{file}</a></p></details>'
+        + f'<p class="soft">The channel: <a href="{file}">{file}</a>. The design with its proof: '
+        f'<a href="{proved}">{proved}</a></p></details>'
     )
 
 
@@ -239,7 +247,9 @@ def _closing(survey: SurveyTable) -> list[str]:
     return [
         "<h2>Where this comes from</h2>",
         f"<p>Made by ldpopt {__version__}. The tables behind the pictures are in the CSV files beside this page, the "
-        "channels in the JSON files; <code>ldpopt check FILE</code> measures what any of them guarantees.</p>",
+        "channels in the JSON files; <code>ldpopt check FILE</code> measures what any of them guarantees. Beside each "
+        "lies the design with its certificate: <code>ldpopt verify FILE</code> recomputes that no channel does better, "
+        "without any solver.</p>",
         f"<ul>{cited}</ul>",
         f'<details><summary>The data</summary><pre class="scroll soft">{escape(survey.provenance)}</pre></details>',
     ]

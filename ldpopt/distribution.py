@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
+from ldpopt.rounding import ULP
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
 Array = npt.NDArray[np.float64]
@@ -23,7 +24,7 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
             raw = np.asarray(values, dtype=np.float64) if raw.dtype.kind == "O" else raw
         if raw.dtype.kind not in "iufb":
             raise ValueError
-        array = np.array(raw, dtype=np.float64)
+        array = np.array(raw, dtype=np.float64, order="C")  # sums must not depend on how the entries are stored
     except (TypeError, ValueError, OverflowError):
         raise invalid(what, "an array of numbers", values) from None
     if array.ndim != ndim:
@@ -38,8 +39,9 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
 def distribution(p: Any, what: str = "distribution", size: int | None = None) -> Array:
     """A read-only probability vector of shape (k,).
 
-    Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`; the remaining rounding is
-    divided out. Raises `InvalidInput` otherwise, or if `size` is given and is not k.
+    Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`; what is off by more than the rounding of a
+    division is divided out, so that a distribution is its own. Raises `InvalidInput` otherwise, or if `size` is given
+    and is not k.
 
     >>> distribution([1, 3], "p0")
     Traceback (most recent call last):
@@ -58,7 +60,8 @@ def distribution(p: Any, what: str = "distribution", size: int | None = None) ->
     total = math.fsum(array.tolist())
     if abs(total - 1) > ROW_SUM:
         raise invalid(what, f"entries that sum to 1 within {ROW_SUM:g} (divide counts by their sum)", total)
-    array /= total
+    if abs(total - 1) > 2 * ULP:
+        array /= total
     array.setflags(write=False)
     return array
 

@@ -130,12 +130,16 @@ ANSWERS = b"id,smoker,q7\n1,yes,0\n2,no,2\n3,,1\n4,no,9\n"
 
 @dataclass(frozen=True)
 class Loader:
-    """A loader with files it accepts; `weight` is how often it is chosen, slow ones seldom."""
+    """A loader with files it accepts; `weight` is how often it is chosen, slow ones seldom.
+
+    change : how its files are mutated; None for `mutate`.
+    """
 
     name: str
     seeds: tuple[bytes, ...]
     load: Callable[[bytes, Path], object]
     weight: int
+    change: Callable[[random.Random, bytes], bytes] | None = None
 
 
 def mutate(rng: random.Random, data: bytes) -> bytes:
@@ -288,7 +292,7 @@ def case(seed: int, folder: Path, loaders: tuple[Loader, ...] = LOADERS) -> tupl
     """(loader, what came out) of one mutated file: "read", "refused", or the violation."""
     rng = random.Random(seed)
     loader = rng.choices(loaders, [loader.weight or 1 for loader in loaders])[0]
-    data = mutate(rng, rng.choice(loader.seeds))
+    data = (loader.change or mutate)(rng, rng.choice(loader.seeds))
     try:
         loader.load(data, folder)
     except DOCUMENTED:

@@ -51,13 +51,13 @@ METHODS = {
     "pattern LP": lambda: optimal_channel(U, LocalDP(1.0), method=PatternLP()),
     "erasure": lambda: optimal_channel(U, TotalVariation(0.3)),
     "exchange": lambda: optimal_channel(U, RenyiLDP(2.0, 0.5), certify=False),
-    "convex-concave ascent": lambda: optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01)),
+    "local search": lambda: optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01)),
     "linear program on the decisions": lambda: optimal_channel(ExpectedLoss([0.5, 0.5], 1 - np.eye(2)), LocalDP(1.0)),
     "column generation": lambda: estimation_design(FisherInformation([0.5, 0.3, 0.2]), LocalDP(1.0)),
 }
 PAPERS = {
     "partition": "SPR", "partition of": "SPR", "pattern LP": "KOV14", "erasure": "Dobrushin", "exchange": "HK",
-    "convex-concave ascent": "CCP", "linear program on the decisions": "BCP", "column generation": "KW",
+    "local search": "CCP", "linear program on the decisions": "BCP", "column generation": "KW",
 }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_every_way_to_find_a_channel_has_its_papers(start):
 def names_in(source):
     """The ways of finding a channel that a file of `design` writes down: their first words."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Found", "_coin", "EstimationDesign"):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Candidate", "_coin"):
             yield from (first_words(part) for part in node.args)
         elif isinstance(node, ast.Assign) and any(getattr(leaf, "id", "") == "how" for leaf in ast.walk(node)):
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
@@ -87,7 +87,7 @@ def first_words(node):
 
 def test_no_method_is_unknown():
     """Every name of a method in the sources of `design` is one that `cite` knows, and each of those is in use."""
-    found = {name for path in DESIGN.glob("*.py") for name in names_in(path.read_text("utf-8")) if name.strip()}
+    found = {name for path in DESIGN.rglob("*.py") for name in names_in(path.read_text("utf-8")) if name.strip()}
     assert len(found) >= 8
     unknown = {name for name in found if not name.startswith(tuple(_FOUND_BY))}
     assert not unknown

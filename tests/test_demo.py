@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ldpopt import Channel, demo, optimal_channel
+from ldpopt import Channel, demo, load_design, optimal_channel
 from ldpopt.design import LocalDP, TotalVariation
 from ldpopt.privacy import local_dp, total_variation
 
@@ -35,6 +35,19 @@ def test_every_design_is_within_its_limits_and_proved(made):
             assert channel == design.channel
             assert design.certified
             assert design.certificate.verify()
+
+
+def test_every_design_comes_with_its_proof(made, tmp_path):
+    """The design file beside each channel holds that design, and its proof holds as it was read."""
+    answered, files, _, _ = made
+    for one in answered:
+        for limits, design in one.designs.items():
+            path = tmp_path / demo.design_file(one.name, *limits)
+            path.write_bytes(files[path.name])
+            loaded = load_design(path)
+            assert loaded.channel == Channel.from_json(files[demo.channel_file(one.name, *limits)]) == design.channel
+            assert (loaded.value, loaded.upper_bound) == (design.value, design.upper_bound)
+            assert loaded.verify()
 
 
 def test_the_gaps_are_those_of_the_designs(made):

@@ -1,6 +1,7 @@
 """Mutated files end in documented ways; the full form is ``python experiments/trust/fuzz.py``."""
 
 import fuzzing
+import fuzzing_designs
 import pytest
 
 from ldpopt.io import read_channel
@@ -19,6 +20,15 @@ def test_mutated_files_are_read_or_refused(block, tmp_path):
     """Nothing but `InvalidInput` and `CertificateError` comes out of a loader, and nothing is left on the disk."""
     outcomes = [fuzzing.case(seed, tmp_path) for seed in range(block * 700, (block + 1) * 700)]
     outcomes += [fuzzing.case(seed, tmp_path, fuzzing.LATER) for seed in range(block * 100, (block + 1) * 100)]
+    assert [found for found in outcomes if found[1] not in ("read", "refused")] == []
+    assert {"read", "refused"} == {outcome for _, outcome in outcomes}
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_mutated_designs_are_refused_or_true(block, tmp_path):
+    """A mutated design file is refused, does not verify, or claims nothing but what independent arithmetic confirms."""
+    loaders = fuzzing_designs.loaders()
+    outcomes = [fuzzing.case(seed, tmp_path, loaders) for seed in range(block * 200, (block + 1) * 200)]
     assert [found for found in outcomes if found[1] not in ("read", "refused")] == []
     assert {"read", "refused"} == {outcome for _, outcome in outcomes}
 

@@ -1,9 +1,11 @@
 """Feed mutated files to every loader: a million cases, none of which may end in an undocumented way.
 
-    python experiments/trust/fuzz.py [--cases 1000000] [--first 0] [--out fuzz.csv]
+    python experiments/trust/fuzz.py [--cases 1000000] [--first 0] [--out fuzz.csv] [--designs]
 
 Case n is the same on every run. Every 10 000 cases the counts of what came out go into the table, and an interrupted
-run goes on there. A case that takes more than ten seconds counts as a hang. Ends with exit code 1 after a violation.
+run goes on there. With --designs the files are those of designs alone, and one that is read and verified must claim
+what is true, by arithmetic that the package has no part in. A case that takes more than ten seconds counts as a hang.
+Ends with exit code 1 after a violation.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 import fuzzing
+import fuzzing_designs
 
 BLOCK, PATIENCE = 10_000, 10
 
@@ -32,13 +35,15 @@ def _hang(*_: Any) -> None:
     raise HangError(f"more than {PATIENCE} s")
 
 
-def block(first: int, cases: int, folder: Path) -> tuple[Counter[tuple[str, str]], list[str]]:
+def block(first: int, cases: int, folder: Path, designs: bool = False) -> tuple[Counter[tuple[str, str]], list[str]]:
     """(how often each loader read, refused or broke; the violations)."""
     counts: Counter[tuple[str, str]] = Counter()
     violations = []
     for seed in range(first, first + cases):
-        signal.alarm(PATIENCE)
         loaders = fuzzing.LATER if seed % 20 == 19 else fuzzing.LOADERS
+        if designs:
+            loaders = fuzzing_designs.loaders()
+        signal.alarm(PATIENCE)
         loader, outcome = fuzzing.case(seed, folder, loaders)
         signal.alarm(0)
         if outcome not in ("read", "refused"):
@@ -54,6 +59,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("fuzz.csv"))
+    parser.add_argument("--designs", action="store_true", help="design files alone")
     given = parser.parse_args()
     total: Counter[tuple[str, str]] = Counter()
     done = set()
@@ -70,7 +76,9 @@ def main() -> int:
         for first in range(given.first, given.first + given.cases, BLOCK):
             if first in done:
                 continue
-            counts, violations = block(first, min(BLOCK, given.first + given.cases - first), Path(folder))
+            counts, violations = block(
+                first, min(BLOCK, given.first + given.cases - first), Path(folder), given.designs
+            )
             print(*violations, sep="\n", end="\n" * bool(violations), flush=True)
             writer.writerows([first, *key, count] for key, count in sorted(counts.items()))
             file.flush()

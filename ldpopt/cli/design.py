@@ -71,6 +71,12 @@ def design(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Channel file.", show_default="channel.json, or none with --json")
     ] = None,
+    save_design: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-design", metavar="FILE", help="Design file: all of it, with its proof, for `ldpopt verify`."
+        ),
+    ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(help="Picture (png, svg, pdf).", show_default="beside the channel file"),
@@ -85,6 +91,7 @@ def design(
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
     """
     from ldpopt.design import optimal_channel
+    from ldpopt.design.files import design_text
     from ldpopt.reports.pictures import design_picture
 
     constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
@@ -92,7 +99,7 @@ def design(
         out = _HERE
     if picture is None and out is not None:
         picture = out.with_suffix(".png")
-    paths = [path for path in (out, picture) if path is not None]
+    paths = [path for path in (out, save_design, picture) if path is not None]
     kind = "png" if picture is None else kind_of(picture)
     claim(paths, force)
     pair = populations(file, p0, p1, labels, columns, counts, answer, group)
@@ -102,13 +109,15 @@ def design(
         files: dict[Path, bytes] = {}
         if out is not None:
             files[out] = made.channel.to_json(made.guarantees).encode()
+        if save_design is not None:
+            files[save_design] = design_text(made).encode()
         if picture is not None:
             files[picture] = design_picture(made, pair.names, kind)
     write_all(files, force)
     if json:
         _as_json(made, paths)
     else:
-        _as_text(made, pair.names, paths)
+        _as_text(made, pair.names, paths, save_design)
 
 
 def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:
@@ -147,14 +156,14 @@ def _as_json(made: Design, paths: list[Path]) -> None:
         "limits": bounds,
         **made.to_dict(),
         "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
-        "verified": bool(made.certificate.verify()) if made.certificate else False,
+        "verified": bool(made.verify()),
         "files": [str(path) for path in paths],
         "channel": strictjson.loads(made.channel.to_json(made.guarantees)),
     }
     print(strictjson.dumps(found), end="")
 
 
-def _as_text(made: Design, names: tuple[str, str], paths: list[Path]) -> None:
+def _as_text(made: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
     from ldpopt.plots.figure import with_unit
     from ldpopt.reports.words import reports_in_words, verdict
 
@@ -184,4 +193,4 @@ def _as_text(made: Design, names: tuple[str, str], paths: list[Path]) -> None:
         say(f"report {label}: {evidence}" + (f"; likeliest after {shown}" if likely else ""))
     say()
     for path in paths:
-        say(f"wrote {path}")
+        say(f"wrote {path}" + (f"; ldpopt verify {path} checks the proof" if path == proof else ""))

@@ -15,6 +15,7 @@ from ldpopt.cli.design import design
 from ldpopt.cli.frontier import frontier
 from ldpopt.cli.reproduce import reproduce
 from ldpopt.cli.survey import app as survey
+from ldpopt.cli.verify import verify
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.version import __version__
 
@@ -77,6 +78,6 @@ def ldpopt(
     """Design, certify and measure locally private mechanisms."""
 
 
-for command in (demo, design, check, frontier, reproduce):
+for command in (demo, design, verify, check, frontier, reproduce):
     app.command()(command)
 app.add_typer(survey, name="survey")

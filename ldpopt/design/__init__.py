@@ -29,6 +29,7 @@ from ldpopt.design.constraints import (
     TradeOff,
 )
 from ldpopt.design.design import Design
+from ldpopt.design.load import load_design
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
@@ -121,6 +122,7 @@ __all__ = [
     "WeightedSum",
     "WorstOf",
     "estimation_design",
+    "load_design",
     "optimal_channel",
     "structures",
 ]

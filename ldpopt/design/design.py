@@ -113,14 +113,15 @@ class Design:
             broken.append(f"the relative gap is {self.relative_gap:.3g}, which is not certified")
         return broken
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the design with its certificate to a file that anyone can check (docs/design-file.md).
 
-        Raises `InvalidInput` for a utility or a constraint of one's own, which are code and fit in no file.
+        `load_design` reads it back, number for number. Raises `InvalidInput` for a utility or a constraint of one's
+        own, which are code and fit in no file, and for an existing file unless `force`.
         """
         from ldpopt.design.files import write_design
 
-        write_design(self, path)
+        write_design(self, path, force)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the channel's matrix and the certificate's numbers as JSON-ready values."""

@@ -125,7 +125,8 @@ def _chain(part: Part) -> list[FrontierRow]:
     for utility, epsilon, eta in part:
         if utility not in pure:
             pure[utility] = optimal_channel(utility, LocalDP(epsilon), certify=False).value
-        near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=near)
+        known = near if near is not None and near.utility is utility else None
+        near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=known)
         rows.append(_row(near, epsilon, eta, pure[utility]))
     return rows
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.design.problems.cells import Cells
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.channel import LABELLED
@@ -39,8 +40,9 @@ def blocks(
     posed: Any = utility
     if hasattr(posed, "channel"):
         channel = posed.channel if channel is None else channel
-        # For continuous hypotheses the certificate's utility is that of their intervals.
-        posed = posed.certificate.utility if posed.certificate else posed.utility
+        edges, posed = posed.edges, posed.utility
+        if posed.continuous and edges is not None:
+            posed = Cells(posed.p0, posed.p1, edges).divergence(posed.f)
     if channel is None:
         raise invalid("channel", "a channel beside a Divergence", Phrase("none"))
     channel = as_channel(channel)

@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 import numpy as np
 
 from ldpopt.channel import ERASED, Channel
-from ldpopt.design import Design
+from ldpopt.design import Design, Verification
 from ldpopt.privacy import Guarantee
 from ldpopt.rounding import ceil_digits, up
 from ldpopt.tolerances import CERTIFIED_GAP
@@ -77,6 +77,32 @@ def _evidence(m0: float, m1: float, names: tuple[str, str]) -> str:
     return f"{times} as likely from {names[0] if m0 > m1 else names[1]}" if low > 0 else f"only from {names[m1 > m0]}"
 
 
+def proof_in_words(design: Design, found: Verification) -> list[str]:
+    """What a design's proof says once it was checked, a sentence each: the limits kept, the value, the bound, the gap.
+
+    >>> from ldpopt import Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import TOTAL_VARIATION
+    >>> made = optimal_channel(Divergence(TOTAL_VARIATION, [0.5, 0.5], [0.25, 0.75]), LocalDP(1.0))
+    >>> proof_in_words(made, made.verify())[0]
+    'The channel keeps its limit on local dp: measured 0.9999999999999921, at most 1.0 is allowed.'
+    """
+    told = [
+        f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {cap!r} is allowed."
+        for guarantee, cap in zip(found.guarantees, [one.bound for one in design.constraints], strict=True)
+    ]
+    name, argument = design.utility.name, design.certificate.argument if design.certificate else ""
+    if design.utility.error:
+        told += [f"Its {name} is at most {design.value!r} for one respondent."]
+        told += [f"No channel within these limits has less than {design.bound!r}: {argument}."]
+    else:
+        told += [f"It keeps at least {design.value!r} ({name})."]
+        told += [f"No channel within these limits keeps more than {design.bound!r}: {argument}."]
+    scale = "" if design.utility.logarithmic else " of the value"
+    gap = f"So it is within {design.relative_gap:.3g}{scale} of the best"
+    limit = f"{design.tolerance:g}"
+    return [*told, f"{gap}: certified, to {limit}." if design.certified else f"{gap}: not certified to {limit}."]
+
+
 def verdict(design: Design) -> str:
     """Whether the design's proof holds, after recomputing it.
 
@@ -87,7 +113,7 @@ def verdict(design: Design) -> str:
     """
     if design.certificate is None:
         return "no proof asked for"
-    checked = design.certificate.verify()
+    checked = design.verify()
     if not checked:
         return "PROOF FAILED: " + "; ".join(checked.failures)
     if design.relative_gap <= CERTIFIED_GAP:

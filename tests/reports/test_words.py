@@ -70,11 +70,12 @@ def test_reports_say_which_group_they_favour():
 
 
 def test_the_verdict_recomputes_the_proof():
-    """A verdict comes from the certificate's own check; a broken certificate is called so."""
+    """A verdict comes from recomputing all that the design claims; a design that claims too much is called so."""
     assert verdict(DESIGN) == "optimal, proof checked"
     assert verdict(optimal_channel(DESIGN.utility, LocalDP(1.0), certify=False)) == "no proof asked for"
-    loose = replace(DESIGN, upper_bound=DESIGN.value / 0.9725)
-    assert verdict(loose) == "within 2.8 % of the optimum, proof checked"
-    assert verdict(replace(DESIGN, upper_bound=math.inf)) == "no bound found"
-    broken = replace(DESIGN, certificate=replace(DESIGN.certificate, channel=Channel(np.eye(3))))
-    assert verdict(broken).startswith("PROOF FAILED: the channel is inf-LDP")
+    loose = replace(DESIGN, upper_bound=DESIGN.value / 0.9725, certified=False)
+    assert verdict(loose) == "within 2.9 % of the optimum, proof checked"
+    assert verdict(replace(loose, certified=True)).startswith("PROOF FAILED: the relative gap is 0.028")
+    assert verdict(replace(DESIGN, upper_bound=math.inf, certified=False)) == "no bound found"
+    broken = replace(DESIGN, channel=Channel(np.eye(3)))
+    assert verdict(broken).startswith("PROOF FAILED: the channel's local dp is inf, not 1.0")

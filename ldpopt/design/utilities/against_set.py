@@ -8,7 +8,7 @@ tangents, which depend on the ratio alone, and a few ratios for every output mak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class AgainstSet(Utility):
         if _distance(first, second) <= 1e-9:
             raise invalid("p0 and p1", "sets that do not meet (nothing tells apart what is in both)", "sets that do")
 
-    sets: tuple[HypothesisSet, HypothesisSet] = ()  # type: ignore[assignment]
+    sets: tuple[HypothesisSet, HypothesisSet] = field(init=False)
 
     @property
     def unprivate(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class ExpectedLoss(Utility):
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "decisions", tuple(named))
 
-    priors: Array = None  # type: ignore[assignment]
+    priors: Array = field(init=False)
 
     @property
     def size(self) -> int:

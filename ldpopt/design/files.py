@@ -1,0 +1,43 @@
+"""A design and its certificate written to a file: schema ``ldpopt-design``, version 1 (docs/design-file.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ldpopt.design.codec.encode import certificate, encode, problem_part
+from ldpopt.files import PathLike, write_text
+
+SCHEMA = "ldpopt-design"
+VERSION = 1
+
+
+def write_design(design: Any, path: PathLike, force: bool = False) -> Path:
+    """Write a `Design`, whole or not at all; an existing file is refused unless `force`. Returns the path.
+
+    Numbers survive exactly. `InvalidInput` for a part that is code, which it names, and for a place that cannot be
+    written.
+    """
+    return write_text(path, design_text(design), force)
+
+
+def design_text(design: Any) -> str:
+    """The contents of a design's file, one line for each of its parts."""
+    made = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        **{name: problem_part(name, getattr(design, name), "") for name in ("utility", "constraints", "channel")},
+        **{name: encode(float(getattr(design, name)), name) for name in ("value", "lower_bound", "upper_bound")},
+        "certified": bool(design.certified),
+        "tolerance": encode(float(design.tolerance), "tolerance"),
+        "guarantees": encode(design.guarantees, "guarantees"),
+        "method": design.method,
+        "note": design.note,
+        "edges": problem_part("edges", design.edges, ""),
+        "certificate": None if design.certificate is None else certificate(design.certificate, design, "certificate"),
+    }
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in made.items()
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"
