@@ -93,6 +93,49 @@ def test_no_cycle_within_a_layer():
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)
 
 
+def module_edges() -> Iterator[tuple[str, str]]:
+    """(importer, imported) for every pair of modules of the package, imports inside functions and for types included.
+
+    A name that a package re-exports counts as an import of the package; a package imports what its `__init__` names.
+    """
+    known = {".".join(module): path for path, module in modules()}
+    for path, module in modules():
+        own = ".".join(module)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                found = [whole if (whole := f"{base}.{alias.name}") in known else base for alias in node.names]
+            else:
+                continue
+            yield from ((own, name) for name in found if name in known and name != own)
+
+
+def test_no_circle_of_modules():
+    """No module of the package imports itself through others, whether at once, lazily or for types alone."""
+    graph = nx.DiGraph(edge for edge in module_edges() if edge[0] != "ldpopt")
+    assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)
+
+
+UNTRUSTED = ("ldpopt.design.programs", "ldpopt.design.methods", "ldpopt.design.finish", "ldpopt.design.prove")
+
+
+def test_the_kernel_imports_no_solver_and_no_method():
+    """`certificates` and all that it reaches name no solver, program or method, not even inside a function."""
+    graph = nx.DiGraph(module_edges())
+    kernel = [name for name in graph if name.startswith("ldpopt.design.certificates")]
+    reached = set(kernel).union(*(nx.descendants(graph, name) for name in kernel))
+    assert not [name for name in reached if name.startswith(UNTRUSTED)]
+    heavy = {"cvxpy", "clarabel", "highspy"}
+    for name in kernel:
+        source = PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
+        source = source if source.exists() else source.with_suffix("") / "__init__.py"
+        named = {alias.name.split(".")[0] for node in ast.walk(ast.parse(source.read_text("utf-8")))
+                 if isinstance(node, ast.Import) for alias in node.names}  # fmt: skip
+        assert not named & heavy, name
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -122,7 +122,7 @@ def design(
 
 def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:
     """The constraints of the options, at least one of them a limit of privacy."""
-    from ldpopt.design import ZCDP, ApproximateLDP, LocalDP, Outputs, RenyiLDP, TotalVariation
+    from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, Outputs, RenyiLDP, TotalVariation
     from ldpopt.errors import InvalidInput
 
     found: list[Constraint] = []
@@ -132,7 +132,7 @@ def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: i
         level = number(epsilon, "epsilon")
         found.append(ApproximateLDP(level, number(delta, "delta")) if delta else LocalDP(level))
     if rho:
-        found.append(ZCDP(number(rho, "rho")))
+        found.append(ConcentratedLDP(number(rho, "rho")))
     if renyi:
         order, _, limit = renyi.partition(":")
         found.append(RenyiLDP(number(order, "order"), number(limit, "Rényi limit")))

@@ -3,22 +3,24 @@
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
-from ldpopt.design.certificates.decisions import AlphabetLossDual, LossDual, SamplingDual
+from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.constraints import (
-    ZCDP,
     AlphabetConstraint,
     ApproximateLDP,
     CapacityBounded,
     ColumnConstraint,
+    ConcentratedLDP,
     Constraint,
     Invariant,
     LocalDP,
@@ -31,6 +33,7 @@ from ldpopt.design.constraints import (
 from ldpopt.design.design import Design
 from ldpopt.design.load import load_design
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
+from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.exchange import Exchange
@@ -53,9 +56,11 @@ from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet
 
 EstimationDesign = Design
 Tests = WorstOf
+ZCDP = ConcentratedLDP
 CutDual = LabelDual = RatioDual
 
 __all__ = [
+    "METHODS",
     "ZCDP",
     "AOptimal",
     "AgainstSet",
@@ -72,6 +77,7 @@ __all__ = [
     "ColumnConstraint",
     "ColumnGeneration",
     "ColumnUtility",
+    "ConcentratedLDP",
     "Constraint",
     "Contamination",
     "Contraction",
@@ -79,8 +85,8 @@ __all__ = [
     "DOptimal",
     "Design",
     "Divergence",
-    "EquivalenceDual",
     "EnvelopeDual",
+    "EquivalenceDual",
     "Erasure",
     "EstimationDesign",
     "Exchange",
@@ -89,6 +95,7 @@ __all__ = [
     "Hull",
     "HypothesisSet",
     "IntervalDual",
+    "InformationCapacity",
     "Invariant",
     "LocalDP",
     "LocalSearch",
@@ -104,8 +111,8 @@ __all__ = [
     "PatternDual",
     "PatternLP",
     "PrivateSampling",
-    "Relaxed",
     "RatioDual",
+    "Relaxed",
     "RenyiLDP",
     "SaddlePoint",
     "SamplingDual",

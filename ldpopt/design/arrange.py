@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
-from ldpopt.design.constraints.repair import repair
+from ldpopt.design.constraints.repair import repair, stochastic
 from ldpopt.design.methods.mend import mend
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.gains import posteriors
 from ldpopt.distribution import Array
 
 SILENT = 1e-12
@@ -33,7 +35,7 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
     if problem.utility.pair is not None:
         return _of_pair(problem, candidate.matrix)
     names = problem.utility.decisions
-    matrix = repair(candidate.matrix / candidate.matrix.sum(axis=1, keepdims=True), problem.constraints, problem.labels)
+    matrix = repair(stochastic(candidate.matrix), problem.constraints, problem.labels)
     if names is not None:
         channel = Channel(matrix, problem.labels, names)
     else:
@@ -45,11 +47,9 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
 
 def _given(problem: Problem, matrix: Array) -> Arranged:
     """Outputs that the constraints name or count stay what they are."""
-    k = problem.utility.size
-    classes = problem.reduction.classes if problem.utility.pair is not None else np.arange(k)
-    whole = len(matrix) == k
-    rows = mend(matrix, problem.constraints, problem.labels if whole else None)
-    matrix = rows[np.arange(k) if whole else classes]
+    reduced = problem.utility.pair is not None and problem.symmetric
+    rows = mend(matrix, problem.constraints, None if reduced else problem.labels)
+    matrix = rows[problem.reduction.classes] if reduced else rows
     names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
     if not any(c.labelled for c in problem.given) and problem.utility.decisions is None:
@@ -67,7 +67,7 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
         distinct, which = np.unique(matrix, axis=0, return_inverse=True)
     else:
         distinct, which = matrix, np.arange(len(matrix))
-    merged = Channel(distinct / distinct.sum(axis=1, keepdims=True)).merge().matrix
+    merged = _without_twins(stochastic(distinct))
     which = which.reshape(-1)[problem.reduction.classes]
     k = len(distinct)
     merged = merged[:, _by_ratio(merged, np.bincount(which, p0, k), np.bincount(which, p1, k))]
@@ -82,10 +82,25 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
     return Arranged(Channel(rows[classes], inputs, _output_labels(rows, SILENT)), edges)
 
 
+def _without_twins(matrix: Array) -> Array:
+    """Proportional columns merged; where rows differ little, those whose differences agree."""
+    mean = matrix.mean(axis=0)
+    matrix, mean = matrix[:, mean > 0], mean[mean > 0]
+    away = matrix / mean - 1
+    widest = float(np.abs(away).max())
+    if not 0 < widest < 1e-2:
+        return Channel(matrix).merge().matrix
+    # Twelve digits of what tells the columns apart, as far as floats hold them.
+    digits = min(12, int(np.log10(widest / 1e-15)))
+    _, which = np.unique(np.round(away / widest, max(digits, 1)), axis=1, return_inverse=True)
+    merged = np.zeros((len(matrix), int(which.max()) + 1))
+    np.add.at(merged.T, which.reshape(-1), matrix.T)
+    return stochastic(merged)
+
+
 def _by_ratio(matrix: Array, p0: Array, p1: Array) -> npt.NDArray[np.intp]:
     """The outputs in order of likelihood ratio, the silent ones last."""
-    m0, m1 = p0 @ matrix, p1 @ matrix
-    return np.lexsort((m0 / (m0 + m1), _silent(matrix, SILENT)))
+    return np.lexsort((posteriors(Pair.of(p0, p1), matrix), _silent(matrix, SILENT)))
 
 
 def _by_favour(matrix: Array) -> list[int]:

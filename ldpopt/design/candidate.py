@@ -26,6 +26,8 @@ class Candidate:
     method : how it was found, for a reader. prove : the certificates that came with it, best first.
     tolerance : the relative gap that counts as certified; None for the usual one. problem : the problem with the orders
     that a constraint of infinitely many was posed for; None for the problem as it was.
+    note : what else a reader should know. shortfall : why the bound may not be within the tolerance, to say where it is
+    not.
     """
 
     matrix: Array
@@ -33,6 +35,8 @@ class Candidate:
     prove: Prove | None = None
     tolerance: float | None = None
     problem: Problem | None = None
+    note: str = ""
+    shortfall: str = ""
 
 
 class Method(Protocol):

@@ -35,7 +35,7 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
         best, bound = _best(problem, candidate, made, value, tolerance, near, ask)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
     lower, upper = (bound, value) if utility.error else (value, bound)
-    note = "; ".join(_told(problem, guarantees, value, bound, best, certify, certified))
+    note = "; ".join(_told(problem, candidate, guarantees, value, bound, best, certify, certified))
     return Design(
         utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
         note, made.edges,
@@ -59,11 +59,11 @@ def _best(
 
 
 def _told(
-    problem: Problem, guarantees: Sequence[Guarantee], value: float, bound: float, best: Certificate | None,
-    certify: bool, certified: bool,
+    problem: Problem, candidate: Candidate, guarantees: Sequence[Guarantee], value: float, bound: float,
+    best: Certificate | None, certify: bool, certified: bool,
 ) -> list[str]:  # fmt: skip
     """What a reader should know besides, a half-sentence each."""
-    told = []
+    told = [candidate.note] if candidate.note else []
     if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
         reach = min(
             g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation)
@@ -72,6 +72,8 @@ def _told(
             told.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
         elif reach < problem.eta * (1 - 1e-9):
             told.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {reach:.6g}")
+    if certified and best is not None and not best.tight and problem.given:
+        told += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
     if problem.given and not certified and best is not None and not best.tight:
         told.append("the bound is that of a problem without the constraints on the outputs")
     if not certify:
@@ -80,6 +82,8 @@ def _told(
         told.append("no proof was found that bounds the optimum: no constraint with a column form, or no finite bound")
     elif value == 0 and bound != 0:
         told.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
+    elif not certified and candidate.shortfall:
+        told.append(f"not certified: {candidate.shortfall}")
     elif not certified and not best.tight:
         told.append("not certified: the bound is that of an easier problem, and holds for this one too")
     elif not certified:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from ldpopt.design.arrange import Arranged
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.relaxed import Relaxed
@@ -32,6 +33,8 @@ def proofs(
         yield from candidate.prove(problem, made.channel)
     if problem.whole.contracts and not problem.whole.continuous:
         yield Contraction(*fields)
+    if problem.whole.information and math.isfinite(problem.epsilon):
+        yield InformationCapacity(*fields)
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         yield from envelope_duals(problem, candidate, made)
     if problem.given:

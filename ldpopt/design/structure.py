@@ -18,7 +18,7 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.methods.patterns import LIMIT
 from ldpopt.design.problems.problem import pose
-from ldpopt.design.programs.column_patterns import pattern_columns
+from ldpopt.design.programs.patterns import pattern_program
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
@@ -132,7 +132,8 @@ def structures(
 ) -> Structures:
     """The staircase patterns that carry mass in the optimal channel, and where that changes [KOV14, Thm 2].
 
-    utility : a finite `Divergence`, by the best partitions [SPR]; or a `MutualInformation`, `Tests` or `WeightedSum` of
+    utility : a finite `Divergence`, by the best partitions [SPR]; or a `MutualInformation`, `WorstOf` or `WeightedSum`
+    of
     up to 14 answers, by the pattern program. low, high : the range of epsilon in nats. eta : a cap on the total
     variation. tolerance : the width to which every break point is bracketed, by bisection; at least 1e-12.
     grid : how many values of epsilon are looked at first, evenly in its logarithm.
@@ -211,8 +212,10 @@ def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pat
 
 
 def _of_patterns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Pattern, ...]:
-    masks, theta, *_ = pattern_columns(utility, epsilon, eta)
-    used = members(masks[theta > 1e-9 * theta.max()], utility.size)
+    found = pattern_program(utility, epsilon, eta)
+    # Erasure weighs what all the other reports leave; the others are compared among themselves.
+    told = found.theta[found.masks > 0].max(initial=0.0)
+    used = members(found.masks[found.theta > 1e-9 * np.where(found.masks > 0, told, 1.0)], utility.size)
     return _sorted(list(used), utility.inputs or tuple(range(utility.size)))
 
 

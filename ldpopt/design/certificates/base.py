@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.cells import Cells
 from ldpopt.design.utilities.base import Utility
@@ -21,6 +22,8 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.errors import LdpoptError
 from ldpopt.privacy import Guarantee, local_dp, total_variation
+
+__all__ = ["Certificate", "Unproved", "Verification"]
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,3 @@ class Certificate(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bound={self.bound:.9g})"
-
-
-class Unproved(LdpoptError, RuntimeError):
-    """The numbers of a certificate do not prove what they should; the message says why."""

@@ -1,28 +1,36 @@
-"""Certificates for channels with given outputs: a tree of boxes of posteriors, or a relaxation's certificate."""
+"""The certificate of given outputs: a tree of boxes of likelihood ratios, with multipliers for every box [FS].
+
+In a box of intervals, one an output, the divergence lies below its chords, which are linear in the columns, and weak
+duality bounds them whatever the multipliers are. Intervals are of the logarithm l of the ratio a/b of an output, where
+a = P0.q and b = P1.q: neither hypotheses that nearly agree nor ratios of e^100 lose digits there.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.intervals import TermMultiplier, nearly_dominates, residual
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.channel import Label
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
 from ldpopt.design.constraints.base import Constraint
-from ldpopt.design.constraints.parts import outputs_of, parts
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.parts import symmetric
+from ldpopt.design.problems.reduction import tied
+from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
 @dataclass(frozen=True)
 class Split:
-    """A node of the tree: output number `output` has its posterior below `cut` (node `left`) or above (`right`)."""
+    """A node of the tree: the log-ratio of output number `output` is below `cut` (node `left`) or above (`right`)."""
 
     output: int
     cut: float
@@ -32,14 +40,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BranchDual(Certificate):
-    """Multipliers for every box of a tree that covers all posteriors of m outputs [FS].
+    """Multipliers for every box of a tree that covers all log-ratios of m outputs [FS].
 
-    In a box of intervals, one an output, the divergence lies below the chords, which are linear in the columns, and
-    weak duality bounds them whatever the multipliers are. points : (n, 2) masses (P0, P1) of the inputs, or of those
-    of equal ratio merged. nodes : the tree from its root, number 0.
+    classes : (k,) the class of every input; inputs of one class have exactly one likelihood ratio, and where the
+    constraints do not treat all inputs alike each is a class of its own. nodes : the tree from its root, number 0; the
+    multipliers of a leaf are for the classes.
     """
 
-    points: Array
+    classes: Index
     nodes: tuple[Split | Leaf, ...]
 
     @property
@@ -49,75 +57,137 @@ class BranchDual(Certificate):
         return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The largest bound of a box; inf when the numbers do not fit the problem."""
-        return arithmetic.of(self._bound())
+        """The largest bound of a box."""
+        utility: Any = self.utility
+        if utility.pair is None or utility.continuous:
+            raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
+        merger = Merger.checked(*utility.pair, self.classes, symmetric(self.constraints))
+        labels = tuple(range(utility.size)) if utility.inputs is None else tuple(utility.inputs)
+        inputs = labels if merger.trivial else tuple(range(merger.count))
+        boxes = Boxes.of(utility.f, merger, utility.pair, self.constraints, inputs, arithmetic)
+        bounds = [boxes.bound(leaf, box) for leaf, box in self._leaves(boxes)]
+        if not bounds:
+            raise Unproved("no box holds a channel")
+        return arithmetic.stack(bounds).max()
 
-    def _bound(self) -> float:
-        """The bound in floats."""
-        p0, p1 = self.points.T
-        n = len(self.points)
-        merged = all(getattr(constraint, "symmetric", False) for constraint in self.constraints)
-        if merged:
-            stands = nearly_dominates(p0, p1, self.utility.p0, self.utility.p1)
-        else:
-            stands = np.array_equal(self.points, np.column_stack([self.utility.p0, self.utility.p1]))
-        if not stands:
-            return math.inf
-        inputs = range(n) if merged and n != self.channel.shape[0] else self.channel.inputs
-        boxes = Boxes.of(self.utility.f, p0, p1, self.constraints, inputs)
-        worst, open_nodes = -math.inf, [(0, boxes.root)]
-        visited = 0
+    def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
+        """Every leaf with its box, but for boxes without channels; `Unproved` for what is no tree."""
+        found, visited, open_nodes = [], set(), [(0, boxes.root)]
         while open_nodes:
             at, box = open_nodes.pop()
+            if not _is_index(at, len(self.nodes)) or at in visited:
+                raise Unproved("the nodes are not a tree")
+            visited.add(at)
             node = self.nodes[at]
-            visited += 1
-            if visited > len(self.nodes):
-                return math.inf  # not a tree
             if isinstance(node, Split):
-                low, high = boxes.halves(box, node.output, node.cut)
+                if not _is_index(node.output, box.shape[1]) or not _is_cut(node.cut):
+                    raise Unproved(f"a box is split at {node.cut!r} of output {node.output!r}")
+                low, high = boxes.halves(box, node.output, float(node.cut))
                 open_nodes += [(node.left, low), (node.right, high)]
-            else:
-                worst = max(worst, boxes.bound(node, box))
-        return worst
+            elif not isinstance(node, Leaf):
+                raise Unproved("a node is neither a split nor a leaf")
+            elif not boxes.empty(box):
+                found.append((node, box))
+        return found
+
+
+def _is_index(value: object, count: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= int(value) < count
+
+
+def _is_cut(value: object) -> bool:
+    return isinstance(value, float | int | np.floating) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Merger:
+    """Inputs of one likelihood ratio taken as one, which keeps the optimum under constraints that treat all alike.
+
+    The average of a channel over a class, by the shares that both hypotheses give to its inputs, has the same marginals
+    and is as private. classes : (k,) numbers of the classes. count : how many there are.
+    """
+
+    classes: Index
+    count: int
+
+    @classmethod
+    def checked(cls, p0: Array, p1: Array, given: Index, alike: bool) -> Merger:
+        """The classes, or `Unproved` unless the ratios in each are the same, by products free of rounding."""
+        classes = np.asarray(given)
+        if classes.shape != p0.shape or classes.dtype.kind not in "iu":
+            raise Unproved("the classes are not a whole number for each input")
+        count = int(classes.max()) + 1
+        if not np.array_equal(np.unique(classes), np.arange(count)):
+            raise Unproved("the classes are not numbered from 0 without a gap")
+        made = cls(classes.astype(np.intp), count)
+        if made.trivial:
+            return made
+        if not alike:
+            raise Unproved("inputs are merged, though the constraints do not treat them alike")
+        used = np.flatnonzero((p0 > 0) | (p1 > 0))
+        first: dict[int, int] = {}
+        for x in used.tolist():
+            y = first.setdefault(int(classes[x]), x)
+            if x != y and not tied(p0, p1, x, y):
+                raise Unproved("a class has inputs of different likelihood ratios")
+        return made
+
+    @property
+    def trivial(self) -> bool:
+        """Whether each input is its own class, in order."""
+        return np.array_equal(self.classes, np.arange(len(self.classes)))
+
+    def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> Laws:
+        """The hypotheses on the classes."""
+        laws = Laws.of(p0, p1, arithmetic)
+        if self.trivial:
+            return laws
+        members = (self.classes == np.arange(self.count)[:, None]).astype(np.float64)
+        return Laws(*(members @ part for part in (laws.p0, laws.p1, laws.apart)))
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Boxes of posteriors of m outputs, and the bounds of the divergence on them."""
+    """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them.
+
+    root : holds every log-ratio that an output can have. groups : outputs that may be exchanged, which are then taken
+    in order of their ratios. An output that never occurs has no ratio and is in any box.
+    """
 
     f: FDivergence
-    p0: Array
-    p1: Array
-    terms: tuple[Any, ...]
-    fixed: tuple[Any, ...]
+    laws: Laws
+    limits: Limits
     root: Array
     groups: tuple[Index, ...]
+    arithmetic: Arithmetic
 
     @classmethod
     def of(
-        cls, f: FDivergence, p0: Array, p1: Array, constraints: tuple[Constraint, ...], inputs: Sequence[Any]
-    ) -> Boxes:
-        """The boxes of a problem; the root holds every posterior that an output can have."""
-        terms, fixed, _ = parts(constraints, inputs)
-        m = outputs_of(fixed, len(p0))
-        total = p0 + p1
-        posterior = p0[total > 0] / total[total > 0]
-        low, high = float(posterior.min()), float(posterior.max())
-        ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=math.inf)
-        if math.isfinite(ratio):
-            low, high = max(low, 1 / (1 + ratio) * (1 - 1e-12)), min(high, 1 - 1 / (1 + ratio) * (1 - 1e-12))
-        kinds = np.unique(np.stack([one.kinds(m) for one in fixed]), axis=1, return_inverse=True)[1].reshape(-1)
+        cls, f: FDivergence, merger: Merger, pair: tuple[Array, Array], constraints: Sequence[Constraint],
+        inputs: Sequence[Label], arithmetic: Arithmetic,
+    ) -> Boxes:  # fmt: skip
+        """The boxes of a problem, whose merged `inputs` are labelled."""
+        limits = Limits.of(constraints, inputs, arithmetic)
+        m = limits.outputs
+        # The same boxes in every arithmetic: the numbers of the leaves are for these.
+        low, high = log_ratios(merger.laws(*pair, FLOAT))
+        # What caps the ratio of any two entries of a column caps that of two marginals.
+        spread = Limits.of(constraints, inputs, FLOAT).spread
+        if spread is not None:
+            low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
+        kinds = np.unique(np.stack([one.kinds(m) for one in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
         groups = tuple(at for kind in range(m) if len(at := np.flatnonzero(kinds == kind)) > 1)
-        return cls(f, p0, p1, constraints, terms, fixed, np.array([[low] * m, [high] * m]), groups)
+        laws = merger.laws(*pair, arithmetic)
+        return cls(f, laws, limits, np.array([[low] * m, [high] * m]), groups, arithmetic)
 
     def halves(self, box: Array, output: int, cut: float) -> tuple[Array, Array]:
-        """The parts of `box` with the posterior of `output` below and above `cut`."""
+        """The parts of `box` with the log-ratio of `output` below and above `cut`."""
         low, high = box.copy(), box.copy()
         low[1, output], high[0, output] = min(cut, box[1, output]), max(cut, box[0, output])
         return self._tight(low), self._tight(high)
 
     def _tight(self, box: Array) -> Array:
-        """Interchangeable outputs are taken in order of their posteriors."""
+        """Interchangeable outputs are taken in order of their ratios."""
         for at in self.groups:
             box[0, at] = np.maximum.accumulate(box[0, at])
             box[1, at] = np.minimum.accumulate(box[1, at][::-1])[::-1]
@@ -125,70 +195,94 @@ class Boxes:
 
     def empty(self, box: Array) -> bool:
         """Whether no channel has its outputs in the box: an interval is empty, or all outputs favour one hypothesis."""
-        return bool((box[0] > box[1]).any() or (box[0] > 0.5).all() or (box[1] < 0.5).all())
+        return bool((box[0] > box[1]).any() or (box[0] > 0).all() or (box[1] < 0).all())
 
-    def chords(self, box: Array) -> Array:
-        """(1, m, k) linear functions above the divergence of the columns of the box."""
-        low, high = box
-        below, above = self.f.excess(low, 1 - low), self.f.excess(high, 1 - high)
-        width = high - low
-        wide = width > 1e-14
-        safe = np.where(wide, width, 1.0)
-        on_p0 = np.where(wide, (above * (1 - low) - below * (1 - high)) / safe, below)
-        on_p1 = np.where(wide, (high * below - low * above) / safe, below)
-        return np.asarray(on_p0[:, None] * self.p0 + on_p1[:, None] * self.p1)[None]
+    @cached_property
+    def _total(self) -> Enclosure:
+        return self.laws.p0 + self.laws.p1
 
-    def bound(self, leaf: Leaf, box: Array) -> float:
+    def chords(self, box: Array) -> Enclosure:
+        """(1, m, k) linear functions above the divergence of the columns of the box.
+
+        A plane that is not below the convex mu on the two rays of an interval is not below it in between. Its slope is
+        any float, that of the chord but for rounding; its level is then as low as the two rays allow, so that narrow
+        intervals lose no digits. The plane is level (a + b) + slope c, in a coordinate c that is small where digits
+        matter: a - b near equal marginals, b where a is much larger, a where b is.
+        """
+        of, laws = self.arithmetic, self.laws
+        near, above = np.asarray((np.abs(box) <= 1).all(axis=0)), np.asarray(box[1] >= -box[0])
+
+        def ends(of: Arithmetic) -> list[tuple[Enclosure, Enclosure]]:
+            """The coordinates of the two rays, and numbers not below mu there, which serve as well as mu."""
+            rays = [Rays.at(side, of) for side in box]
+            tops = [of.of(np.asarray(enclosed_excess(self.f, ray.lean, ray.on_p1, ray.on_p0).upper)) for ray in rays]
+            return [
+                (of.where(near, ray.lean, of.where(above, ray.on_p1, ray.on_p0)), top)
+                for ray, top in zip(rays, tops, strict=True)
+            ]
+
+        slope = _slope(*ends(FLOAT))
+        (start, below), (end, top) = ends(of)
+        level = (below - start * slope).maximum(top - end * slope)
+        sloped = of.where(near[:, None], laws.apart, of.where(above[:, None], laws.p1, laws.p0))
+        return (level[:, None] * self._total + slope[:, None] * sloped)[None]
+
+    def sides(self, box: Array) -> Enclosure:
+        """(2, m, k) functions r a - w b, at the lower ends, and w b - r a, at the upper: not negative in the box."""
+        return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
+
+    def _side(self, log: Array) -> Enclosure:
+        ray, laws = Rays.at(log, self.arithmetic), self.laws
+        by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
+        by_each = ray.on_p1[:, None] * laws.p0 - ray.on_p0[:, None] * laws.p1
+        return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
+
+    def bound(self, leaf: Leaf, box: Array) -> Enclosure:
         """The bound that the numbers of `leaf` prove on the box."""
-        if self.empty(box):
-            return -math.inf
-        sides = box_sides(box[0], box[1], self.p0, self.p1)
-        return leaf_bound(leaf, self.chords(box), self.terms, self.fixed, sides)
+        return leaf_bound(leaf, self.chords(box), self.limits, self.sides(box), self.arithmetic)
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
-    """Multipliers: rows (k,), of the column terms, of the alphabet constraints, of the two sides of the box (2, m),
-    and weights (criteria,) of several utilities.
-    """
+class Rays:
+    """(a, b)/(a + b) at log-ratios, `on_p0` and `on_p1`, and their difference `lean`, each with all its digits."""
 
-    rows: Array
-    terms: tuple[TermMultiplier, ...]
-    fixed: tuple[Any, ...]
-    sides: Array
-    weights: Array
+    on_p0: Enclosure
+    on_p1: Enclosure
+    lean: Enclosure
 
-
-def leaf_bound(
-    leaf: Leaf, gains: Array, terms: Sequence[Term | Ratio], fixed: Sequence[AlphabetConstraint], sides: Array | None
-) -> float:
-    """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints.
-
-    sides : (2, m, k) linear functions that are non-negative on the columns of the box; None without a box.
-    """
-    weights = np.maximum(leaf.weights, 0.0)
-    reduced = np.tensordot(weights / weights.sum(), gains, 1) - leaf.rows
-    m, k = reduced.shape
-    bound, ratio = float(leaf.rows.sum()), np.inf
-    for term in terms:
-        if isinstance(term, Ratio):
-            ratio = min(ratio, term.ratio)
-    for multiplier in leaf.terms:
-        kept = terms[multiplier.term].take(multiplier.pairs)  # type: ignore[union-attr]
-        reduced = reduced - kept.support(multiplier.values, m, k)
-        bound += kept.charge(multiplier.values)
-    for constraint, one in zip(fixed, leaf.fixed, strict=True):
-        reduced = reduced - constraint.support(one, (k, m))
-        bound += constraint.charge(one)
-    if sides is not None:
-        reduced = reduced + np.einsum("sm,smk->mk", np.maximum(leaf.sides, 0.0), sides)
-    # Rows sum to one exactly, so what is left over may also lower the bound.
-    exact = float(reduced.max(axis=0).sum())
-    return bound + min(exact, residual(reduced, ratio))
+    @classmethod
+    def at(cls, log: Array, arithmetic: Arithmetic) -> Rays:
+        """At exact logarithms, which may be infinite."""
+        endless = np.isinf(log)
+        size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))
+        less = arithmetic.where(endless, 0.0, size.exp())
+        small = arithmetic.where(endless, 0.0, less / (1 + less))
+        large = arithmetic.where(endless, 1.0, 1 / (1 + less))
+        lean = arithmetic.where(endless, 1.0, -size.expm1() / (1 + less))
+        above = log >= 0
+        return cls(
+            arithmetic.where(above, large, small), arithmetic.where(above, small, large),
+            arithmetic.where(above, lean, -lean),
+        )  # fmt: skip
 
 
-def box_sides(low: Array, high: Array, p0: Array, p1: Array) -> Array:
-    """(2, m, k) functions (1-l) P0 - l P1 and u P1 - (1-u) P0, non-negative where the posterior is in [l, u]."""
-    below = (1 - low)[:, None] * p0 - low[:, None] * p1
-    above = high[:, None] * p1 - (1 - high)[:, None] * p0
-    return np.stack([below, above])
+def _slope(start: tuple[Enclosure, Enclosure], end: tuple[Enclosure, Enclosure]) -> Array:
+    """The slope of the chord between two points, in float64; 0 where it is not known."""
+    with np.errstate(all="ignore"):
+        rise = np.asarray(end[1].upper) - np.asarray(start[1].upper)
+        slope = rise / (np.asarray(end[0].midpoint) - np.asarray(start[0].midpoint))
+    return np.where(np.isfinite(slope), slope, 0.0)
+
+
+def log_ratios(laws: Laws) -> tuple[float, float]:
+    """The least and the largest log(P0/P1) of the inputs that occur, rounded outward."""
+    of = laws.p0.arithmetic
+    none0, none1 = np.asarray(laws.p0.upper) == 0, np.asarray(laws.p1.upper) == 0
+    both = ~none0 & ~none1
+    p0, p1 = of.where(both, laws.p0, 1.0), of.where(both, laws.p1, 1.0)
+    apart = of.where(both, laws.apart, 0.0)
+    near = np.abs(np.asarray(apart.midpoint)) <= np.asarray(p1.lower) / 2
+    log = of.where(near, (of.where(near, apart, 0.0) / p1).log1p(), p0.log() - p1.log())
+    lower = np.where(both, log.lower, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
+    upper = np.where(both, log.upper, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
+    return float(lower.min()), float(upper.max())

@@ -1,28 +1,31 @@
-"""Certificates where the outputs are decisions: of an expected loss, and of private sampling."""
+"""Certificates where the outputs are decisions: of an expected loss with given decisions, and of private sampling."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import Leaf, leaf_bound
-from ldpopt.design.certificates.intervals import ColumnDual
-from ldpopt.design.constraints.parts import parts
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
+from ldpopt.design.certificates.numbers import nonnegative_array
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
-from ldpopt.design.utilities.least_pair import tangents
+from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SamplingDual(Certificate):
     """Tangents of the risk, mixed, and the certificate of the expected loss that they are.
 
-    ratios : (j,) of the tangents, the last one 0. mixture : (n, k, j) non-negative weights. prior : (n,) of the risks.
-    loss : the certificate of the least expected loss with this prior, and the tangents' slopes as the loss.
+    The largest risk is at least a mixture of the risks, and each risk at least its tangents: a constant and an expected
+    loss, linear in the channel. ratios : (j,) of the tangents, positive but for the last one, 0, which stands for the
+    function 0. mixture : (n, k, j) non-negative weights. prior : (n,) of the risks. loss : the certificate of the least
+    expected loss, whose numbers are applied to this very prior and to the tangents' slopes.
     """
 
     ratios: Array
@@ -33,48 +36,56 @@ class SamplingDual(Certificate):
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Minus (the tangents' constants and the least expected loss); inf if the loss is not that of the tangents."""
-        return arithmetic.of(self._bound())
+        """Minus (the tangents' constants and the least expected loss)."""
+        utility = self.utility
+        if not isinstance(utility, PrivateSampling):
+            raise Unproved(f"{utility.name} is no private sampling")
+        on_held, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
+        try:
+            posed = ExpectedLoss(self.prior, slopes, utility.inputs, utility.answers)
+        except InvalidInput as error:
+            raise Unproved(str(error)) from None
+        held = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
+        # The prior is the one that the loss was posed for: floats are divided by their sum on the way.
+        if len(posed.priors) != 1:
+            raise Unproved("the prior is not one distribution")
+        constant = law(posed.priors[0], arithmetic) @ (held * on_held).sum(axis=1)
+        return self.loss.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic) - constant
 
-    def _bound(self) -> float:
-        """The bound in floats."""
-        offset, slopes = linearised(self.utility, self.ratios, self.mixture, self.prior)
-        posed = ExpectedLoss(self.prior, slopes, self.utility.inputs, self.utility.answers)
-        return self.loss.of(posed, self.constraints, self.channel).bound - offset
+
+def tangent_planes(
+    utility: PrivateSampling, ratios: Array, mixture: Array, arithmetic: Arithmetic = FLOAT
+) -> tuple[Enclosure, Array]:
+    """Slopes (n, k) in what is held, and floats not above those in what is drawn, of planes below every mu."""
+    held = np.asarray(utility.distributions)
+    n, k = held.shape
+    given = nonnegative_array(ratios, (len(ratios),), "ratios")
+    if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
+        raise Unproved("the ratios of tangents are not positive, followed by 0")
+    weights = nonnegative_array(mixture, (n, k, len(given)), "weights of tangents").reshape(n * k, -1)
+    if not (weights.sum(axis=1) > 0).all():
+        raise Unproved("the weights of some tangents are all zero")
+    mixed = arithmetic.of(weights)
+    shares = mixed / mixed.sum(axis=1)[:, None]
+    slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)
+    on_held, on_drawn = ((shares[:, :-1] @ part).reshape(n, k) for part in slopes)
+    # Where nothing is held the risk itself is linear in what is drawn.
+    nothing = held == 0
+    at_zero = enclosed_excess(utility.f, arithmetic.of(-1.0), arithmetic.of(1.0)) if nothing.any() else 0.0
+    return on_held, np.asarray(arithmetic.where(nothing, at_zero, on_drawn).lower)
 
 
 def linearised(utility: PrivateSampling, ratios: Array, mixture: Array, prior: Array) -> tuple[float, Array]:
-    """The constant and the loss (n, k) of the linear function below the risks mixed by `prior` (n,)."""
-    mixture = np.maximum(mixture, 0.0)
-    mixture = mixture / mixture.sum(axis=2, keepdims=True)
-    held = utility.distributions
-    on_held, on_drawn = tangents(utility.f, ratios[:-1])
-    # At ratio 0, reached where nothing is held, mu(0, b) itself is linear.
-    at_zero = float(utility.f.excess(0.0, 1.0)) if (held == 0).any() else 0.0
-    constant = prior @ (held * (mixture[..., :-1] @ on_held)).sum(axis=1)
-    slopes = np.where(held > 0, mixture[..., :-1] @ on_drawn, at_zero)
-    return float(constant), slopes
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LossDual(ColumnDual):
-    """Multipliers of the linear program of an expected loss: one column a decision, weights on the priors."""
-
-    weights: Array
-
-    argument = "linear-programming duality, one column a decision"
-
-    def gains(self, ratio: float) -> Array | None:
-        """Minus the loss under the mixture of the priors, which is below the worst of them."""
-        weights = np.maximum(self.weights, 0.0)
-        return np.asarray(-(self.utility.priors.T @ (weights / weights.sum()))[None, :] * self.utility.loss.T)
+    """The constant, nearly, and the loss (n, k) of a linear function below the risks mixed by `prior` (n,)."""
+    on_held, loss = tangent_planes(utility, ratios, mixture)
+    return float(prior @ (utility.distributions * on_held.midpoint).sum(axis=1)), loss
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlphabetLossDual(Certificate):
     """Multipliers of the program of an expected loss whose constraints fix the decisions: linear, hence exact.
 
-    constraints : all of them. leaf : the multipliers, checked against every decision.
+    leaf : the multipliers, checked against every decision.
     """
 
     leaf: Leaf
@@ -82,13 +93,18 @@ class AlphabetLossDual(Certificate):
     argument = "linear-programming duality, one column a decision"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound, recomputed."""
-        return arithmetic.of(self._bound())
-
-    def _bound(self) -> float:
-        """The bound in floats."""
-        terms, fixed, _ = parts(self.constraints, self.utility.inputs)
-        return leaf_bound(self.leaf, losses(self.utility), terms, fixed, None)
+        """Weak duality for minus the loss under the mixture of the priors, which is not below the worst of them."""
+        utility = self.utility
+        if not isinstance(utility, ExpectedLoss):
+            raise Unproved(f"{utility.name} is no expected loss")
+        limits = Limits.of(self.constraints, utility.inputs or range(utility.size), arithmetic)
+        decisions = utility.loss.shape[1]
+        if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
+            raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
+        # A budget of outputs is left out, which only helps.
+        priors = arithmetic.stack([law(prior, arithmetic) for prior in utility.priors])
+        gains = -(priors[:, None, :] * utility.loss.T[None])
+        return leaf_bound(self.leaf, gains, replace(limits, outputs=decisions), None, arithmetic)
 
 
 def losses(utility: ExpectedLoss) -> Array:

@@ -3,24 +3,36 @@
 On an interval of ratios the divergence lies below its chord, which is linear in the column. For row multipliers
 lambda and supports u_i of the constraints, weak duality gives, for every feasible channel,
 
-    D_f <= sum lambda + charges + max over intervals i and columns q of (c_i - lambda - u_i).q .
+    D_f <= sum lambda + charges + max over columns of sum_i (c_i - lambda - u_i).q_i .
 
 Everything but lambda and the multipliers of the constraints is recomputed here from the problem itself.
 """
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.constraints.terms import Index, Ratio
+from ldpopt.channel import Label
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.chords import Gains, chords, enclosed_chords, least_spread, rays
+from ldpopt.design.certificates.hypotheses import by_ratio
+from ldpopt.design.certificates.numbers import real_array
+from ldpopt.design.certificates.residual import enclosed_residual, residual
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.constraints.parts import implied
+from ldpopt.design.constraints.scatter import scatter
+from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term
+from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
-from ldpopt.divergences import FDivergence
 from ldpopt.enclosures import Arithmetic, Enclosure
+
+__all__ = ["ColumnDual", "IntervalDual", "TermMultiplier", "chords", "nearly_dominates", "residual"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,54 +48,92 @@ class TermMultiplier:
 class ColumnDual(Certificate):
     """Multipliers of a program with linear utilities above the true one, for constraints in column form.
 
-    constraints : what the channel was designed for. rows : (k,) multipliers of the row sums. multipliers : those of
-    the constraints' terms, numbered as they come.
+    rows : (k,) multipliers of the row sums. multipliers : those of the constraints' terms, numbered as they come.
+    posed : the constraints that the multipliers are for, each implied by one that the channel was designed for; those
+    themselves when None. The others are not used.
     """
 
     rows: Array
     multipliers: tuple[TermMultiplier, ...]
+    posed: tuple[Constraint, ...] | None = field(default=None, kw_only=True)
+
+    @property
+    def inputs(self) -> Sequence[Label]:
+        """The inputs that the rows are for."""
+        given = self.utility.inputs
+        return tuple(given) if given is not None else range(self.utility.size)
 
     @abstractmethod
-    def gains(self, ratio: float) -> Array | None:
-        """(n, k) linear utilities, one of them above the true one at every column; None if the numbers do not fit.
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Gains:
+        """Linear utilities, one of them above the true one at every column.
 
-        `ratio` is that of pure LDP, inf without it.
+        spread : a cap on the log-ratio of any two entries of a column, None where there is none.
         """
 
-    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound, recomputed; inf when the numbers do not fit the problem."""
-        return arithmetic.of(self._bound())
+    def used(self) -> tuple[ColumnConstraint, ...]:
+        """The constraints in column form that the proof may use, of those that the channel was designed for."""
+        return tuple(c for c in self.constraints if isinstance(c, ColumnConstraint))
 
-    def _bound(self) -> float:
-        """The bound in floats."""
-        inputs = self.channel.inputs if len(self.rows) == self.channel.shape[0] else tuple(range(len(self.rows)))
-        terms = [term for constraint in self.constraints for term in constraint.columns(inputs)]
-        ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=math.inf)
-        gains = self.gains(ratio)
-        if gains is None:
-            return math.inf
-        reduced = gains - self.rows
-        bound = float(self.rows.sum())
-        for multiplier in self.multipliers:
-            term = terms[multiplier.term]
-            if isinstance(term, Ratio):
-                continue
-            kept = term.take(multiplier.pairs)
-            reduced = reduced - kept.support(multiplier.values, len(reduced), len(self.rows))
-            bound += kept.charge(multiplier.values)
-        return bound + residual(reduced, ratio)
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """sum lambda, the charges, and what is left unpaid."""
+        inputs = self.inputs
+        spread = least_spread(self.used(), inputs, arithmetic)
+        gains = self.gains(spread, arithmetic)
+        labels = len(gains.sums)
+        rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
+        total = rows.sum()
+        reduced, sums, bound = gains.values - rows, gains.sums - total, total + gains.charge
+        terms = self._terms(inputs)
+        try:
+            for one in self.multipliers:
+                term = _chosen(terms, one)
+                if term is None:
+                    continue
+                support, over_inputs = term.enclosed_support(one.values, labels, len(inputs), arithmetic)
+                reduced, sums = reduced - support, sums - over_inputs
+                bound = bound + term.enclosed_charge(one.values, labels, arithmetic)
+        except Malformed as error:
+            raise Unproved(str(error)) from None
+        return bound + enclosed_residual(reduced, sums, spread)
+
+    def _terms(self, inputs: Sequence[Label]) -> list[Term | Ratio]:
+        """The terms that the multipliers are numbered by."""
+        used = self.used()
+        if self.posed is None:
+            return [term for c in used for term in c.columns(inputs)]
+        posed = [c for c in self.posed if isinstance(c, ColumnConstraint)]
+        for one in posed:
+            if not implied(used, one):
+                raise Unproved(f"no constraint of the design says as much as {one!r}")
+        return [term for c in posed for term in c.columns(inputs)]
+
+
+def _chosen(terms: Sequence[Term | Ratio], one: TermMultiplier) -> Term | None:
+    """The pairs of the term that a multiplier is for; None for a term without multipliers."""
+    if not isinstance(one.term, int | np.integer) or not 0 <= one.term < len(terms):
+        raise Unproved(f"there is no term {one.term!r}")
+    term = terms[one.term]
+    if isinstance(term, Ratio):
+        return None
+    pairs = np.asarray(one.pairs)
+    if pairs.ndim != 1 or (pairs.size and pairs.dtype.kind not in "iu"):
+        raise Unproved("the pairs of a multiplier are no positions")
+    if pairs.size and not (pairs.min() >= 0 and pairs.max() < len(term)):
+        raise Unproved(f"a multiplier names pairs that are not among the {len(term)} of its term")
+    return term.take(pairs.astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalDual(ColumnDual):
     """Multipliers of the ratio-labelled program, checked on every interval of likelihood ratios.
 
-    points : (k, 2) masses (P0, P1) of the inputs, of their merger by equal ratios, or of a pair that dominates them
-    [Blackwell]; where a constraint does not treat all inputs alike they must be the inputs themselves.
-    knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals.
+    classes : (k,) integers: inputs of one class have exactly equal likelihood ratios and are merged, which keeps the
+    optimum where all inputs are treated alike; None for the inputs themselves.
+    knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals; the first and the last stand
+    for the ends of all ratios that an output can have, which are recomputed.
     """
 
-    points: Array
+    classes: Index | None
     knots: Array
 
     @property
@@ -91,51 +141,56 @@ class IntervalDual(ColumnDual):
         """Why the bound holds."""
         return f"weak duality of the ratio-labelled program on {len(self.knots) - 1} intervals of ratios"
 
-    def gains(self, ratio: float) -> Array | None:
+    @property
+    def inputs(self) -> Sequence[Label]:
+        """The inputs, or the numbers of their classes."""
+        if self.classes is None:
+            return super().inputs
+        return range(int(checked_classes(self.classes, *self._masses()).max()) + 1)
+
+    def used(self) -> tuple[ColumnConstraint, ...]:
+        """Where inputs are merged, the constraints that treat all inputs alike."""
+        return tuple(c for c in super().used() if self.classes is None or c.symmetric)
+
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Gains:
         """The chords of the divergence."""
-        p0, p1 = self.points.T
-        if all(constraint.symmetric for constraint in self.constraints):
-            stands = nearly_dominates(p0, p1, self.utility.p0, self.utility.p1)
-        else:
-            stands = np.array_equal(self.points, np.column_stack([self.utility.p0, self.utility.p1]))
-        if not stands or not _covers(self.knots, p0, p1, ratio):
-            return None
-        return chords(self.utility.f, p0, p1, self.knots)
+        p0, p1 = self._masses()
+        laws = Laws.of(p0, p1, arithmetic)
+        order = by_ratio(p0, p1)
+        cut = rays(laws, order.tolist(), self.knots, spread, arithmetic)
+        if self.classes is not None:
+            classes = checked_classes(self.classes, p0, p1)
+            laws = Laws(*(scatter(part, classes, len(self.inputs)) for part in (laws.p0, laws.p1, laws.apart)))
+        return enclosed_chords(self.utility.f, laws, cut, np.asarray(self.knots), self.used())
+
+    def _masses(self) -> tuple[Array, Array]:
+        if self.utility.pair is None:
+            raise Unproved(f"{self.utility.name} is not a divergence of two hypotheses")
+        p0, p1 = self.utility.pair
+        return np.asarray(p0), np.asarray(p1)
 
 
-def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:
-    """(n, k) linear utilities c_i with c_i.q >= mu(q.P0, q.P1) for columns whose posterior is in interval i.
-
-    In between the rays (s, 1-s) of two neighbouring knots the convex, homogeneous mu lies below the plane through
-    its values on the two.
-    """
-    a, b = knots, 1 - knots
-    height = f.excess(a, b)
-    width = np.diff(knots)  # the determinant of two neighbouring rays
-    on_p0 = (height[1:] * b[:-1] - height[:-1] * b[1:]) / width
-    on_p1 = (a[1:] * height[:-1] - a[:-1] * height[1:]) / width
-    return np.asarray(on_p0[:, None] * p0 + on_p1[:, None] * p1)
+def checked_classes(classes: Any, p0: Array, p1: Array) -> Index:
+    """The classes as positions, or `Unproved` where inputs of one class differ in their likelihood ratio."""
+    made = np.asarray(classes)
+    if made.shape != p0.shape or made.dtype.kind not in "iu" or not (made >= 0).all() or made.max() >= len(p0):
+        raise Unproved("the classes of the inputs are no positions of them")
+    if not tied(made.astype(np.intp), p0, p1):
+        raise Unproved("inputs of one class differ in their likelihood ratio")
+    return made.astype(np.intp)
 
 
-def residual(reduced: Array, ratio: float) -> float:
-    """An upper bound on sum_i reduced_i . q_i over matrices with rows summing to one and columns in [m, ratio m]."""
-    above = np.maximum(reduced.max(axis=0), 0.0)
-    free = float(above.sum())
-    if math.isinf(ratio):
-        return free
-    # Columns scaled to m = 1 have mass at least 1 under any prior, so the largest gain is also the largest rate.
-    gain = reduced.sum(axis=1) + (ratio - 1) * np.maximum(reduced, 0.0).sum(axis=1)
-    return min(free, max(0.0, float(gain.max())))
-
-
-def _covers(knots: Array, p0: Array, p1: Array, ratio: float) -> bool:
-    total = p0 + p1
-    posterior = p0[total > 0] / total[total > 0]
-    low, high = float(posterior.min()), float(posterior.max())
-    if math.isfinite(ratio):
-        low, high = max(low, 1 / (1 + ratio)), min(high, ratio / (1 + ratio))
-    inside = knots[0] <= low and high <= knots[-1]
-    return bool(inside and knots[0] >= 0 and knots[-1] <= 1 and (np.diff(knots) > 0).all())
+def tied(classes: Index, p0: Array, p1: Array) -> bool:
+    """Whether all inputs of a class have the same ratio p0/p1, exactly; those without mass may be anywhere."""
+    used = np.flatnonzero((p0 > 0) | (p1 > 0))
+    first = np.full(int(classes.max(initial=0)) + 1, -1, dtype=np.intp)
+    first[classes[used][::-1]] = used[::-1]
+    other = first[classes[used]]
+    open_ = (p0[used] != p0[other]) | (p1[used] != p1[other])
+    return all(
+        Fraction(p0[x]) * Fraction(p1[y]) == Fraction(p0[y]) * Fraction(p1[x])
+        for x, y in zip(used[open_].tolist(), other[open_].tolist(), strict=True)
+    )
 
 
 def nearly_dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:

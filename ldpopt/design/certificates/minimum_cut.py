@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.rounding import ULP
 
 WHOLE = 2.0**30
 """Flows are routed in whole numbers below this."""
@@ -91,6 +93,14 @@ class Network:
             rows = mixed[at : at + step]
             sent[rows], side[rows] = self._route(profits[rows], loads[rows])
         return sent, side
+
+    def sent(self, profits: Array) -> Enclosure:
+        """The same first answer between two ends: of a flow whose every arc is between 0 and its pair, in floats."""
+        middle, _ = self.route(profits)
+        # Sums of at most 2 (k - 1) floats, each at most its pair: their rounding is below this.
+        hidden = 4 * len(self.pairs) * ULP * (self.pairs.sum(axis=0) + self.pairs.sum(axis=1))
+        hidden = np.where((middle != 0).any(axis=1, keepdims=True), hidden, 0.0)
+        return FLOAT.between(middle - hidden, middle + hidden)
 
     def _route(self, profits: Array, loads: Array) -> tuple[Array, Members]:
         n, k = profits.shape

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.distribution import Array
 
 

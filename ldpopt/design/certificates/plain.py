@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.constraints.base import Constraint, tanh_of_half
-from ldpopt.design.constraints.local_dp import LocalDP
-from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 
@@ -30,10 +28,9 @@ class Caps:
     @classmethod
     def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
         """The caps; `Unproved` without pure LDP between all inputs."""
-        epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+        epsilon, eta = plain_caps(constraints)
         if not epsilon < math.inf:
             raise Unproved("no constraint asks for LocalDP between all inputs")
-        eta = min((c.eta for c in constraints if isinstance(c, TotalVariation)), default=1.0)
         exponent = arithmetic.of(epsilon)
         # e^-epsilon / (1 - e^-epsilon), which does not overflow.
         level = (-exponent).exp() / -(-exponent).expm1()

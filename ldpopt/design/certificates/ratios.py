@@ -1,140 +1,324 @@
-"""The certificate under a cap on total variation for any number of inputs: minimum cuts on every interval of ratios."""
+"""The certificate by likelihood ratios under epsilon-LDP and a cap on total variation, for any number of inputs.
+
+With t = 1/(e^epsilon - 1), every column of an epsilon-LDP channel is a multiple of some s in [t, t + 1]^n. Multipliers
+lambda of the rows, with sum L >= 0, and nu >= 0 of the pairs prove L + eta sum nu where no column gains:
+
+    mu(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+    for all s in [t, t + 1]^n.
+
+Where the ratio of a column's marginals (a, b) lies in an interval, mu lies below a plane slope (a - b) + even b, which is
+linear in s. A flow 0 <= z <= nu turns the pairs into something linear as well, since nu (a)_+ >= z a: what is left,
+
+    h_x = slope (P0 - P1)[x] + even P1[x] - lambda_x - (div z)_x,    gains at most   t (even - L) + sum h_+.
+
+Where that is above zero, the multipliers fall short, and are raised in the cheaper of two ways. (1) lambda by delta times
+the mean w of the hypotheses, which costs delta, as w.Q sums to one. (2) Where even <= 0, so that the h sum to less than
+zero: nu by p_x r_x', the flow that takes the same share of every profit h_+, p, to the losses, shared as these are; that
+costs eta sum p sum r, and is the better one where eta is small. Any flow gives a bound; good ones are found in floats, by minimum
+cuts, and enter with their rounding. Without a cap there is nothing to route.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.intervals import nearly_dominates
-from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.constraints.local_dp import LocalDP
-from ldpopt.design.constraints.total_variation import TotalVariation
-from ldpopt.distribution import Array
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.minimum_cut import Network
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.plain import Caps
+from ldpopt.design.utilities.laws import Laws
+from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
-from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.rounding import ULP
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
+
+Mask = npt.NDArray[np.bool_]
 
 START = 128
 """Intervals of ratios to begin with."""
 
+HALVINGS = 30
+"""The most times that an interval is halved."""
 
 FLOWS = 20_000
 """The most flows for one bound; what is unresolved then makes the bound larger, never wrong."""
 
+CELLS = 4_000_000
+"""Intervals times inputs: no more of them are halved at a time."""
 
-ACCURACY = 2e-9
-"""How near, relatively, the bound comes to the best one of its multipliers."""
+ACCURACY = 2.0**-32
+"""Intervals that raise the bound by less than this share of it are not halved."""
+
+BETTER = 0.8
+"""By what factor a half must need less than its whole, to be halved again."""
+
+STEEPER = 2.0**-34
+"""By what share planes are steeper than chords."""
+
+PADDING = 2.0**-46
+"""By what share a shortfall found in floats is raised before it is checked."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RatioDual(Certificate):
     """Multipliers of epsilon-LDP and eta-TV, proved on every interval of likelihood ratios by a flow.
 
-    rows : (n,) multipliers of the row sums. pairs : (n, n) non-negative multipliers of the TV caps, entry (x, x') for
-    columns larger at x than at x'. points : (n, 2) masses that dominate the hypotheses.
-
-    On an interval of ratios the divergence lies below its chord, which is linear in the column; a flow within `pairs`
-    then bounds what any column with entries in [1, e^epsilon] gains (`minimum_cut`). The bound needs no optimality of
-    the flows, which are found and checked anew by every call. Without a cap `pairs` is zero.
+    classes : (k,) integers 0..n-1, the class of each input; inputs of one class have exactly one likelihood ratio, or
+    never occur. rows : (n,) multipliers of the row sums. pairs : (n, n) non-negative multipliers of the TV caps, entry
+    (x, x') for columns larger at x than at x', the diagonal of no meaning; zero without a cap.
     """
 
     rows: Array
     pairs: Array
-    points: Array
+    classes: Index
 
-    argument = "weak duality of the ratio-labelled program, a minimum cut on every interval of ratios"
+    argument = "weak duality of the ratio-labelled program, a flow on every interval of ratios"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum rows + eta sum pairs, raised by the largest violation over all columns with entries in [1, E]."""
-        return arithmetic.of(self._bound())
-
-    def _bound(self) -> float:
-        p0, p1 = self.points.T
-        if not nearly_dominates(p0, p1, *self.utility.pair):
-            return math.inf
-        epsilon = min((c.epsilon for c in self.constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
-        eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
-        pairs = np.maximum(self.pairs, 0.0)
-        np.fill_diagonal(pairs, 0.0)
-        base = float(self.rows.sum() + eta * pairs.sum())
-        f, ratio = self.utility.f, math.exp(epsilon)
-        violation, _ = largest_violation(f, p0, p1, self.rows, pairs, ratio, ACCURACY * abs(base))
-        size = float(np.abs(self.rows).sum() + eta * pairs.sum())
-        return base + violation + (len(self.rows) ** 2 + 16) * ULP * size
-
-
-def largest_violation(
-    f: FDivergence,
-    p0: Array,
-    p1: Array,
-    rows: Array,
-    pairs: Array,
-    ratio: float,
-    accuracy: float,
-    most: int = FLOWS,
-) -> tuple[float, Members]:
-    """An upper bound, within `accuracy`, on the largest of 0 and the gain of any column q in [1, E]^n.
-
-    The gain of q is mu(q.P0, q.P1) - rows.q - sum pairs[x, x'] (q_x - q_x')_+. Also the patterns (n, found) seen to
-    gain more than `accuracy`.
-    """
-    with np.errstate(divide="ignore"):
-        ratios = p0 / p1
-    low, high = max(float(ratios.min()), 1 / ratio) * (1 - 1e-9), min(float(ratios.max()), ratio) * (1 + 1e-9)
-    ends = np.geomspace(low, high, START + 1)
-    network = Network(pairs)
-    left, right = ends[:-1], ends[1:]
-    moved = np.zeros((START, len(rows)))
-    attained, closed, flows = 0.0, 0.0, 0
-    found = [np.zeros(len(rows), dtype=bool)]
-    while True:
-        chords, sizes = _chords(f, left, right, p0, p1)
-        profits = chords - rows
-        # What rounding may hide in these sums, of which no entry is larger than E times its parts.
-        hidden = (np.log2(len(rows)) + 24) * ULP * ratio * (sizes + 2 * np.abs(rows).sum() + 2 * pairs.sum())
-        level = attained + np.maximum(accuracy, hidden)
-        bound = _gain(profits - moved, ratio)
-        tried = np.flatnonzero(bound > level)[: most - flows]
-        flows += len(tried)
-        out, sides = network.route(profits[tried])
-        better = _gain(profits[tried] - out, ratio)
-        nearer = better < bound[tried]
-        bound[tried[nearer]], moved[tried[nearer]] = better[nearer], out[nearer]
-        for side in sides:
-            gain = column_gain(f, p0, p1, rows, pairs, np.where(side, ratio, 1.0))
-            attained = max(attained, gain)
-            if gain > accuracy:
-                found.append(side)
-        # Shorter intervals than 2^-34 would measure the rounding of their own ends.
-        wide = (bound > np.maximum(level, attained + accuracy)) & (right - left > 2.0**-34 * right)
-        closed = max(closed, float((bound + hidden)[~wide].max(initial=0.0)))
-        if not wide.any() or flows == most:
-            return max(closed, float((bound + hidden).max())), np.array(found).T
-        left, right, moved = left[wide], right[wide], moved[wide]
-        middle = np.sqrt(left * right)
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        moved = np.concatenate([moved, moved])
+        """sum rows + eta sum pairs, raised by the largest shortfall over all intervals of ratios."""
+        if self.utility.pair is None:
+            raise Unproved(f"{self.utility.name} is not a divergence of two finite hypotheses")
+        caps = Caps.of(self.constraints, arithmetic)
+        p0, p1 = (np.asarray(p) for p in self.utility.pair)
+        classes = checked_classes(self.classes, p0, p1)
+        n = int(classes.max()) + 1
+        rows = real_array(self.rows, (n,), "rows")
+        pairs = nonnegative_array(self.pairs, (n, n), "pairs") * ~np.eye(n, dtype=bool)
+        laws = Laws.of(p0, p1, arithmetic)
+        if n < len(classes) or not np.array_equal(classes, np.arange(n)):
+            into = (classes == np.arange(n)[:, None]).astype(np.float64)
+            laws = Laws(into @ laws.p0, into @ laws.p1, into @ laws.apart)
+        total = arithmetic.of(exact_sum(rows)) + caps.eta * arithmetic.of(pairs).sum()
+        ratios = _Ratios(self.finite.f, laws, caps.level, arithmetic.of(rows), arithmetic.of(exact_sum(rows)))
+        if not ratios.total.lower >= 0:
+            raise Unproved("the rows sum to less than zero")
+        return total + _raised(ratios, Network(pairs), caps.eta, ACCURACY * abs(float(total.midpoint)))
 
 
-def column_gain(f: FDivergence, p0: Array, p1: Array, rows: Array, pairs: Array, column: Array) -> float:
-    """What one column gains at the multipliers."""
-    cut = np.maximum(column[:, None] - column, 0.0)
-    return float(f.excess(column @ p0, column @ p1) - column @ rows - (pairs * cut).sum())
+def checked_classes(given: Index, p0: Array, p1: Array) -> Index:
+    """The classes, checked: consecutive numbers, and one likelihood ratio each by exact cross products."""
+    made = np.asarray(given)
+    if made.shape != p0.shape or made.dtype.kind not in "iu":
+        raise Unproved(f"the classes are not one integer for each of {len(p0)} inputs")
+    if not np.array_equal(np.unique(made), np.arange(len(np.unique(made)))):
+        raise Unproved("the classes are not numbered 0, 1, 2, ...")
+    made = made.astype(np.intp)
+    order = np.argsort(-(p0 + p1), kind="stable")
+    first = order[np.unique(made[order], return_index=True)[1]][made]  # the input of each class with most mass
+    for x in np.flatnonzero((first != np.arange(len(made))) & (p0 + p1 > 0)).tolist():
+        y = first[x]
+        if Fraction(float(p0[x])) * Fraction(float(p1[y])) != Fraction(float(p0[y])) * Fraction(float(p1[x])):
+            raise Unproved("two inputs of one class have different likelihood ratios")
+    return made
 
 
-def _chords(f: FDivergence, left: Array, right: Array, p0: Array, p1: Array) -> tuple[Array, Array]:
-    """(n, k) linear utilities above mu at columns whose ratio is in [left, right], the chords of f; and their sizes."""
-    one = np.ones_like(left)
-    f_left, f_right = f.excess(left, one), f.excess(right, one)
-    slope = (f_right - f_left) / (right - left)
-    level = f_left - slope * left
-    size = np.abs(slope) * p0.sum() + (np.abs(f_left) + np.abs(slope) * left) * p1.sum()
-    return np.asarray(slope[:, None] * p0 + level[:, None] * p1), np.asarray(size)
+@dataclass(frozen=True, eq=False)
+class _Ratios:
+    """What a column gains at multipliers `rows`, by its likelihood ratio; `total` is their sum."""
+
+    f: FDivergence
+    laws: Laws
+    level: Enclosure
+    rows: Enclosure
+    total: Enclosure
+
+    @cached_property
+    def mean(self) -> Enclosure:
+        """(n,) w, the mean of the hypotheses."""
+        return (self.laws.p0 + self.laws.p1) / 2
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Every column's ratio is between these: within the inputs' ratios and within [e^-epsilon, e^epsilon]."""
+        low = np.asarray((self.level / (self.level + 1)).lower)
+        high = np.asarray(((self.level + 1) / self.level).upper)
+        own_low, own_high = (np.asarray(end) for end in self._own)
+        return float(max(low, own_low)), float(min(high, own_high))
+
+    @property
+    def _own(self) -> tuple[float, float]:
+        p0, p1 = self.laws.p0, self.laws.p1
+        used = ~((np.asarray(p0.upper) == 0) & (np.asarray(p1.upper) == 0))
+        with np.errstate(divide="ignore", over="ignore"):
+            low = np.nextafter(np.asarray(p0.lower)[used] / np.asarray(p1.upper)[used], 0.0)
+            high = np.nextafter(np.asarray(p0.upper)[used] / np.asarray(p1.lower)[used], np.inf)
+        return float(np.fmax(low, 0.0).min()), float(high.max())
+
+    def planes(self, low: Array, high: Array) -> tuple[Array, Enclosure]:
+        """(intervals,) slopes, and values at ratio one, of planes above mu where the ratio is in [low, high]."""
+        of = self.level.arithmetic
+        ones = of.of(np.ones(len(low)))
+        at_low, at_high = of.of(low) - 1, of.of(high) - 1
+        below, above = (enclosed_excess(self.f, d, ones, of.of(r)) for d, r in ((at_low, low), (at_high, high)))
+        with np.errstate(all="ignore"):
+            slope = (above.midpoint - below.midpoint) / (high - low)
+        # Any slope will do. A little steeper than the chord, the plane is below zero at ratio one in spite of rounding.
+        slope = np.where(np.isfinite(slope), slope * (1 + STEEPER), 0.0)
+        return np.asarray(slope), (below - at_low * slope).maximum(above - at_high * slope)
+
+    def left(self, slope: Array, even: Enclosure) -> tuple[Enclosure, Enclosure]:
+        """(intervals, n) what planes leave of the rows, and (intervals,) t times its sum."""
+        chord = self.laws.apart * slope[:, None] + even[:, None] * self.laws.p1
+        return chord - self.rows, self.level * (even - self.total)
+
+    def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> _Raise:
+        """What raises the multipliers enough; by pairs only on the intervals `sinks`, where `left` sums to zero or less."""
+        gains, losses = left.positive(), (-left).positive()
+        gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
+        with np.errstate(all="ignore"):
+            # Of every profit the share that is too much; of it every loss takes its own share.
+            part = np.fmin(np.nextafter(gain / np.asarray(gains.sum(axis=1).lower), np.inf), 1.0)
+            profits = np.nextafter(np.asarray(gains.upper) * np.where(gain > 0, part, 0.0)[:, None], np.inf)
+            shares = np.nextafter(np.asarray(losses.upper) / np.asarray(losses.sum(axis=1).lower)[:, None], np.inf)
+        profits = np.where((gain > 0)[:, None] & (np.asarray(gains.upper) > 0), profits, 0.0)
+        profits = np.where(np.asarray(sinks)[:, None] & np.isfinite(profits), profits, np.inf)
+        shares = np.where((gain > 0)[:, None], np.fmin(shares, 1.0), 0.0)
+        return _Raise(self.shortfall(left, base), profits, shares)
+
+    def shortfall(self, left: Enclosure, base: Enclosure) -> Array:
+        """(intervals,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf."""
+        at = _root(left.midpoint, base.midpoint, self.mean.midpoint, float(self.level.midpoint))
+        surely = np.full(len(at), np.inf)
+        for step in range(6):
+            tried = np.flatnonzero(~(surely < np.inf))
+            raised = at[tried] + (16.0**step - 1) * PADDING * np.maximum(at[tried], self.scale)
+            delta = self.level.arithmetic.of(raised)
+            gain = base[tried] - self.level * delta
+            gain = gain + (left[tried] - delta[:, None] * self.mean).positive().sum(axis=1)
+            proved = np.asarray(gain.upper) <= 0
+            surely[tried[proved]] = raised[proved]
+            if proved.all():
+                break
+        return surely
+
+    @cached_property
+    def scale(self) -> float:
+        """The size of the multipliers, which shortfalls are measured by."""
+        return float(np.abs(np.asarray(self.rows.midpoint)).sum()) + np.finfo(np.float64).tiny
 
 
-def _gain(left: Array, ratio: float) -> Array:
-    """The most that a column with entries in [1, E] gains from the profits left."""
-    return np.asarray(left.sum(axis=-1) + (ratio - 1) * np.maximum(left, 0.0).sum(axis=-1))
+def _root(left: Array, base: Array, mean: Array, level: float) -> Array:
+    """(intervals,) the least delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0, by Newton from below."""
+    delta = np.zeros(len(base))
+    with np.errstate(all="ignore"):
+        for _ in range(60):
+            rest = left - delta[:, None] * mean
+            gain = base - level * delta + np.maximum(rest, 0.0).sum(axis=1)
+            slope = level + np.where(rest > 0, mean, 0.0).sum(axis=1)
+            new = np.where(gain > 0, delta + gain / slope, delta)
+            if not (new > delta).any():
+                break
+            delta = new
+    return np.where(np.isfinite(delta), delta, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Raise:
+    """What raises the multipliers enough on each of some intervals: delta (m,), or else profits (m, n) and shares (m, n)."""
+
+    delta: Array
+    profits: Array
+    shares: Array
+
+    def cost(self, eta: float) -> tuple[Array, Array]:
+        """What each way costs for each interval alone."""
+        with np.errstate(all="ignore"):
+            return self.delta, np.nan_to_num(eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf)
+
+    def better(self, other: _Raise, eta: float) -> _Raise:
+        """For each interval the one of two raises that costs less in its cheaper way."""
+        mine, its = (np.minimum(*one.cost(eta)) for one in (self, other))
+        swap = its < mine
+        return _Raise(*(np.where(swap if own.ndim == 1 else swap[:, None], new, own)
+                        for own, new in zip(self.parts, other.parts, strict=True)))  # fmt: skip
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """The three arrays."""
+        return self.delta, self.profits, self.shares
+
+    def take(self, which: Index | Mask) -> _Raise:
+        """Some of the intervals."""
+        return _Raise(*(part[which] for part in self.parts))
+
+    def and_(self, other: _Raise) -> _Raise:
+        """The intervals of both."""
+        return _Raise(*(np.concatenate(pair) for pair in zip(self.parts, other.parts, strict=True)))
+
+    def total(self, eta: Enclosure) -> Enclosure:
+        """What one raise for all intervals costs, each in its cheaper way."""
+        of = eta.arithmetic
+        by_rows, by_pairs = self.cost(float(eta.midpoint))
+        rows = by_rows <= by_pairs
+        whole = of.of(self.delta[rows].max(initial=0.0))
+        if not rows.all():
+            sums = [of.of(part[~rows].max(axis=0)).sum() for part in (self.profits, self.shares)]
+            whole = whole + eta * sums[0] * sums[1]
+        return whole
+
+
+def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) -> Enclosure:
+    """What raising the multipliers costs until they fall short on no interval, looked for to a cost of `accuracy`."""
+    left, right = _intervals(*ratios.ends)
+    of, cap = ratios.level.arithmetic, float(eta.midpoint)
+    routes = bool(network.pairs.any())
+    moved = FLOAT.zeros((len(left), len(ratios.rows)))
+    known: _Raise | None = None
+    closed: _Raise | None = None
+    flows = 0
+    for _ in range(HALVINGS):
+        slope, even = ratios.planes(left, right)
+        rest, base = ratios.left(slope, even)
+        sinks = np.asarray((even - ratios.total).upper) <= 0
+        found = ratios.needs(rest - of.of(moved) if routes else rest, base, sinks if routes else sinks & False)
+        if routes:
+            tried = np.flatnonzero(np.minimum(*found.cost(cap)) > accuracy)[: FLOWS - flows]
+            flows += len(tried)
+            sent = network.sent(np.asarray(rest.midpoint)[tried])
+            again = ratios.needs(rest[tried] - of.of(sent), base[tried], sinks[tried])
+            nearer = np.minimum(*again.cost(cap)) < np.minimum(*found.take(tried).cost(cap))
+            moved = _replaced(moved, tried[nearer], sent[nearer])
+            for own, new in zip(found.parts, again.parts, strict=True):
+                own[tried[nearer]] = new[nearer]
+        # What holds on an interval holds on its halves; where these prove no more, rounding or the numbers are at fault.
+        cost = np.minimum(*found.cost(cap))
+        settled = np.zeros(len(cost), dtype=bool)
+        if known is not None:
+            settled = ~(cost < BETTER * np.minimum(*known.cost(cap)))
+            found = known.better(found, cap)
+        wide = (np.minimum(*found.cost(cap)) > accuracy) & ~settled
+        wide &= bool(flows < FLOWS and 2 * wide.sum() * len(ratios.rows) <= CELLS)
+        closed = found.take(~wide) if closed is None else closed.and_(found.take(~wide))
+        if not wide.any():
+            return closed.total(eta)
+        middle = np.clip(np.sqrt(left[wide]) * np.sqrt(right[wide]), left[wide], right[wide])
+        left, right = np.concatenate([left[wide], middle]), np.concatenate([middle, right[wide]])
+        moved = FLOAT.concatenate([moved[wide], moved[wide]])
+        known = found.take(wide).and_(found.take(wide))
+    assert closed is not None
+    assert known is not None
+    return closed.and_(known).total(eta)
+
+
+def _intervals(low: float, high: float) -> tuple[Array, Array]:
+    """Intervals of ratios that cover [low, high]; one, where mu is zero, is an end of theirs if it is inside."""
+    if not 0 < low <= high < np.inf:
+        raise Unproved("the likelihood ratios of columns are not bounded")
+    between = np.exp(np.linspace(np.log(low), np.log(high), START + 1))[1:-1]
+    between = np.append(between[(between > low) & (between < high)], 1.0 if low < 1 < high else low)
+    ends = np.unique(np.concatenate([[low], between, [high]]))
+    if len(ends) == 1:
+        ends = np.array([np.nextafter(low, 0.0), np.nextafter(high, np.inf)])
+    return ends[:-1], ends[1:]
+
+
+def _replaced(moved: Enclosure, at: Index, new: Enclosure) -> Enclosure:
+    """The rows `at` replaced."""
+    low, high = np.array(moved.lower), np.array(moved.upper)
+    low[at], high[at] = new.lower, new.upper
+    return FLOAT.between(low, high)

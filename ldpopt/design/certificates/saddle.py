@@ -2,41 +2,94 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import reduce
 
-from ldpopt.design.certificates.base import Certificate
+import numpy as np
+
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.constraints.base import variation_of
+from ldpopt.design.utilities.against_set import AgainstSet
 from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.least_pair import LowerLine
 from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import InvalidInput
+
+SHARE = 2.0**-46
+"""How far a float64 law may be from the member of a set that it stands for, for each number that goes into it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SaddlePoint(Certificate):
     """A least favourable pair with the certificate of its own optimum, and a support of the channel's worst case.
 
-    p0, p1 : the pair, in the two sets (up to 1e-12 of rounding). pair : the `Certificate` that bounds the divergence of
-    this pair for every channel, so that of the sets too. support : the linear function that proves the value.
+    What no channel exceeds for one pair of the sets none exceeds for the worst pair.
+
+    p0, p1 : the pair as the inner certificate takes it. mixtures : for each of the two sets, what shows that it has a
+    member there (`HypothesisSet.member_near`). pair : the certificate that bounds the divergence of this pair for every
+    channel. support : the linear function that proves the value.
+
+    A mixture of floats is no float. Where members m0, m1 differ from the laws p0, p1 by rounding, m = (1 - s) p + s r
+    for laws r and a small share s; the divergence is jointly convex in the pair, so that the members' is at most (1 - s)
+    times that of p0, p1 plus s times that of r0, r1, which contracts.
     """
 
     p0: Array
     p1: Array
+    mixtures: tuple[Array | None, Array | None]
     pair: Certificate
     support: LowerLine
 
     argument = "the optimum for one pair of the sets, which is least favourable"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound of the pair; inf if it is not one of the sets, or the bound is another pair's."""
-        return arithmetic.of(self._bound())
-
-    def _bound(self) -> float:
-        """The bound in floats."""
-        inside = all(s.contains(p) for s, p in zip(self.utility.sets, (self.p0, self.p1), strict=True))
-        posed = Divergence(self.utility.f, self.p0, self.p1, self.utility.inputs)
-        return self.pair.of(posed, self.constraints, self.channel).bound if inside else math.inf
+        """The bound of the pair, and what rounding the pair may hide."""
+        utility = self._checked()
+        posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
+        bound = self.pair.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic)
+        if len(self.mixtures) != 2:
+            raise Unproved("the certificate does not say which members of the two sets the pair is")
+        laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
+        members = [
+            one.member_near(p, mixture, arithmetic)
+            for one, p, mixture in zip(utility.sets, (posed.p0, posed.p1), self.mixtures, strict=True)
+        ]
+        if all(member is None for member in members):
+            return bound
+        share = SHARE * (8 + sum(0 if mixture is None else len(mixture) for mixture in self.mixtures))
+        rests = [
+            own * share if member is None else member - own * (1 - share)
+            for own, member in zip(laws, members, strict=True)
+        ]
+        if not all((np.asarray(rest.lower) >= 0).all() for rest in rests):
+            raise Unproved("the pair is not that of the members of the sets")
+        caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
+        least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
+        hidden = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
+        return bound * (1 - share) + least * hidden
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The least of a linear function below the divergence, over both sets."""
-        return arithmetic.of(self.support.bound(self.utility.f, self.utility.sets, self.channel.matrix))
+        utility = self._checked()
+        return self.support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
+
+    def _checked(self) -> AgainstSet:
+        if not isinstance(self.utility, AgainstSet):
+            raise Unproved(f"{self.utility.name} is not of two sets of hypotheses")
+        return self.utility
+
+
+def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
+    """The divergence of two hypotheses whose floats are kept as they are, not divided by their sum once more."""
+    try:
+        made = Divergence(f, p0, p1, inputs)  # type: ignore[arg-type]
+    except InvalidInput as error:
+        raise Unproved(str(error)) from None
+    for name, p in (("p0", p0), ("p1", p1)):
+        object.__setattr__(made, name, nonnegative_array(p, (made.size,), name))
+    return made

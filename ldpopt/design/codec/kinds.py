@@ -9,11 +9,13 @@ from typing import Any, get_args, get_type_hints
 
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual
+from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
-from ldpopt.design.certificates.decisions import AlphabetLossDual, LossDual, SamplingDual
+from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.ratios import RatioDual
@@ -21,9 +23,9 @@ from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.certificates.unbounded import Unbounded
 from ldpopt.design.constraints import (
-    ZCDP,
     ApproximateLDP,
     CapacityBounded,
+    ConcentratedLDP,
     Invariant,
     LocalDP,
     Outputs,
@@ -49,10 +51,11 @@ UTILITIES = (
     AgainstSet, Divergence, ExpectedLoss, FisherInformation, MutualInformation, PrivateSampling, WeightedSum, WorstOf,
 )  # fmt: skip
 CONSTRAINTS = (
-    ApproximateLDP, CapacityBounded, Invariant, LocalDP, Outputs, RenyiLDP, Support, TotalVariation, TradeOff, ZCDP,
+    ApproximateLDP, CapacityBounded, ConcentratedLDP, Invariant, LocalDP, Outputs, RenyiLDP, Support, TotalVariation,
+    TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
-    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, IntervalDual, LossDual, PartsBound,
+    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual, LossDual, PartsBound,
     PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.relaxation import Relaxation
@@ -56,16 +57,8 @@ class Columns(ABC):
     @property
     @abstractmethod
     def exact(self) -> bool:
-        """Whether `most` is of all columns."""
+        """Whether all of them are priced in a proof; else a relaxation bounds what they pay."""
 
     @abstractmethod
-    def most(self, prices: Prices) -> float:
-        """The largest price, when exact."""
-
-    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
-        """Multipliers lambda (k,) and nu (k, k), and the relaxation by which no column pays at them."""
-        raise NotImplementedError
-
-    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
-        """No price is above it, by a relaxation; inf by one of another kind."""
-        raise NotImplementedError
+    def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+        """No column is priced above this, proved; inf where nothing is. `relaxed` counts where not `exact`."""

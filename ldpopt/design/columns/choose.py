@@ -11,10 +11,12 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.extreme import TooManyColumns, shortest_limits
+from ldpopt.design.columns.extreme import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
+from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
@@ -42,7 +44,7 @@ def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
             left, right, weight = constraint.listed.needed(inputs)
             limits[left, right] = np.minimum(limits[left, right], weight * constraint.epsilon)
     np.fill_diagonal(limits, 0.0)
-    return shortest_limits(limits)
+    return shortest_paths(limits)
 
 
 def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
@@ -61,6 +63,9 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
             "policy graph: expected a path between any two inputs where the share of a category may be 0, got none"
         )
     if widest == apart.min():
+        # Limits along a graph are rounded products and sums: a little more is surely not too little.
+        if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
+            widest *= 1 + OUTWARD
         return StaircaseColumns(k, widest), eta if capped else None
     if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
         return SearchedColumns(limits), eta if capped else None

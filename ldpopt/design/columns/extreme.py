@@ -6,16 +6,22 @@ system of difference constraints has its vertices at spanning trees of potential
 of the column is largest, for a given sum of columns, on such rays [KOV14, Thm 2]. Where total variation counts too, the
 cone is first cut by all orders of the coordinates, in each of which (s_x - s_x')_+ is linear: then equalities
 h_x = h_x' connect as well. Between all inputs at one L they are the staircase patterns.
+
+The list is exact: limits are first rounded up to whole numbers of a small unit, so that equalities are equalities of
+integers. The cone is a little wider then, by 2^-41 of a limit where all are simple multiples of the least one, and what
+is proved of its columns holds for those within the limits themselves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 
@@ -28,29 +34,26 @@ STEPS = 2**20
 
 
 TIGHT = 1e-9
-"""How near to equality, relative to the largest limit, a constraint holds with equality."""
+"""How near to equality, relative to the largest limit, a constraint holds with equality, where nothing is proved."""
 
 
-def shortest_limits(limits: Array) -> Array:
-    """What the limits (k, k) imply along paths, zero on the diagonal [Floyd; Warshall].
-
-    >>> float(shortest_limits(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2])
-    2.0
-    """
-    shortest = limits.copy()
-    np.fill_diagonal(shortest, 0.0)
-    for y in range(len(limits)):
-        shortest = np.minimum(shortest, shortest[:, y, None] + shortest[None, y])
-    return shortest
+BITS = 36
+"""The least limit is 2^36 units; fewer where the largest sum would not be an integer of float64."""
 
 
-def direct_limits(shortest: Array) -> npt.NDArray[np.bool_]:
+OUTWARD = 2.0**-41
+"""By how much more than a unit a unit counts in proofs: for the rounding of limits, products and sums along paths."""
+
+
+def direct_limits(shortest: Array, slack: float | None = None) -> npt.NDArray[np.bool_]:
     """(k, k) whether two inputs are compared, and not through inputs between them alone; `shortest` is closed."""
-    k, slack = len(shortest), slack_of(shortest)
-    through = shortest[:, :, None] + shortest[None]
-    through[np.arange(k), np.arange(k)] = np.inf
-    through[:, np.arange(k), np.arange(k)] = np.inf
-    return np.asarray(np.isfinite(shortest) & (through.min(axis=1) > shortest + slack) & ~np.eye(k, dtype=bool))
+    k, room = len(shortest), slack_of(shortest) if slack is None else slack
+    through = np.full((k, k), np.inf)
+    for y in range(k):
+        others = np.arange(k) != y
+        between = shortest[:, y, None] + shortest[None, y]
+        through = np.where(others[:, None] & others, np.minimum(through, between), through)
+    return np.asarray(np.isfinite(shortest) & (through > shortest + room) & ~np.eye(k, dtype=bool))
 
 
 def slack_of(limits: Array) -> float:
@@ -58,11 +61,51 @@ def slack_of(limits: Array) -> float:
     return TIGHT * max(float(limits[np.isfinite(limits)].max()), 1e-300)
 
 
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Limits (k, k) as whole numbers of `unit`, closed along paths; `direct` (k, k): which of them count."""
+
+    limits: Array
+    unit: float
+    direct: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, limits: Array) -> Grid:
+        """The limits rounded up. Those that paths imply up to a few units are left out, which widens the cone."""
+        shortest = shortest_paths(limits)
+        k, apart = len(shortest), np.isfinite(shortest) & ~np.eye(len(shortest), dtype=bool)
+        if not apart.any():
+            return cls(shortest, 1.0, apart)
+        least, most = float(shortest[apart].min()), float(shortest[apart].max())
+        bits = min(BITS, 51 - math.ceil(math.log2(k * most / least)))
+        if bits < 20:
+            raise TooManyColumns("policy graph: expected weights within a factor of a million, got others")
+        # A multiple of the least limit, but for rounding, is that multiple: the outward unit makes up for it.
+        steps = np.where(apart, np.ceil(shortest / least * 2.0**bits * (1 - 2.0**-43)), np.inf)
+        np.fill_diagonal(steps, 0.0)
+        direct = direct_limits(shortest_paths(steps), k + 1.0)
+        return cls(shortest_paths(np.where(direct, steps, np.inf)), least * 2.0**-bits, direct)
+
+
+def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
+    """The extreme columns as whole numbers of the grid's unit (n, k), the largest entry 0, -inf where a column is 0.
+
+    ordered : whether orders of the entries cut the cone, as total variation needs. Raises `TooManyColumns` when there
+    are more than `MOST`.
+    """
+    columns: list[Array] = []
+    for support in _supports(np.isfinite(grid.limits)):
+        for heights in _Growth(grid, support, ordered).all():
+            columns.append(heights)
+            if len(columns) > MOST:
+                raise _too_many()
+    return np.array(sorted(columns, key=lambda heights: tuple(heights)))
+
+
 def extreme_columns(limits: Array, ordered: bool = False) -> Array:
     """Logarithms (n, k) of the extreme columns, the largest entry 0, -inf where a column is 0.
 
-    limits : (k, k) largest log s_x / s_x', inf where there is none. ordered : whether orders of the entries cut the
-    cone, as total variation needs. Raises `TooManyColumns` when there are more than `MOST`.
+    limits : (k, k) largest log s_x / s_x', inf where there is none.
 
     >>> path = np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
     >>> extreme_columns(path)
@@ -71,14 +114,8 @@ def extreme_columns(limits: Array, ordered: bool = False) -> Array:
            [ 0., -1., -2.],
            [ 0., -1.,  0.]])
     """
-    shortest = shortest_limits(limits)
-    columns: list[Array] = []
-    for support in _supports(np.isfinite(shortest)):
-        for heights in _Growth(shortest, support, ordered).all():
-            columns.append(heights)
-            if len(columns) > MOST:
-                raise _too_many()
-    return np.array(sorted(columns, key=lambda heights: tuple(heights)))
+    grid = Grid.of(limits)
+    return extreme_steps(grid, ordered) * grid.unit
 
 
 def _supports(reach: Array) -> list[tuple[int, ...]]:
@@ -109,10 +146,9 @@ class _Growth:
     so that every ray comes once.
     """
 
-    def __init__(self, shortest: Array, support: tuple[int, ...], ordered: bool) -> None:
-        self.shortest, self.support, self.steps = shortest, support, 0
-        self.slack = slack_of(shortest)
-        direct = direct_limits(shortest)
+    def __init__(self, grid: Grid, support: tuple[int, ...], ordered: bool) -> None:
+        self.shortest, self.support, self.steps = grid.limits, support, 0
+        shortest, direct = grid.limits, grid.direct
         self.rises: dict[int, dict[int, list[float]]] = {u: {} for u in support}
         for u in support:
             for v in support:
@@ -128,7 +164,7 @@ class _Growth:
         for grown in self._grow(heights, (self.support[0],), ()):
             made = np.full(len(heights), -np.inf)
             made[list(self.support)] = grown[list(self.support)] - np.nanmax(grown)
-            yield np.round(made, 12) + 0.0
+            yield made + 0.0
 
     def _grow(self, heights: Array, waiting: tuple[int, ...], done: tuple[int, ...]) -> Iterator[Array]:
         if not waiting:
@@ -160,10 +196,10 @@ class _Growth:
 
     def _fits(self, heights: Array, v: int, height: float) -> bool:
         known = ~np.isnan(heights)
-        above = height - heights[known] <= self.shortest[v, known] + self.slack
-        below = heights[known] - height <= self.shortest[known, v] + self.slack
+        above = height - heights[known] <= self.shortest[v, known]
+        below = heights[known] - height <= self.shortest[known, v]
         return bool(above.all() and below.all())
 
     def _tight(self, heights: Array, v: int, height: float, inputs: tuple[int, ...]) -> bool:
         """Whether v would be tight with one of these, which have decided against it."""
-        return any(abs(height - heights[w] - rise) <= self.slack for w in inputs for rise in self.rises[w].get(v, ()))
+        return any(height - heights[w] == rise for w in inputs for rise in self.rises[w].get(v, ()))

@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.extreme import extreme_columns
-from ldpopt.design.columns.policy_relaxation import PolicyRelaxation, relax_policy
+from ldpopt.design.columns.charges import Charges
+from ldpopt.design.columns.extreme import OUTWARD, Grid, extreme_steps
+from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.search import climb, first_columns
 from ldpopt.distribution import Array
@@ -24,8 +25,10 @@ class PolicyColumns(Columns):
     kind = "extreme columns of the policy graph"
 
     def __init__(self, limits: Array, ordered: bool) -> None:
-        self.heights = _listed(np.ascontiguousarray(limits).tobytes(), len(limits), ordered)
+        self.steps, self.unit = _listed(np.ascontiguousarray(limits).tobytes(), len(limits), ordered)
+        self.heights = self.steps * self.unit
         self.epsilon = float(limits.max())
+        self.ordered = ordered
 
     @property
     def name(self) -> str:
@@ -57,9 +60,23 @@ class PolicyColumns(Columns):
         """The list is complete."""
         return True
 
-    def most(self, prices: Prices) -> float:
-        """The largest price of the list."""
-        return float(self._gains(prices).max())
+    def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+        """The largest price of the list, by logarithms that are exact multiples of a unit."""
+        if charges.pairs.any() and not self.ordered:
+            return math.inf
+        arithmetic = charges.arithmetic
+        unit = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD))
+        lowest = self.steps.min(axis=1)
+        silent = np.isneginf(lowest)
+        lowest = np.where(silent, 0.0, lowest)
+        base = arithmetic.where(silent, 0.0, (unit * lowest).exp())
+        above = np.where(np.isneginf(self.steps), 0.0, self.steps - lowest[:, None])
+        # Above the least entry, without what the two share; where the least is 0, the entry itself.
+        rise = base[:, None] * (unit * above).expm1()
+        if silent.any():
+            own = arithmetic.where(np.isneginf(self.steps), 0.0, (unit * above).exp())
+            rise = arithmetic.where(silent[:, None], own, rise)
+        return charges.most(base, rise)
 
     def _gains(self, prices: Prices) -> Array:
         parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)
@@ -98,23 +115,14 @@ class SearchedColumns(Columns):
         """They cannot all be priced."""
         return False
 
-    def most(self, prices: Prices) -> float:
-        """Unknown."""
-        return math.inf
-
-    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
-        """Those of the products of two limits."""
-        return relax_policy(gram, prior, self.limits, eta)
-
-    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
+    def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """No price is above it, by the products of two limits."""
-        if not isinstance(relaxed, PolicyRelaxation):
-            return math.inf
-        return relaxed.violation(prices.gram, prices.prior, prices.rows, prices.pairs, self.limits)
+        return relaxed.most(charges, self.limits) if isinstance(relaxed, PolicyRelaxation) else math.inf
 
 
 @lru_cache(maxsize=8)
-def _listed(raw: bytes, k: int, ordered: bool) -> Array:
-    heights = extreme_columns(np.frombuffer(raw).reshape(k, k), ordered)
-    heights.flags.writeable = False
-    return heights
+def _listed(raw: bytes, k: int, ordered: bool) -> tuple[Array, float]:
+    grid = Grid.of(np.frombuffer(raw).reshape(k, k))
+    steps = extreme_steps(grid, ordered)
+    steps.flags.writeable = False
+    return steps, grid.unit

@@ -1,128 +1,110 @@
 """A bound on the price of every column of a policy graph, for graphs with too many extreme columns to list [Shor].
 
-A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. With lambda as in `pricing`, it
+A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. With lambda as in `charges`, it
 does not pay when (s.p)(lambda.s) - s^T G s >= 0, and that holds for all of them when this form, less a combination of
 products (a.s)(b.s) >= 0 with weights n >= 0, is positive semidefinite. Under a cap on total variation a column pays
 nu[x,x'] (s_x - s_x')_+, too, and with d = s_x - s_x' and |d| <= R (s.p) within the graph,
 
     (d)_+ (s.p) >= (d (s.p) + d^2 / R) / 2.
+
+The form is in z_x = s_x / unit_x, where unit_x is the most that s_x can be for s.p = 1: then |z|^2 <= k (s.p)^2.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.charges import Charges
+from ldpopt.design.columns.definite import least_eigenvalue
 from ldpopt.design.columns.extreme import direct_limits
+from ldpopt.design.columns.relaxation import finite, most_of_form
 from ldpopt.distribution import Array
+from ldpopt.enclosures import Enclosure
 
 PRODUCTS = 6000
 """The most products of two constraints that are weighed; of more, those that share an input come first."""
 
+OUTWARD = 2.0**-44
+"""Relative room for what rounding did to the limits, products of weights and epsilon added up along paths."""
+
 
 @dataclass(frozen=True, eq=False)
 class PolicyRelaxation:
-    """n (products,), the weights of the products of constraints; sound whatever its values."""
+    """n (products,), the weights of the products of constraints, none below zero; sound whatever its values."""
 
     weights: Array
 
-    def violation(self, gram: Array, prior: Array, rows: Array, pairs: Array, limits: Array) -> float:
-        """A bound on the price of every column: -(lowest eigenvalue) k, as no scaled entry exceeds s.p."""
-        k, cone = len(prior), _Cone(limits, prior)
-        if self.weights.shape != (len(cone.first),):
-            return np.inf
-        weights = np.maximum(self.weights, 0.0)
-        form = cone.form(gram, rows) - cone.products(weights) + cone.apart(pairs)
-        size = cone.form(-np.abs(gram), np.abs(rows)) + cone.products(weights, np.abs(cone.faces))
-        size += cone.apart(pairs, 1.0)
-        lost = 2.3e-16 * (len(weights) + 3 * k) * k * float(size.max())
-        lowest = float(np.linalg.eigvalsh((form + form.T) / 2)[0])
-        return max(0.0, lost - lowest) * k
-
-
-def relax_policy(
-    gram: Array, prior: Array, limits: Array, eta: float | None = None
-) -> tuple[Array, Array, PolicyRelaxation]:
-    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu, and the weights that prove that no column pays.
-
-    limits : (k, k) of the columns, closed along paths. nu is 0 without `eta`.
-    """
-    import cvxpy as cp
-    from scipy.sparse import csr_array
-
-    from ldpopt.design.solve import CONIC, solve
-
-    k, cone = len(prior), _Cone(limits, prior)
-    nothing, pairs = np.zeros((k, k)), np.zeros((k, k))
-    scale = float(np.abs(cone.form(gram, np.zeros(k))).max()) or 1.0
-    rows, weights = cp.Variable(k), cp.Variable(len(cone.first), nonneg=True)
-    left, right = cone.faces[cone.first], cone.faces[cone.second]
-    each = np.einsum("nx,ny->nxy", left, right)
-    spread = csr_array(((each + each.transpose(0, 2, 1)) / 2).reshape(len(left), k * k).T)
-    # (s.p)(rows.s) is linear in `rows`: one matrix for each of its entries.
-    priced = np.array([cone.form(nothing, one).ravel() for one in np.eye(k)]).T
-    form: Any = priced @ rows - spread @ weights + cone.form(gram / scale, np.zeros(k)).ravel()
-    cost: Any = cp.sum(rows)
-    if eta is not None:
-        x, other = np.triu_indices(k, 1)
-        caps = cp.Variable(len(x), nonneg=True)
-        single = np.zeros((len(x), k, k))
-        single[np.arange(len(x)), x, other] = 1.0
-        form = form + np.array([cone.apart(one).ravel() for one in single]).T @ caps
-        cost = cost + eta * cp.sum(caps)
-    square = cp.reshape(form, (k, k), order="C")
-    solve(cp.Problem(cp.Minimize(cost), [square >> 0]), "relaxed bound of a policy graph", CONIC)
-    if eta is not None:
-        pairs[x, other] = np.maximum(np.asarray(caps.value), 0.0) * scale
-    return np.asarray(rows.value) * scale, pairs, PolicyRelaxation(np.maximum(weights.value, 0.0) * scale)
-
-
-class _Cone:
-    """The columns within limits, entry x in units of the most that it can be for s.p = 1."""
-
-    def __init__(self, limits: Array, prior: Array) -> None:
-        k = len(prior)
-        self.prior = prior
+    def most(self, charges: Charges, limits: Array) -> float:
+        """No column within `limits` is priced above this; inf where the numbers prove nothing."""
+        arithmetic, k = charges.arithmetic, len(limits)
+        x, other = limits_used(limits)
+        first, second = product_pairs(_support(limits, x, other))
+        weights = finite(self.weights, (len(first),))
+        if weights is None or not (weights >= 0).all():
+            return math.inf
+        wide = arithmetic.of(np.where(np.isfinite(limits), limits, 0.0)) * (1 + OUTWARD)
         # s.p >= s_x sum_x' p_x' exp(-L[x,x'])
-        self.unit = 1 / (np.exp(-limits) @ prior)
-        reach = self.unit[:, None] * -np.expm1(-limits)
-        reach = np.maximum(reach, reach.T)
-        self.reach = np.where(reach > 0, reach, np.inf)
-        x, other = np.nonzero(direct_limits(limits))
-        faces = np.zeros((len(x), k))
-        at = np.arange(len(x))
-        # Each row over exp(L / 2), and then over its largest entry, so that nothing overflows.
-        faces[at, other] = np.exp(limits[x, other] / 2) * self.unit[other]
-        faces[at, x] = -np.exp(-limits[x, other] / 2) * self.unit[x]
-        if np.isinf(limits).any():
-            faces = np.vstack([faces, np.eye(k)])
-        self.faces = faces / np.abs(faces).max(axis=1, keepdims=True)
-        self.first, self.second = _pairs(self.faces != 0)
-
-    def form(self, gram: Array, rows: Array) -> Array:
-        """(s.p)(rows.s) - s^T G s."""
-        paid = np.outer(self.prior, rows)
-        return np.asarray(((paid + paid.T) / 2 - gram) * np.outer(self.unit, self.unit))
-
-    def apart(self, pairs: Array, sign: float = -1.0) -> Array:
-        """sum nu (d (s.p) + d^2 / R) / 2, d = s_x - s_x'; with `sign` 1 its terms all with the same sign."""
-        shift = (pairs.sum(axis=1) + sign * pairs.sum(axis=0)) / 2
-        bent = pairs / (2 * self.reach)
-        bent = bent + bent.T
-        square = np.diag(bent.sum(axis=1)) + sign * bent
-        return self.form(-square, shift)
-
-    def products(self, weights: Array, faces: Array | None = None) -> Array:
-        """sum n (a.s)(b.s)."""
-        faces = self.faces if faces is None else faces
-        made = (faces[self.first] * weights[:, None]).T @ faces[self.second]
-        return np.asarray((made + made.T) / 2)
+        shrunk = arithmetic.where(np.isfinite(limits), (-wide).exp(), 0.0)
+        unit = 1 / (shrunk @ charges.prior)
+        faces = _enclosed_faces(wide[x, other], unit, x, other, k, bool(np.isinf(limits).any()))
+        products = (faces[first] * weights[:, None]).T @ faces[second]
+        shift, bent = _apart(charges, wide, np.isfinite(limits), unit)
+        paid = charges.prior[:, None] * (arithmetic.of(charges.rows) + shift)[None, :]
+        square = charges.kernel.T @ charges.kernel - bent
+        form = ((paid + paid.T) / 2 - square) * unit[:, None] * unit[None, :] - (products + products.T) / 2
+        return most_of_form(least_eigenvalue(form), k)
 
 
-def _pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
+def limits_used(limits: Array) -> tuple[Any, Any]:
+    """The ends of the limits that no path through other inputs implies."""
+    x, other = np.nonzero(direct_limits(limits))
+    return x, other
+
+
+def _support(limits: Array, x: Any, other: Any) -> npt.NDArray[np.bool_]:
+    """(faces, k) which inputs the limits speak of, and where some inputs have none, each entry by itself."""
+    k = len(limits)
+    made = np.zeros((len(x), k), dtype=bool)
+    made[np.arange(len(x)), x] = made[np.arange(len(x)), other] = True
+    return np.vstack([made, np.eye(k, dtype=bool)]) if np.isinf(limits).any() else made
+
+
+def _enclosed_faces(wide: Enclosure, unit: Enclosure, x: Any, other: Any, k: int, single: bool) -> Enclosure:
+    """The limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in units, over some positive number each, (faces, k)."""
+    arithmetic, at = wide.arithmetic, np.arange(len(x))
+    up, down = (wide / 2).exp() * unit[other], (-wide / 2).exp() * unit[x]
+    # Over the larger of the two, as the program has them.
+    scale = np.maximum(np.asarray(up.midpoint), np.asarray(down.midpoint))
+    into, out = np.zeros((len(x), k)), np.zeros((len(x), k))
+    into[at, other] = out[at, x] = 1.0
+    made = (up / scale)[:, None] * into - (down / scale)[:, None] * out
+    return arithmetic.concatenate([made, arithmetic.of(np.eye(k))]) if single else made
+
+
+def _apart(
+    charges: Charges, wide: Enclosure, near: npt.NDArray[np.bool_], unit: Enclosure
+) -> tuple[Enclosure, Enclosure]:
+    """What sum nu (d (s.p) + d^2 / R) / 2 adds to lambda (k,), and its square form (k, k), d = s_x - s_x'."""
+    arithmetic = charges.arithmetic
+    pairs = arithmetic.of(charges.pairs)
+    # s_x - s_x' is at most unit_x (1 - exp(-L[x,x'])) for s.p = 1, and so the other way round.
+    reach = unit[:, None] * arithmetic.where(near, -(-wide).expm1(), 1.0)
+    reach = reach.maximum(reach.T)
+    priced = charges.pairs > 0
+    bent = arithmetic.where(priced, pairs / (arithmetic.where(priced, reach, 1.0) * 2), 0.0)
+    bent = bent + bent.T
+    ones = bent.sum(axis=1)
+    diagonal = arithmetic.where(np.eye(len(near), dtype=bool), ones[:, None] * np.ones((1, len(near))), 0.0)
+    return (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2, diagonal - bent
+
+
+def product_pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
+    """The first and the second constraint of each product that is weighed."""
     first, second = np.triu_indices(len(support), 1)
     if len(first) > PRODUCTS:
         shared = (support[first] & support[second]).sum(axis=1)

@@ -7,6 +7,7 @@ For a pattern S (E = exp(epsilon) on a set A, 1 elsewhere) the gain per unit of 
 and with t >= max v over all patterns, sum lambda + eta sum nu + t bounds sum_y w_y |K u_y|^2 over every channel that
 meets the constraints: every column is a sum of patterns, S^T G S / (S.p) is convex and homogeneous, and t p.S mends
 each violated dual constraint. All 2^k patterns are priced in two halves; for more inputs `relaxation` bounds t.
+These are prices in floats, to search with; `charges` and `halves` prove.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Prices:
             -gain * (self.pairs + self.pairs.T) / 2,
         )  # fmt: skip
         low = k // 2
-        first, second = _subsets(low), _subsets(k - low)
+        first, second = subsets(low), subsets(k - low)
         mass = 1 + gain * (first @ self.prior[:low])
         parts = earned.halves(first, low), paid.halves(first, low)
         top, kept, found = -np.inf, np.empty(0), np.empty((0, k), dtype=bool)
@@ -119,7 +120,7 @@ class _Quadratic:
         return np.asarray(block @ cross + own + other[:, None])
 
 
-def _subsets(k: int) -> Array:
+def subsets(k: int) -> Array:
     """(2^k, k) indicators of all subsets."""
     return ((np.arange(2**k)[:, None] >> np.arange(k)) & 1).astype(np.float64)
 

@@ -7,12 +7,18 @@ import math
 import numpy as np
 
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
-from ldpopt.design.columns.relaxation import Relaxation, relax
+from ldpopt.design.columns.charges import Charges
+from ldpopt.design.columns.halves import most_of_patterns
+from ldpopt.design.columns.prices import EXACT_LIMIT, Prices, subsets
+from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array
 
 FULL = 8
 """Up to this many inputs all patterns enter at once."""
+
+
+LISTED = 12
+"""Up to this many inputs all patterns are priced one by one, in the arithmetic that is asked for; beyond, in floats."""
 
 
 class StaircaseColumns(Columns):
@@ -60,16 +66,14 @@ class StaircaseColumns(Columns):
         """Whether all patterns can be priced."""
         return self.k <= EXACT_LIMIT
 
-    def most(self, prices: Prices) -> float:
-        """The largest price of all 2^k patterns."""
-        return prices.best(0, math.inf)[0]
-
-    def relax(self, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
-        """Those of Shor's relaxation of the patterns."""
-        return relax(gram, prior, math.exp(self.epsilon), eta)
-
-    def relaxed_most(self, relaxed: AnyRelaxation, prices: Prices) -> float:
-        """No price is above it, by Shor's relaxation of the patterns."""
-        if not isinstance(relaxed, Relaxation):
-            return math.inf
-        return relaxed.violation(prices.gram, prices.prior, prices.rows, prices.pairs, prices.ratio)
+    def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+        """The largest price of all 2^k patterns, one by one or in two halves; of too many, by Shor's relaxation."""
+        epsilon = charges.arithmetic.of(self.epsilon)
+        if not self.exact:
+            return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation) else math.inf
+        # Patterns over exp(epsilon) - 1: t on all inputs, and 1 more on a set.
+        level = 1 / epsilon.expm1()
+        if self.k > LISTED:
+            return most_of_patterns(charges, level)
+        sets = subsets(self.k)
+        return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))

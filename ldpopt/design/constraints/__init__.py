@@ -4,6 +4,7 @@ from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.approximate_dp import ApproximateLDP
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.capacity import CapacityBounded
+from ldpopt.design.constraints.concentrated import ConcentratedLDP
 from ldpopt.design.constraints.invariant import Invariant
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.outputs import Outputs
@@ -11,14 +12,13 @@ from ldpopt.design.constraints.renyi import RenyiLDP
 from ldpopt.design.constraints.support import Support
 from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.constraints.trade_off import TradeOff
-from ldpopt.design.constraints.zcdp import ZCDP
 
 __all__ = [
-    "ZCDP",
     "AlphabetConstraint",
     "ApproximateLDP",
     "CapacityBounded",
     "ColumnConstraint",
+    "ConcentratedLDP",
     "Constraint",
     "Invariant",
     "LocalDP",

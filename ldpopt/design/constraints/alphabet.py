@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.constraints.base import Measured
 from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import Arithmetic, Enclosure
 
 
 class AlphabetConstraint(Measured):
@@ -18,7 +19,7 @@ class AlphabetConstraint(Measured):
 
     The utility is then convex on a convex set without the freedom to split outputs, so that designs are searched for
     and bounded by branching (`design.BranchAndBound`). Multipliers are the constraint's own business: `pose` says how
-    to read them off a solved program, `support` and `charge` what they prove.
+    to read them off a solved program, `enclosed_support` and `enclosed_charge` what they prove.
     """
 
     @property
@@ -53,13 +54,20 @@ class AlphabetConstraint(Measured):
         """The constraint as cvxpy constraints on a matrix variable `q` (k, m)."""
         return self.pose(q)[0]
 
-    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
-        """(m, k) prices u with u.Q <= `charge` for every matrix Q of shape (k, m) that meets the constraint."""
-        return np.zeros(shape[::-1])
+    def allowed(self, shape: tuple[int, int]) -> Array:
+        """(k, m) booleans: False where the constraint makes the entry of a matrix zero."""
+        return np.ones(shape, dtype=bool)
 
-    def charge(self, multiplier: Any) -> float:
+    def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
+        """(m, k) prices u with u.Q <= `enclosed_charge` for every matrix Q of shape (k, m) within the constraint.
+
+        Rows of Q sum to one exactly. The multiplier may be anything: `Unproved` for what is none.
+        """
+        return arithmetic.zeros(shape[::-1])
+
+    def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """What the multiplier adds to the bound."""
-        return 0.0
+        return arithmetic.of(0.0)
 
     def idle(self, shape: tuple[int, int]) -> Any:
         """The multiplier that charges nothing."""
@@ -68,6 +76,11 @@ class AlphabetConstraint(Measured):
     def scaled(self, multiplier: Any, scale: float) -> Any:
         """The multiplier of a program whose utility is `scale` times as large."""
         return multiplier
+
+    @property
+    def balances(self) -> bool:
+        """Whether `mend` moves mass between outputs, so that it comes after what sets single entries."""
+        return False
 
     def mend(self, matrix: Array) -> Array:
         """The matrix (k, m) with what a solver leaves undone of the constraint's equations done."""

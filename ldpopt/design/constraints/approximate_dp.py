@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Ratio, Term, every_pair
+from ldpopt.design.constraints.terms import Ratio, Term, approximate
 from ldpopt.distribution import unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -38,6 +39,13 @@ class ApproximateLDP(ColumnConstraint):
         object.__setattr__(self, "delta", unit_interval(self.delta, "delta"))
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` where delta is 0, `TotalVariation` where epsilon is 0."""
+        if self.epsilon == 0:
+            return math.inf, self.delta
+        return (self.epsilon, 1.0) if self.delta == 0 else None
+
+    @property
     def bound(self) -> float:
         """The largest delta allowed."""
         return self.delta
@@ -46,11 +54,19 @@ class ApproximateLDP(ColumnConstraint):
         """The channel's own delta at this epsilon."""
         return hockey_stick(channel, self.epsilon)
 
+    def centred(self) -> ApproximateLDP:
+        """Half of delta."""
+        return replace(self, delta=self.delta / 2)
+
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
         """delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7]."""
         delta = arithmetic.of(self.delta)
         return delta + (1 - delta) * tanh_of_half(arithmetic.of(self.epsilon))
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
-        """One hockey-stick sum for every ordered pair."""
-        return (every_pair(len(inputs), self.epsilon, self.delta),)
+        """One hockey-stick sum for every ordered pair; with delta = 0, ratios within a box."""
+        return (approximate(len(inputs), self.epsilon, self.delta),)
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """epsilon, where delta = 0."""
+        return arithmetic.of(self.epsilon) if self.delta == 0 else None

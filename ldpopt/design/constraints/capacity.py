@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.terms import Index, all_pairs
 from ldpopt.distribution import Array, number
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, capacity_bounded
 from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
@@ -101,21 +104,26 @@ class CapacityBounded(AlphabetConstraint):
 
         return posed, read
 
-    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
+    def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """weight (E_p h - E_q f*(h)) for the function h of every pair, whatever h in the class."""
-        weight, coefficients = multiplier
-        k, m = shape
-        left, right = all_pairs(k)
-        h = coefficients @ self._basis.T
-        h, star = self._feasible(h)
-        total = np.zeros((k, m))
-        np.add.at(total, left, weight[:, None] * h)
-        np.add.at(total, right, -weight[:, None] * star)
-        return np.asarray(total.T)
+        weight, coefficients = self._checked(multiplier, shape[0])
+        left, right = all_pairs(shape[0])
+        h, star = self._conjugate(arithmetic.of(coefficients) @ self._basis.T, arithmetic)
+        on_left, on_right = weight[:, None] * h, weight[:, None] * star
+        return (_members(left, shape[0]) @ on_left - _members(right, shape[0]) @ on_right).T
 
-    def charge(self, multiplier: Any) -> float:
+    def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """The weights, times the cap of the f-divergence."""
-        return float(multiplier[0].sum() * self._level_of_f)
+        weight, _ = self._checked(multiplier, shape[0])
+        return arithmetic.of(weight).sum() * self._level_of_f(arithmetic)
+
+    def _checked(self, multiplier: Any, inputs: int) -> tuple[Array, Array]:
+        """Weights (pairs,) and coefficients (pairs, r) of functions, or `Unproved`."""
+        if not isinstance(multiplier, tuple) or len(multiplier) != 2:
+            raise Unproved("a multiplier of a restricted divergence is a pair of weights and coefficients")
+        pairs = inputs * (inputs - 1)
+        weight = nonnegative_array(multiplier[0], (pairs,), "weights of pairs")
+        return weight, real_array(multiplier[1], (pairs, self._basis.shape[1]), "coefficients of functions")
 
     def idle(self, shape: tuple[int, int]) -> Any:
         """No weight on any pair."""
@@ -155,23 +163,28 @@ class CapacityBounded(AlphabetConstraint):
             a - 1
         ) * self.bound  # fmt: skip
 
-    @property
-    def _level_of_f(self) -> float:
+    def _level_of_f(self, arithmetic: Arithmetic) -> Enclosure:
         """The cap of sup E_p h - E_q f*(h), for f(t) = t log t - t + 1, (|t|^a - 1)/(a^2 - a) or (t - 1)_+."""
-        a = self._power
-        return self.bound if a == 1 else (self._cap - 1) / (a * (a - 1))
+        a, level = arithmetic.of(self._power), arithmetic.of(self.bound)
+        if isinstance(self.divergence, RestrictedRenyi) and self._power > 1:
+            return ((a - 1) * level).expm1() / (a * (a - 1))
+        return level
 
-    def _feasible(self, h: Array) -> tuple[Array, Array]:
-        """h (pairs, m), scaled into the domain of f* where need be, and f*(h)."""
+    def _conjugate(self, h: Enclosure, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        """h (pairs, m), moved into the domain of f* where need be, and numbers not below f*(h)."""
         if isinstance(self.divergence, RestrictedTotalVariation):
-            low, span = h.min(axis=1, keepdims=True), np.ptp(h, axis=1, keepdims=True)
-            h = (h - low) / np.maximum(span, 1.0)
+            # f* is the identity on [0, 1]; a constant and a smaller slope keep h in the class.
+            low = np.asarray(h.lower).min(axis=1)
+            span = np.maximum(np.asarray((h - low[:, None]).upper).max(axis=1), 1.0)
+            h = (h - low[:, None]) / span[:, None]
             return h, h
         if self._power == 1:
-            h = np.minimum(h, 300.0)  # the exponential stays finite
-            return h, np.expm1(h)
-        a = self._power
-        return h, (a - 1) ** (a / (a - 1)) / a * np.abs(h) ** (a / (a - 1)) + 1 / (a * (a - 1))
+            return h, h.expm1()
+        a, size = arithmetic.of(self._power), h.abs().ends[1]
+        nothing, exponent = np.asarray(size.upper) == 0, a / (a - 1)
+        raised = size.square() if self._power == 2 else (arithmetic.where(nothing, 1.0, size).log() * exponent).exp()
+        factor = ((a - 1).log() * exponent).exp() / a
+        return h, factor * arithmetic.where(nothing, 0.0, raised) + 1 / (a * (a - 1))
 
     def _functions(self, weight: Array, prices: Array) -> tuple[Array, Array]:
         """The functions of the class that the dual values name: weight (pairs,), coefficients (pairs, r).
@@ -184,6 +197,11 @@ class CapacityBounded(AlphabetConstraint):
         if self._power == 1 and not isinstance(self.divergence, RestrictedTotalVariation):
             h = h - 1
         return np.where(kept, weight, 0.0), h @ self._basis
+
+
+def _members(at: Index, k: int) -> Array:
+    """(k, pairs) ones where a pair has the input."""
+    return np.asarray(at == np.arange(k)[:, None], dtype=np.float64)
 
 
 def _rows(at: Index, k: int) -> Any:

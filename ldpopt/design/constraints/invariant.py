@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
+from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, distribution
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee
+from ldpopt.rounding import ULP
 
 ROUNDING = 1e-13
 """Reports whose law is this near to p have law p: what float64 leaves of an equation."""
@@ -47,7 +51,8 @@ class Invariant(AlphabetConstraint):
         """The largest entry of |p Q - p|; inf where the shape is another."""
         if channel.shape != (len(self.p), len(self.p)):
             return Guarantee("invariant", np.inf, np.inf, None, True, "[PRAM, section 3]")
-        off = float(np.abs(self.p @ channel.matrix - self.p).max())
+        rows = channel.matrix / channel.matrix.sum(axis=1, keepdims=True)
+        off = float(np.abs(self.p @ rows - self.p).max())
         return Guarantee("invariant", off, off, None, True, "[PRAM, section 3]")
 
     def outputs(self, inputs: int) -> int:
@@ -71,13 +76,17 @@ class Invariant(AlphabetConstraint):
         kept = self.p @ q + off == self.p
         return [kept, cp.norm1(off) <= give], lambda: np.asarray(kept.dual_value)
 
-    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
+    def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """The price of an output times p."""
-        return np.asarray(multiplier[:, None] * self.p)
+        prices = arithmetic.of(real_array(multiplier, (shape[1],), "prices of the invariant law"))
+        return prices[:, None] * law(self.p, arithmetic)
 
-    def charge(self, multiplier: Any) -> float:
-        """The prices of the outputs, by p."""
-        return float(multiplier @ self.p)
+    def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
+        """The prices of the outputs by p, and what the rounding that is allowed may be worth."""
+        prices = arithmetic.of(real_array(multiplier, (shape[1],), "prices of the invariant law"))
+        # 1.001: p sums to one within 1e-9. The measure itself is computed in float64.
+        rounding = 1.001 * ROUNDING + (2 * len(self.p) + 8) * ULP
+        return prices @ law(self.p, arithmetic) + prices.abs().sum() * rounding
 
     def idle(self, shape: tuple[int, int]) -> Any:
         """No prices."""
@@ -86,6 +95,11 @@ class Invariant(AlphabetConstraint):
     def scaled(self, multiplier: Any, scale: float) -> Any:
         """Prices scale with the utility."""
         return multiplier * scale
+
+    @property
+    def balances(self) -> bool:
+        """Both margins are restored in turn, zeros kept."""
+        return True
 
     def mend(self, matrix: Array) -> Array:
         """Both margins of the joint law diag(p) Q made p, by scaling in turn [Sinkhorn]; zeros stay zeros."""

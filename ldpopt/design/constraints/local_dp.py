@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
@@ -16,7 +13,6 @@ from ldpopt.distribution import positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,11 @@ class LocalDP(ColumnConstraint):
         return self.listed is None
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """Its epsilon, between all inputs."""
+        return (self.epsilon, 1.0) if self.symmetric else None
+
+    @property
     def bound(self) -> float:
         """The largest epsilon allowed, for each unit of weight."""
         return self.epsilon
@@ -60,8 +61,14 @@ class LocalDP(ColumnConstraint):
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """Ratios within a box, or along the edges that no shorter path implies."""
-        epsilon = toward_privacy(self.epsilon)
         if self.listed is None:
-            return (Ratio(math.exp(epsilon)),)
+            return (Ratio(self.epsilon),)
         left, right, weight = self.listed.needed(inputs)
-        return (HockeyStick(left, right, np.exp(epsilon * weight), np.zeros(len(left))),)
+        return (HockeyStick.of(left, right, self.epsilon, 0.0, weight),)
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """epsilon, times the diameter of the graph; None where some input is not within reach of another."""
+        if self.listed is None:
+            return arithmetic.of(self.epsilon)
+        diameter = self.listed.diameter(inputs, arithmetic)
+        return None if diameter is None else diameter * self.epsilon

@@ -25,6 +25,11 @@ def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
     return int(min(exact or budgets))
 
 
+def implied(constraints: Sequence[Any], posed: Any) -> bool:
+    """Whether some constraint is `posed` itself or says at least as much."""
+    return any(c is posed or (hasattr(c, "implies") and c.implies(posed)) for c in constraints)
+
+
 def symmetric(constraints: Sequence[Any]) -> bool:
     """Whether every constraint says that it treats all inputs alike."""
     return all(getattr(constraint, "symmetric", False) for constraint in constraints)

@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Index
 from ldpopt.distribution import Array, number
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
@@ -29,19 +30,29 @@ class Edges:
 
         Raises `InvalidInput` for a node that is no input.
         """
-        position = {label: x for x, label in enumerate(inputs)}
-        for one in self.graph.nodes:
-            if one not in position:
-                raise invalid("policy graph", f"nodes among the inputs {tuple(inputs)[:8]}", one)
-        k = len(position)
-        distance = np.full((k, k), np.inf)
-        for a, b, weight in self.listed:
-            distance[position[a], position[b]] = weight
-        shortest = _shortest(distance)
+        distance = self.lengths(inputs)
+        shortest = shortest_paths(distance)
         left, right = np.nonzero(np.isfinite(distance))
         kept = [_direct(shortest, distance, x, y) for x, y in zip(left.tolist(), right.tolist(), strict=True)]
         left, right = left[kept], right[kept]
         return left, right, distance[left, right]
+
+    def lengths(self, inputs: Sequence[Label]) -> Array:
+        """(k, k) weights of the edges, inf where there is none. Raises `InvalidInput` for a node that is no input."""
+        position = {label: x for x, label in enumerate(inputs)}
+        for one in self.graph.nodes:
+            if one not in position:
+                raise invalid("policy graph", f"nodes among the inputs {tuple(inputs)[:8]}", one)
+        distance = np.full((len(position), len(position)), np.inf)
+        for a, b, weight in self.listed:
+            distance[position[a], position[b]] = weight
+        return distance
+
+    def diameter(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """The longest of all shortest paths between two inputs, rounded up; None where there is no path."""
+        longest = float(shortest_paths(self.lengths(inputs)).max())
+        # A path is a sum of at most k floats, each addition rounded: no longer than this in exact numbers.
+        return arithmetic.of(longest) * (1 + len(inputs) * ULP) if np.isfinite(longest) else None
 
 
 def edges(graph: Policy) -> Edges:
@@ -76,16 +87,20 @@ def weighted_local_dp(channel: Channel, policy: Edges) -> Guarantee:
     return worst if worst is not None else Guarantee("local_dp", 0.0, 0.0, None, True, "[GI, Def 6]")
 
 
-def _shortest(distance: Array) -> Array:
-    """All shortest-path lengths [Floyd; Warshall]."""
-    import networkx as nx
+def shortest_paths(lengths: Array) -> Array:
+    """(k, k) lengths of the shortest paths between inputs, for (k, k) lengths of edges, inf for none [Floyd; Warshall].
 
-    k = len(distance)
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(k))
-    left, right = np.nonzero(np.isfinite(distance))
-    graph.add_weighted_edges_from(zip(left.tolist(), right.tolist(), distance[left, right].tolist(), strict=True))
-    return np.asarray(nx.floyd_warshall_numpy(graph, nodelist=range(k)), dtype=np.float64)
+    >>> float(shortest_paths(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2])
+    2.0
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import floyd_warshall
+
+    k = len(lengths)
+    left, right = np.nonzero(np.isfinite(lengths) & ~np.eye(k, dtype=bool))
+    # Listed entry by entry, so that an edge of length 0 is an edge.
+    graph = csr_array((lengths[left, right], (left, right)), shape=(k, k))
+    return np.asarray(floyd_warshall(graph), dtype=np.float64)
 
 
 def _direct(shortest: Array, distance: Array, x: int, y: int) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import Moment, Ratio, Term, all_pairs
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, tanh_of_half
+from ldpopt.design.constraints.moment import moment
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi
 from ldpopt.privacy.renyi import renyi_order
-from ldpopt.rounding import toward_privacy
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class RenyiLDP(ColumnConstraint):
             raise invalid("order", "(order - 1) epsilon of at most 500, or order inf", self.order)
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` where the order is inf."""
+        return (self.epsilon, 1.0) if math.isinf(self.order) else None
+
+    @property
     def bound(self) -> float:
         """The largest divergence allowed."""
         return self.epsilon
@@ -47,17 +53,27 @@ class RenyiLDP(ColumnConstraint):
         return renyi(channel, self.order)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """sqrt(epsilon/2), as the KL divergence is at most every later order [Pinsker]."""
-        return (arithmetic.of(self.epsilon) / 2).sqrt()
+        """sqrt(epsilon/2), as the KL divergence is at most every later order [Pinsker]; at order inf [GI, Prop 2]."""
+        epsilon = arithmetic.of(self.epsilon)
+        return tanh_of_half(epsilon) if math.isinf(self.order) else (epsilon / 2).sqrt()
+
+    def implies(self, other: Constraint) -> bool:
+        """That of every lower order with no smaller epsilon: the divergence grows with the order [M, Prop 9]."""
+        return isinstance(other, RenyiLDP) and other.order <= self.order and other.epsilon >= self.epsilon
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
         if math.isinf(self.order):
-            return (Ratio(math.exp(toward_privacy(self.epsilon))),)
+            return (Ratio(self.epsilon),)
         return (moment(len(inputs), self.order, self.epsilon),)
 
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """epsilon, at order inf."""
+        return arithmetic.of(self.epsilon) if math.isinf(self.order) else None
 
-def moment(inputs: int, order: float, epsilon: float) -> Moment:
-    """The moment term of every ordered pair for a divergence of `order` below inf."""
-    cap = epsilon if order == 1 else math.expm1((order - 1) * epsilon)
-    return Moment(*all_pairs(inputs), order, cap)
+    def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """That of its own order and of every lower one."""
+        if not 1 <= order <= self.order:
+            return None
+        epsilon = arithmetic.of(self.epsilon)
+        return epsilon if order == 1 else (epsilon * arithmetic.of(Fraction(order) - 1)).expm1()

@@ -9,11 +9,15 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints import Constraint, LocalDP
+from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 _HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
+
+MOST = 1e-3
+"""The largest share of the constant channel in a mended matrix: it tells that much less."""
 
 
 class Unrepairable(SolverError):
@@ -28,28 +32,85 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     """A stochastic matrix near `matrix` whose measures are within the constraints.
 
     Entries too small for epsilon are raised to the largest of their column over exp(epsilon), or to what the edges of a
-    policy graph ask for, rows divided by their sums, and the result mixed with the constant channel of its own column
-    means, with the least weight on a geometric scale from 1e-16 that makes every re-measured (and outward rounded)
-    guarantee hold. A matrix that would need more than 1e-3 is refused, and so is one that the raising moves by more: it
-    was no solution.
+    policy graph ask for, rows given equal sums, and the result mixed with the constant channel of its own column means,
+    with the least weight, to a few percent, that makes every re-measured (and outward rounded) guarantee hold. That
+    weight is the share by which differences between rows shrink, whatever their size. A matrix that would need more than
+    `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
     """
-    epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
-    clipped = np.maximum(matrix, np.maximum(matrix.max(axis=0), 0.0) * math.exp(-epsilon))
+    matrix = np.maximum(matrix, 0.0)
+    clipped = np.maximum(matrix, matrix.max(axis=0) * math.exp(-plain_caps(constraints)[0]))
     for constraint in constraints:
         if isinstance(constraint, LocalDP) and not constraint.symmetric:
             clipped = _raised(clipped, constraint.columns(inputs or range(len(clipped))))
-    if np.abs(clipped - matrix).max() > 1e-3:
+    moved = np.abs(clipped - matrix).max()
+    if not moved <= 1e-3 or not moved <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
         raise Unrepairable(matrix)
-    clipped = clipped / clipped.sum(axis=1, keepdims=True)
-    mean = clipped.mean(axis=0)
-    weight = 0.0
-    while weight <= 1e-3:
-        mixed = (1 - weight) * clipped + weight * mean
-        channel = Channel(mixed / mixed.sum(axis=1, keepdims=True), inputs)
-        if all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints):
-            return channel.matrix
-        weight = max(1e-16, 2 * weight)
-    raise Unrepairable(clipped)
+    made = _mixed_until_private(stochastic(clipped), constraints, inputs, MOST)
+    if made is None:
+        raise Unrepairable(clipped)
+    return made
+
+
+def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
+    """`matrix`, mixed with the constant channel as far as it takes for `repair`: all of it tells nothing, and is private.
+
+    Raises `Unrepairable` where even the constant channel breaks a constraint.
+    """
+    mean = matrix.mean(axis=0)
+    for weight in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95, 1.0):
+        mixed = np.asarray((1 - weight) * matrix + weight * mean)
+        try:
+            repair(mixed, constraints, inputs)
+        except Unrepairable:
+            continue
+        return mixed
+    raise Unrepairable(matrix)
+
+
+def stochastic(matrix: Array) -> Array:
+    """Rows of one sum, 1: entries that agree within a column still agree, and small differences keep their digits.
+
+    What a row lacks beside the largest sum is shared among its entries as the columns' smallest entries are. Dividing
+    each row by its own sum instead would shake every entry by an ulp, which may be more than the rows differ.
+    """
+    q = np.maximum(matrix, 0.0)
+    base = q.min(axis=0)
+    above = (q - base).sum(axis=1)
+    lacking, shared = above.max() - above, float(base.sum())
+    if not shared > lacking.max():
+        sums = q.sum(axis=1, keepdims=True)
+        return np.asarray(q / sums)
+    if lacking.max() > 1e-15 * above.max():
+        q = q + lacking[:, None] * (base / shared)
+    return np.asarray(q / (shared + above.max()))
+
+
+def _mixed_until_private(
+    matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None, most: float
+) -> Array | None:
+    """`matrix` mixed with the least share of its mean row, to a few percent, that meets the constraints; None beyond."""
+    mean = matrix.mean(axis=0)
+
+    def tried(weight: float) -> Array | None:
+        channel = Channel((1 - weight) * matrix + weight * mean if weight else matrix, inputs)
+        fits = all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
+        return channel.matrix if fits else None
+
+    weight, last, found = 0.0, 0.0, tried(0.0)
+    while found is None:
+        last, weight = weight, max(1e-16, (2 if weight < 1e-6 else 1.4) * weight)
+        if weight > most:
+            return None
+        found = tried(weight)
+    # Below that, a share is no loss.
+    while weight > 1e-12 and weight > 1.04 * last:
+        middle = math.sqrt(weight * max(last, weight / 2))
+        better = tried(middle)
+        if better is None:
+            last = middle
+        else:
+            weight, found = middle, better
+    return found
 
 
 def _raised(matrix: Array, terms: Sequence[Term | Ratio]) -> Array:

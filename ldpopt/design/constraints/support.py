@@ -79,9 +79,11 @@ class Support(AlphabetConstraint):
             return [], lambda: None
         return [cp.multiply((~self.mask).astype(np.float64), q) == 0], lambda: None
 
-    def support(self, multiplier: Any, shape: tuple[int, int]) -> Array:
-        """An infinite price for what is forbidden, which costs nothing."""
-        return np.where(self.mask.T, 0.0, np.inf)
+    def allowed(self, shape: tuple[int, int]) -> Array:
+        """The mask."""
+        if self.mask.shape != shape:
+            raise invalid("mask", f"shape {shape}", self.mask.shape)
+        return np.asarray(self.mask)
 
     def mend(self, matrix: Array) -> Array:
         """Zeros outside the mask."""

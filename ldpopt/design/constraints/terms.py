@@ -1,173 +1,348 @@
 """Constraints in column form: sums over outputs of convex, positively homogeneous functions of the column.
 
 A term says  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c, with phi_c convex and homogeneous. Weak
-duality needs only that phi_c lies above its linear supports: `support` turns a multiplier for every label into
-vectors u with u.q <= nu phi(q), and `charge` is the nu cap that they cost.
+duality needs only that phi_c lies above its linear supports: a multiplier gives every label vectors u with
+u.q <= nu phi(q) for columns q >= 0 (`support`), and costs nu cap (`charge`). Both exist twice: in floats for those who
+look for multipliers, and enclosed, from the exact parameters of the constraint, for those who prove with them.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.constraints.scatter import scatter
 from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.errors import LdpoptError
 
 Index = npt.NDArray[np.intp]
 
 
-class Term(Protocol):
-    """One family of column constraints, each on a `left` and a `right` input."""
+class Malformed(LdpoptError, ValueError):
+    """A multiplier that is none: of the wrong shape, not finite, negative, or of pairs or labels that are not there."""
 
-    @property
-    def left(self) -> Index:
-        """(pairs,) positions of the first inputs."""
-        ...
 
-    @property
-    def right(self) -> Index:
-        """(pairs,) positions of the second inputs."""
-        ...
+@dataclass(frozen=True, eq=False)
+class Term(ABC):
+    """One family of column constraints, each on a `left` and a `right` input, (pairs,) positions each."""
 
-    @property
-    def cap(self) -> Any:
-        """The cap, one for all pairs or one each."""
-        ...
+    left: Index
+    right: Index
 
     def __len__(self) -> int:
-        """The number of pairs."""
-        ...
+        return len(self.left)
 
+    @property
+    @abstractmethod
+    def cap(self) -> Any:
+        """The cap in floats, one for all pairs or one each."""
+
+    @property
+    def conic(self) -> bool:
+        """Whether a program needs cones for it."""
+        return False
+
+    @property
+    def reach(self) -> float:
+        """About how far apart it lets two rows be, at most 1."""
+        return 1.0
+
+    @property
+    def width(self) -> float:
+        """How much larger than a column's smallest entry it lets others be, relatively; 0 where it does not say."""
+        return 0.0
+
+    @property
+    def farthest(self) -> float:
+        """The largest ratio of two entries that it names."""
+        return 1.0
+
+    def within(self, farthest: float) -> tuple[Term, Any]:
+        """The term with its ratios cut to `farthest`, and by what its multipliers then shrink for this one."""
+        return self, 1.0
+
+    def pose_split(self, q: Any) -> list[Any]:
+        """As `pose`, for a matrix in two parts (`programs.labels.Split`), in units of its rises."""
+        return self.pose(q.whole)
+
+    @abstractmethod
     def excess(self, matrix: Array) -> Array:
-        """By how much each pair exceeds its cap at `matrix` (k, n); at most 0 where it holds."""
-        ...
+        """(pairs,) by how much each pair exceeds its cap at `matrix` (k, n); at most 0 where it holds."""
 
-    def take(self, pairs: Index) -> Term:
+    @abstractmethod
+    def take(self, pairs: Index) -> Self:
         """The term of these pairs alone."""
-        ...
 
+    @abstractmethod
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """(labels, inputs) supports of the weighted term, for a multiplier as `program` makes it."""
-        ...
+        """(labels, inputs) supports of the weighted term, for a multiplier as `multiplier` makes it, in floats."""
 
+    @abstractmethod
     def charge(self, multiplier: Array) -> float:
-        """What the multiplier adds to the bound."""
-        ...
+        """What the multiplier adds to the bound, in floats."""
+
+    @abstractmethod
+    def enclosed_support(
+        self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
+    ) -> tuple[Enclosure, Enclosure]:
+        """The supports (labels, inputs), and (labels,) their sums over the inputs, formed before they can cancel.
+
+        Raises `Malformed` for what is no multiplier. Columns are not negative, so that the lower end supports as well.
+        """
+
+    @abstractmethod
+    def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
+        """What the multiplier adds to the bound. Raises `Malformed` for what is no multiplier."""
+
+    @abstractmethod
+    def pose(self, q: Any) -> list[Any]:
+        """The term as cvxpy constraints on the matrix variable `q` (k, labels), in the order `multiplier` reads."""
+
+    @abstractmethod
+    def multiplier(self, posed: list[Any]) -> Array:
+        """The multiplier of a solved term, from the dual values of what `pose` made."""
+
+    @abstractmethod
+    def scaled(self, values: Array, scale: float) -> Array:
+        """A multiplier times `scale`."""
+
+    def on_rows(self, rows: Array, posed: list[Any]) -> None:
+        """Add to the multipliers of the rows what a term posed without its linear part owes to them."""
+        return
 
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """Every column lies in [m, ratio m] for some m >= 0: pure LDP between all inputs, without multipliers."""
+    """Every column lies in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs, without multipliers.
 
-    ratio: float
+    Certificates take it from the constraint itself (`ColumnConstraint.spread`).
+    """
+
+    epsilon: float
 
     def __len__(self) -> int:
         return 0
 
+    @property
+    def conic(self) -> bool:
+        """It needs no cones."""
+        return False
+
+    @property
+    def ratio(self) -> float:
+        """e^epsilon in floats."""
+        return float(np.exp(self.epsilon))
+
+    @property
+    def reach(self) -> float:
+        """About e^epsilon - 1, at most 1."""
+        return min(1.0, self.width)
+
+    @property
+    def width(self) -> float:
+        """e^epsilon - 1."""
+        return float(np.expm1(self.epsilon))
+
+    @property
+    def farthest(self) -> float:
+        """The ratio."""
+        return self.ratio
+
+    def within(self, farthest: float) -> tuple[Ratio, Any]:
+        """The smaller ratio; there are no multipliers."""
+        return (self if self.ratio <= farthest else Ratio(math.log(farthest))), 1.0
+
+    def pose_split(self, q: Any) -> list[Any]:
+        """No rise above the base times e^epsilon - 1."""
+        return [q.rise <= np.ones((q.shape[0], 1)) @ (self.width * q.level / q.unit * q.base)]
+
+    def pose(self, q: Any) -> list[Any]:
+        """A floor for every column, and the ceiling above it."""
+        import cvxpy as cp
+
+        k, n = q.shape
+        floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
+        return [q >= floor, q <= self.ratio * floor]
+
+    def multiplier(self, posed: list[Any]) -> Array:
+        """None."""
+        return np.zeros((0, 0))
+
+    def scaled(self, values: Array, scale: float) -> Array:
+        """None."""
+        return values
+
+    def on_rows(self, rows: Array, posed: list[Any]) -> None:
+        """Nothing."""
+        return
+
 
 @dataclass(frozen=True, eq=False)
-class HockeyStick:
-    """sum_y (Q[left] - factor Q[right])_+ <= cap, arrays of shape (pairs,); a cap of 0 binds every column by itself.
+class HockeyStick(Term):
+    """sum_y (Q[left] - e^(epsilon weight) Q[right])_+ <= cap; a cap of 0 binds every column by itself.
 
+    epsilon : (pairs,) or one number; weight, caps : (pairs,). All of them stand for their exact values.
     A multiplier is a (labels, pairs) array z >= 0: nu (a - E b)_+ >= z (a - E b) whenever nu >= z.
     """
 
-    left: Index
-    right: Index
-    factor: Array
-    cap: Array
+    epsilon: float
+    caps: Array
+    weight: Array
 
-    def __len__(self) -> int:
-        return len(self.left)
+    @classmethod
+    def of(cls, left: Index, right: Index, epsilon: float, cap: float, weight: Array | None = None) -> HockeyStick:
+        """One epsilon and one cap for all pairs; weights are 1 where none are given."""
+        ones = np.ones(len(left))
+        return cls(left, right, epsilon, cap * ones, ones if weight is None else weight)
+
+    @property
+    def cap(self) -> Array:
+        """(pairs,) the caps."""
+        return self.caps
+
+    @cached_property
+    def factor(self) -> Array:
+        """(pairs,) e^(epsilon weight) in floats."""
+        return np.asarray(np.exp(self.epsilon * self.weight))
+
+    @property
+    def reach(self) -> float:
+        """The largest of e^(epsilon weight) - 1 + cap, at most 1."""
+        return min(1.0, float(np.max(np.expm1(self.epsilon * self.weight) + self.caps, initial=0.0)))
+
+    @property
+    def width(self) -> float:
+        """The largest of e^(epsilon weight) - 1."""
+        return float(np.expm1(self.epsilon * self.weight).max(initial=0.0))
+
+    @property
+    def farthest(self) -> float:
+        """The largest factor."""
+        return float(self.factor.max(initial=1.0))
+
+    def within(self, farthest: float) -> tuple[HockeyStick, Any]:
+        """Smaller factors; what the right input pays, factor times multiplier, stays."""
+        if self.farthest <= farthest:
+            return self, 1.0
+        exponent = self.epsilon * self.weight
+        cut = np.minimum(exponent, math.log(farthest))
+        return HockeyStick(self.left, self.right, 1.0, self.caps, cut), np.exp(cut - exponent)
 
     def excess(self, matrix: Array) -> Array:
         """sum_y (Q[left] - factor Q[right])_+ - cap."""
         parts = np.array_split(np.arange(len(self)), 1 + len(self) * matrix.shape[1] // 2**22)
+        factor = self.factor
         sums = [
-            np.maximum(matrix[self.left[c]] - self.factor[c, None] * matrix[self.right[c]], 0.0).sum(axis=1)
-            for c in parts
+            np.maximum(matrix[self.left[c]] - factor[c, None] * matrix[self.right[c]], 0.0).sum(axis=1) for c in parts
         ]
-        return np.asarray(np.concatenate(sums) - self.cap)
+        return np.asarray(np.concatenate(sums) - self.caps)
 
     def take(self, pairs: Index) -> HockeyStick:
         """The term of these pairs alone."""
-        return HockeyStick(self.left[pairs], self.right[pairs], self.factor[pairs], self.cap[pairs])
+        return HockeyStick(self.left[pairs], self.right[pairs], self.epsilon, self.caps[pairs], self.weight[pairs])
 
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
         """u = z on the left input and -z factor on the right one."""
-        z = np.maximum(multiplier, 0.0)
-        return _scatter(z, self.left, inputs) - _scatter(z * self.factor, self.right, inputs)
+        made = np.zeros((labels, inputs))
+        for x in range(inputs):
+            at, by = self.left == x, self.right == x
+            made[:, x] = multiplier[:, at].sum(axis=1) - multiplier[:, by] @ self.factor[by]
+        return made
 
     def charge(self, multiplier: Array) -> float:
         """sum over pairs of cap max_i z_i."""
-        return float(self.cap @ np.maximum(multiplier, 0.0).max(axis=0)) if len(self) else 0.0
+        return float(self.caps @ multiplier.max(axis=0)) if len(self) else 0.0
+
+    def enclosed_support(
+        self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
+    ) -> tuple[Enclosure, Enclosure]:
+        """u = z on the left input and -z E on the right one; together z (1 - E)."""
+        z = self._checked(multiplier, labels)
+        label, pair = np.nonzero(z)
+        given = arithmetic.of(z[label, pair])
+        exponent = (arithmetic.of(self.epsilon) * self.weight)[pair]
+        left = scatter(given, label * inputs + self.left[pair], labels * inputs)
+        right = scatter(given * exponent.exp(), label * inputs + self.right[pair], labels * inputs)
+        sums = scatter(given * -exponent.expm1(), label, labels)
+        return (left - right).reshape(labels, inputs), sums
+
+    def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
+        """sum over pairs of cap max_i z_i."""
+        most = self._checked(multiplier, labels).max(axis=0, initial=0.0)
+        return (arithmetic.of(most) * self.caps).sum()
+
+    def _checked(self, multiplier: Any, labels: int) -> Array:
+        z = finite(multiplier)
+        if not z.size and not len(self):
+            return np.zeros((labels, 0))
+        if z.shape != (labels, len(self)):
+            raise Malformed(f"a multiplier has shape {z.shape}, not {(labels, len(self))}")
+        if not (z >= 0).all():
+            raise Malformed("a multiplier is negative")
+        return z
+
+    def pose(self, q: Any) -> list[Any]:
+        """A slack for every output, or none where nothing may be exceeded."""
+        import cvxpy as cp
+
+        if len(self) == 0:
+            return []
+        k, n = q.shape
+        above = pick(self.left, np.ones(len(self)), k) @ q - pick(self.right, self.factor, k) @ q
+        if not self.caps.any():
+            return [above <= 0]
+        slack = cp.Variable((len(self), n), nonneg=True)
+        return [slack >= above, cp.sum(slack, axis=1) <= self.caps]
+
+    def pose_split(self, q: Any) -> list[Any]:
+        """The same, each side divided by the unit of the rises."""
+        import cvxpy as cp
+
+        if len(self) == 0:
+            return []
+        k, n = q.shape
+        apart = (pick(self.left, np.ones(len(self)), k) - pick(self.right, self.factor, k)) @ q.rise
+        widths = np.expm1(self.epsilon * self.weight) * (q.level / q.unit)
+        above = apart - widths[:, None] @ q.base
+        if not self.caps.any():
+            return [above <= 0]
+        slack = cp.Variable((len(self), n), nonneg=True)
+        return [slack >= above, cp.sum(slack, axis=1) <= self.caps / q.unit]
+
+    def multiplier(self, posed: list[Any]) -> Array:
+        """The dual values of the first constraint."""
+        if not posed:
+            return np.zeros((0, 0))
+        return np.asarray(np.maximum(np.asarray(posed[0].dual_value), 0.0).T)
+
+    def scaled(self, values: Array, scale: float) -> Array:
+        """All of it scales."""
+        return values * scale
 
 
-@dataclass(frozen=True, eq=False)
-class Moment:
-    """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
-
-    With o = 1, psi(a, b) = a log(a/b) - a + b. It lies above its tangent planes, one for each ratio t = a/b > 0:
-    a multiplier is an array (4, cuts) of pair, label, t and weight z >= 0.
-    """
-
-    left: Index
-    right: Index
-    order: float
-    cap: float
-
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def excess(self, matrix: Array) -> Array:
-        """sum_y psi - cap; inf where an output of the left input is impossible for the right one."""
-        a, b = matrix[self.left], matrix[self.right]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.order == 1:
-                power = np.where(a > 0, a * np.log(a / b), 0.0)
-            else:
-                power = np.where(a > 0, a * (a / b) ** (self.order - 1), 0.0)
-        shift = a - b if self.order == 1 else self.order * a - (self.order - 1) * b
-        return np.asarray((power - shift).sum(axis=1) - self.cap)
-
-    def take(self, pairs: Index) -> Moment:
-        """The term of these pairs alone."""
-        return replace(self, left=self.left[pairs], right=self.right[pairs])
-
-    def slopes(self, t: Array) -> tuple[Array, Array]:
-        """The partial derivatives of psi at a/b = t: psi(a, b) >= slope_a a + slope_b b."""
-        if self.order == 1:
-            return np.log(t), 1 - t
-        log = np.log(t)
-        return self.order * np.expm1((self.order - 1) * log), -(self.order - 1) * np.expm1(self.order * log)
-
-    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """The weighted sum of the tangent planes of each label."""
-        pair, label = multiplier[:2].astype(np.intp)
-        on_left, on_right = self.slopes(multiplier[2])
-        z = np.maximum(multiplier[3], 0.0)
-        total = np.bincount(label * inputs + self.left[pair], z * on_left, labels * inputs)
-        total += np.bincount(label * inputs + self.right[pair], z * on_right, labels * inputs)
-        return np.asarray(total.reshape(labels, inputs))
-
-    def charge(self, multiplier: Array) -> float:
-        """sum over pairs of cap max over labels of the label's weight."""
-        if not multiplier.size:
-            return 0.0
-        pair, label = multiplier[:2].astype(np.intp)
-        weight = np.zeros((int(label.max()) + 1, len(self)))
-        np.add.at(weight, (label, pair), np.maximum(multiplier[3], 0.0))
-        return float(self.cap * weight.max(axis=0).sum())
+def finite(values: Any) -> Array:
+    """Finite float64, or `Malformed`."""
+    try:
+        made = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Malformed("a multiplier is not made of numbers") from None
+    if not np.isfinite(made).all():
+        raise Malformed("a multiplier is not finite")
+    return made
 
 
-def _scatter(values: Array, at: Index, inputs: int) -> Array:
-    """(n, inputs) sums of the columns of `values` by input."""
-    n = len(values)
-    flat = at[None, :] + inputs * np.arange(n)[:, None]
-    return np.asarray(np.bincount(flat.ravel(), values.ravel(), n * inputs).reshape(n, inputs), dtype=np.float64)
+def pick(at: Index, weight: Array, k: int) -> Any:
+    """A sparse (pairs, k) matrix that picks the inputs `at`, times `weight`."""
+    import scipy.sparse as sparse
+
+    return sparse.csr_array((weight, (np.arange(len(at)), at)), shape=(len(at), k))
 
 
 def all_pairs(inputs: int) -> tuple[Index, Index]:
@@ -179,5 +354,9 @@ def all_pairs(inputs: int) -> tuple[Index, Index]:
 def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
     """(epsilon, delta) between every two inputs; at epsilon = 0 one order of each pair says it for both."""
     left, right = np.triu_indices(inputs, 1) if epsilon == 0 else all_pairs(inputs)
-    count = len(left)
-    return HockeyStick(left, right, np.full(count, math.exp(epsilon)), np.full(count, delta))
+    return HockeyStick.of(left, right, epsilon, delta)
+
+
+def approximate(inputs: int, epsilon: float, delta: float) -> Term | Ratio:
+    """The same, as a ratio where delta = 0 makes it pure."""
+    return Ratio(epsilon) if delta == 0 and epsilon > 0 else every_pair(inputs, epsilon, delta)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
@@ -27,6 +28,11 @@ class TotalVariation(ColumnConstraint):
         object.__setattr__(self, "eta", unit_interval(self.eta, "eta"))
 
     @property
+    def plain(self) -> tuple[float, float] | None:
+        """Its eta."""
+        return math.inf, self.eta
+
+    @property
     def bound(self) -> float:
         """The largest eta allowed."""
         return self.eta
@@ -34,6 +40,10 @@ class TotalVariation(ColumnConstraint):
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own Dobrushin coefficient."""
         return total_variation(channel)
+
+    def centred(self) -> TotalVariation:
+        """Half of eta."""
+        return replace(self, eta=self.eta / 2)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
         """eta."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import Ratio, Term, every_pair
+from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
+from ldpopt.design.constraints.terms import Ratio, Term, approximate
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
 
@@ -19,8 +20,9 @@ from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
 class TradeOff(ColumnConstraint):
     """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
 
-    Every segment of the (symmetrised) curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure
-    is the largest excess of the channel's delta at epsilon_i over delta_i, which must be 0.
+    Every segment of the curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure is the largest
+    excess of the channel's delta at epsilon_i over delta_i, which must be 0. As all ordered pairs are meant, a curve that
+    is not its own inverse asks for its inverse too.
 
     >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
     >>> [(round(e, 4), d) for e, d in TradeOff(curve).levels]
@@ -33,16 +35,28 @@ class TradeOff(ColumnConstraint):
     def __post_init__(self) -> None:
         if not isinstance(self.curve, TradeOffCurve):
             raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
-        a, b = self.curve.symmetrised().knots.T
-        # Beyond the last knot the curve is flat at 0: its line is met by every pair. Slopes below 1 mirror the rest.
+        a, b = self.curve.knots.T
+        # Beyond the last knot the curve is flat at 0: its line is met by every pair.
         slopes = -np.diff(b) / np.diff(a)
         heights = b[:-1] + slopes * a[:-1]
-        found = [
-            (math.log(slope), max(0.0, 1 - float(height)) if 1 - height > 1e-12 else 0.0)
-            for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True)
-            if slope >= 1 - 1e-12
-        ]
-        object.__setattr__(self, "levels", tuple((max(0.0, e), d) for e, d in found))
+        found = set()
+        for slope, height in zip(slopes.tolist(), heights.tolist(), strict=True):
+            if slope > 0:
+                # A line flatter than -1 says the same of the pair in the other order, where it is steeper.
+                reached = height if slope >= 1 else height / slope
+                epsilon, delta = abs(math.log(slope)), 1 - reached
+                found.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
+        object.__setattr__(self, "levels", tuple(sorted(found)))
+
+    @property
+    def plain(self) -> tuple[float, float] | None:
+        """`LocalDP` and `TotalVariation` where each of its lines says one of the two."""
+        if not all(epsilon == 0 or delta == 0 for epsilon, delta in self.levels):
+            return None
+        return (
+            min((epsilon for epsilon, delta in self.levels if epsilon > 0 and delta == 0), default=math.inf),
+            min((delta for epsilon, delta in self.levels if epsilon == 0), default=1.0),
+        )
 
     @property
     def bound(self) -> float:
@@ -55,5 +69,17 @@ class TradeOff(ColumnConstraint):
         return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
-        """One hockey-stick sum a line and ordered pair."""
-        return tuple(every_pair(len(inputs), e, d) for e, d in self.levels)
+        """One hockey-stick sum a line and ordered pair; ratios within a box for a line with delta = 0."""
+        return tuple(approximate(len(inputs), e, d) for e, d in self.levels)
+
+    def variation(self, arithmetic: Arithmetic) -> Enclosure:
+        """The least of delta + (1 - delta) tanh(epsilon/2) over the lines [GI, eq. 7]."""
+        least = arithmetic.of(1.0)
+        for epsilon, delta in self.levels:
+            least = least.minimum(delta + (1 - arithmetic.of(delta)) * tanh_of_half(arithmetic.of(epsilon)))
+        return least
+
+    def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
+        """The epsilon of a line with delta = 0."""
+        pure = min((e for e, d in self.levels if d == 0), default=None)
+        return None if pure is None else arithmetic.of(pure)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,16 +19,21 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split
+from ldpopt.design.certificates.boxes import Boxes, BranchDual, Merger, Split
+from ldpopt.design.certificates.leaves import Leaf, leaf_bound
 from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import Climb, LocalSearch
+from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer
+from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.tolerances import CERTIFIED_GAP
 
 NARROW = 1e-9
+"""Intervals of log-ratios narrower than this share of all log-ratios are not split."""
 
+FAR = 40.0
+"""Where an interval of log-ratios that has no end is taken to end, to find its middle."""
 
 WORK = 60_000
 """The default budget of boxes, times the number of entries and slacks of a program."""
@@ -52,7 +58,7 @@ class BranchAndBound:
     """
 
     nodes: int | None = None
-    starts: int = 12
+    starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -75,12 +81,16 @@ class BranchAndBound:
         possible(problem)
         if (found := without_budget(problem, ask)) is not None:
             return found
-        terms, fixed = problem.terms, problem.given
-        pair, f = problem.reduction.pair, problem.utility.f
-        boxes = Boxes.of(f, pair.p0, pair.p1, problem.constraints, problem.inputs)
-        if not np.isfinite(f.excess(boxes.root, 1 - boxes.root)).all():
+        terms, fixed, classes = problem.terms, problem.given, problem.reduction.classes
+        if not problem.symmetric:
+            classes = np.arange(problem.utility.size)
+        pair = problem.utility.pair
+        merger = Merger.checked(pair[0], pair[1], classes, problem.symmetric)
+        boxes = Boxes.of(problem.utility.f, merger, pair, problem.constraints, problem.inputs, FLOAT)
+        if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
-                f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
+                f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "
+                "bounded divergence"
             )
         climb = Climb.of(problem)
         matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
@@ -89,10 +99,9 @@ class BranchAndBound:
         size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))
         solved = tree.grow(self.nodes or int(np.clip(WORK / size, 30, 400)))
         nodes = tuple(tree.nodes)
-        points = np.column_stack([pair.p0, pair.p1])
 
         def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield BranchDual(problem.whole, problem.constraints, channel, points, nodes)
+            yield BranchDual(problem.whole, problem.constraints, channel, classes, nodes)
 
         how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
         return Candidate(tree.matrix, how, prove)
@@ -106,6 +115,7 @@ class Tree:
         self.value = climb.value(matrix)
         self.nodes: list[Split | Leaf] = []
         self.climbs = CLIMBS
+        self.narrow = NARROW * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
 
     def grow(self, budget: int) -> int:
         """Split boxes until the bound meets the value, or `budget` programs are solved; how many were."""
@@ -120,16 +130,14 @@ class Tree:
                 self.nodes[at] = parent
                 return
             solved += 1
-            leaf, split = self._solve(box, parent)
-            # What bounds the whole box bounds its parts, and may do so better than an inaccurate solution.
-            leaf = min(leaf, parent, key=lambda one: self.boxes.bound(one, box))
+            leaf, bound, split = self._solve(box, parent)
             self.nodes[at] = leaf
-            heapq.heappush(queue, (-self.boxes.bound(leaf, box), next(order), at, box, split))
+            heapq.heappush(queue, (-bound, next(order), at, box, split))
 
         visit(0, self.boxes.root, _nothing(self.boxes))
         while queue and solved < budget:
             bound, _, at, box, split = heapq.heappop(queue)
-            if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value) + 1e-15:
+            if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
                 break
             if split is None:
                 continue  # too narrow to split: what the solver left open stays
@@ -142,22 +150,31 @@ class Tree:
                 visit(child, half, parent)
         return solved
 
-    def _solve(self, box: Array, parent: Leaf) -> tuple[Leaf, tuple[int, float] | None]:
-        """The multipliers of a box, and where to split it."""
-        chords = self.boxes.chords(box)
-        width = box[1] - box[0]
-        widest = int(width.argmax())
-        middle = (widest, float(box[:, widest].mean())) if width[widest] > NARROW else None
+    def _solve(self, box: Array, parent: Leaf) -> tuple[Leaf, float, tuple[int, float] | None]:
+        """The multipliers of a box, the bound that they prove, and where to split it."""
+        chords, sides = self.boxes.chords(box), self.boxes.sides(box)
+
+        def proved(leaf: Leaf) -> float:
+            bound = float(leaf_bound(leaf, chords, self.boxes.limits, sides, FLOAT).upper)
+            return bound if math.isfinite(bound) else math.inf
+
+        gains, walls = np.asarray(chords.midpoint), np.asarray(sides.midpoint)
+        # What bounds the whole box bounds its parts, and may do so better than an inaccurate solution.
+        known, cut = [parent], self._middle(box)
         try:
-            q, leaf = self.climb.program.solve(chords, box)
+            q, leaf = self.climb.program.solve(gains, walls)
+            known.append(leaf)
+            cut = self._cut(q, gains, box) or cut
         except SolverError:
-            try:
-                return self.climb.program.elastic(chords, box), middle
-            except SolverError:
-                return parent, middle
-        p0, p1, f = self.boxes.p0, self.boxes.p1, self.boxes.f
-        a, b = p0 @ q, p1 @ q
-        value = float(f.excess(a, b).sum())
+            with suppress(SolverError):
+                known.append(self.climb.program.elastic(gains, walls))
+        bounds = [proved(leaf) for leaf in known]
+        best = int(np.argmin(bounds))
+        return known[best], bounds[best], cut
+
+    def _cut(self, q: Array, gains: Array, box: Array) -> tuple[int, float] | None:
+        """Where a box is split that the channel `q` solves: at the output that loses most against its chord."""
+        value = self.climb.value(q)
         if value > self.value:
             self.matrix, self.value = q, value
         if self.climbs and value > 0.5 * self.value:
@@ -166,17 +183,35 @@ class Tree:
                 better, most = self.climb.climb(q)
                 if most > self.value:
                     self.matrix, self.value = better, most
-        lost = (chords[0] * q.T).sum(axis=1) - f.excess(a, b)
+        q, laws, f = self.climb.raised(q), self.boxes.laws, self.boxes.f
+        apart, b = laws.apart.midpoint @ q, laws.p1.midpoint @ q
+        lost = (gains[0] * q.T).sum(axis=1) - f.excess_of(apart, b)
         at = int(lost.argmax())
-        if lost[at] <= 1e-13 * abs(self.value) or width[at] <= NARROW:
-            return leaf, middle
-        margin = 0.05 * width[at]
-        cut = float(np.clip(a[at] / (a[at] + b[at]), box[0, at] + margin, box[1, at] - margin))
-        return leaf, (at, cut)
+        width = box[1, at] - box[0, at]
+        if not lost[at] > 1e-13 * abs(self.value) or not width > self.narrow:
+            return None
+        with np.errstate(divide="ignore"):
+            log = float(np.log1p(apart[at] / b[at])) if b[at] > 0 else math.inf
+        low, high = box[:, at]
+        if not (math.isfinite(low) and math.isfinite(high)):
+            # The end is infinitely far: any finite log-ratio inside will do.
+            return (
+                (at, log) if low < log < high and math.isfinite(log) else (at, float(np.clip(0.0, low + 1, high - 1)))
+            )
+        margin = 0.05 * width
+        return at, float(np.clip(log, low + margin, high - margin))
+
+    def _middle(self, box: Array) -> tuple[int, float] | None:
+        """The middle of the widest interval of a box; None where all are narrow."""
+        low, high = np.clip(box, -FAR, FAR)
+        widest = int((high - low).argmax())
+        if not high[widest] - low[widest] > self.narrow:
+            return None
+        return widest, float((low[widest] + high[widest]) / 2)
 
 
 def _nothing(boxes: Boxes) -> Leaf:
     """A leaf that proves the chords alone."""
-    m, k = boxes.root.shape[1], len(boxes.p0)
-    idle = tuple(one.idle((k, m)) for one in boxes.fixed)
+    m, k = boxes.root.shape[1], len(boxes.laws.p0)
+    idle = tuple(one.idle((k, m)) for one in boxes.limits.fixed)
     return Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))

@@ -11,15 +11,17 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.constraints.support import Support
+from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
 
 
 def possible(problem: Problem) -> None:
     """Raise `InvalidInput` for what theorems rule out."""
-    masks = [c.mask for c in problem.given if isinstance(c, Support)]
-    if problem.epsilon < np.inf and masks and not np.logical_and.reduce(masks).all(axis=0).any():
+    k = problem.utility.size
+    shape = (k, outputs_of(problem.given, k))
+    allowed = np.logical_and.reduce([constraint.allowed(shape) for constraint in problem.given])
+    if problem.epsilon < np.inf and not allowed.all(axis=0).any():
         raise InvalidInput(
             "constraints: expected an output that every input allows, because pure LDP makes what is impossible under "
             "one input impossible under all [GI, Def 6], got a mask without one"
@@ -39,5 +41,8 @@ def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
                 if design.certificate is not None:
                     yield Relaxed(posed.whole, posed.constraints, channel, design.certificate)
 
-            return Candidate(design.channel.matrix, f"{design.method}; the budget of outputs does not bind", prove)
+            matrix = design.channel.matrix
+            if problem.utility.pair is not None and problem.symmetric:
+                matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
+            return Candidate(matrix, design.method, prove)
     return None

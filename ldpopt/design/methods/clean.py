@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ldpopt.design.constraints.repair import repair
+from ldpopt.design.constraints.repair import repair, stochastic
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.gains import kept, posteriors, value_of
 from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 
-LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-7, 0.0)
-"""How rare, and how near in posterior, outputs are merged; the coarsest level that costs nothing is taken."""
+LEVELS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13)
+"""Shares of the utility that one merger may cost; the coarsest level that costs nothing in the end is taken."""
 
 
 FREE = 1e-9
@@ -27,27 +30,39 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
     pair, f = problem.reduction.pair, problem.utility.f
     best, most = None, -np.inf
     for level in LEVELS:
-        q = merge(improve(merge(matrix, pair.p0, pair.p1, level)), pair.p0, pair.p1, 1e-7)
+        q = merge(improve(merge(matrix, f, pair, level)), f, pair, 1e-13)
         try:
             q = repair(q, problem.constraints, problem.inputs)
         except SolverError:
             continue
-        value = float(f.excess(pair.p0 @ q, pair.p1 @ q).sum())
+        value = value_of(f, pair, q)
         if value > most + FREE * abs(most) or best is None:
             best, most = q, value
     return matrix if best is None else best
 
 
-def merge(matrix: Array, p0: Array, p1: Array, level: float) -> Array:
-    """Outputs of mass above `level` and further than that apart in posterior; each other joins the nearest."""
+def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
+    """Outputs next to each other in likelihood ratio merged, the cheapest first, while each costs at most `share`.
+
+    What a merger costs is what the two outputs tell less together than apart, as a share of all that is kept.
+    """
     q = np.maximum(matrix, 0.0)
-    mass = q.max(axis=0)
-    posterior = p0 @ q / np.maximum((p0 + p1) @ q, 1e-300)
-    heads: list[int] = []
-    for y in np.argsort(-mass):
-        if not heads or (mass[y] > level and np.abs(posterior[heads] - posterior[y]).min() > level):
-            heads.append(int(y))
-    nearest = np.abs(posterior[:, None] - posterior[heads]).argmin(axis=1)
-    merged = np.zeros((len(heads), len(q)))
-    np.add.at(merged, nearest, q.T)
-    return np.asarray(merged.T / merged.T.sum(axis=1, keepdims=True))
+    q = q[:, q.max(axis=0) > 0]
+    q = q[:, np.argsort(posteriors(pair, q), kind="stable")]
+    worth = kept(f, pair, q)
+    most = share * float(worth.sum())
+    if q.shape[1] > 1:
+        cost = worth[:-1] + worth[1:] - kept(f, pair, q[:, :-1] + q[:, 1:])
+    while q.shape[1] > 1:
+        at = int(cost.argmin())
+        if not cost[at] <= most:
+            break
+        q = np.hstack([q[:, :at], q[:, at : at + 1] + q[:, at + 1 : at + 2], q[:, at + 2 :]])
+        near = q[:, max(at - 1, 0) : at + 2]
+        own = kept(f, pair, near)
+        worth = np.concatenate([worth[: max(at - 1, 0)], own, worth[at + 3 :]])
+        cost = np.delete(cost, at)
+        if near.shape[1] > 1:
+            start = max(at - 1, 0)
+            cost[start : start + near.shape[1] - 1] = own[:-1] + own[1:] - kept(f, pair, near[:, :-1] + near[:, 1:])
+    return stochastic(q)

@@ -10,14 +10,16 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.minimum_cut import Members
-from ldpopt.design.certificates.ratios import RatioDual
+from ldpopt.design.certificates.ratios import RatioDual, checked_classes
 from ldpopt.design.methods.partition import too_many
 from ldpopt.design.methods.plain import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.kernels import LEAST, PatternProgram, blocks
+from ldpopt.design.programs.patterns import balanced
+from ldpopt.design.programs.ratio_dual import dual_multipliers
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
@@ -28,6 +30,10 @@ ROUNDS = 100
 
 
 ACCURACY = 1e-8
+
+
+LABELLED = 6
+"""Rounds of multipliers by ratios, where there is no TV cap."""
 
 
 LIMIT = 200
@@ -80,7 +86,9 @@ class ColumnGeneration:
         columns.scale = top * reach
         theta, _, _ = columns.solve(SIMPLEX)
         columns.scale *= float(columns.worth(columns.inside) @ theta)
-        best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds)
+        best, rounds = _by_labels(columns, theta, self.accuracy) if problem.cap is None else None, 1
+        if best is None:
+            best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds)
         theta = vertex(columns)
         theta = np.where(theta > 1e-12, theta, 0.0)
         erased = 1 - theta.sum() - (problem.ratio - 1) * float((columns.inside @ theta).mean())
@@ -90,14 +98,50 @@ class ColumnGeneration:
         pricing = "a sweep of signs" if problem.cap is None else "minimum cuts"
         count = f"{columns.inside.shape[1]} staircase patterns in {rounds} rounds"
         how = f"column generation over {count}, priced by {pricing}"
-        scale, points = columns.scale, np.column_stack([pair.p0, pair.p1])
+        scale = columns.scale
 
         def proof(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             if posed.cells is None:
-                fields = (posed.whole, posed.constraints, channel)
-                yield RatioDual(*fields, best.rows * scale, best.pairs * scale, points)
+                yield ratio_dual(posed, channel, best.rows * scale, best.pairs * scale)
 
         return Candidate(matrix, how, proof)
+
+
+def ratio_dual(problem: Problem, channel: Channel, rows: Array, pairs: Array) -> RatioDual:
+    """The certificate of multipliers for the reduced inputs: for their classes, or split among inputs nearly tied."""
+    p0, p1 = (np.asarray(p) for p in problem.utility.pair)
+    classes = problem.reduction.classes
+    try:
+        checked_classes(classes, p0, p1)
+    except Unproved:
+        mass = p0 + p1
+        share = mass / np.bincount(classes, mass)[classes]
+        rows = rows[classes] * share
+        pairs = pairs[classes][:, classes] * np.outer(share, share) * (classes[:, None] != classes)
+        classes = np.arange(len(p0))
+    if not math.fsum(rows) >= 0:
+        rows = balanced(rows)
+    return RatioDual(problem.whole, problem.constraints, channel, rows, pairs, classes)
+
+
+def _by_labels(columns: PatternProgram, theta: Array, accuracy: float) -> RowsAndPairs | None:
+    """Without a TV cap: the multipliers by exchange over ratios, and the patterns that they call for; None if loose."""
+    f, pair, ratio, scale = columns.f, columns.pair, columns.ratio, columns.scale
+    for _ in range(LABELLED):
+        used = columns.inside[:, theta > 1e-9 * theta.max()]
+        value = float(columns.worth(columns.inside) @ theta)
+        try:
+            rows = dual_multipliers(f, pair, ratio, value * scale, columns.ratios(used), accuracy / 4) / scale
+        except SolverError:
+            return None
+        none = np.zeros((len(pair), len(pair)))
+        gain, found = columns.price(theta, rows, none)
+        if rows.sum() + max(gain, 0.0) <= value * (1 + accuracy):
+            return RowsAndPairs(rows, none, gain)
+        if not columns.add(np.hstack([found, columns.best_sets(rows)])):
+            return None
+        theta, _, _ = columns.solve(SIMPLEX)
+    return None
 
 
 def generate(columns: PatternProgram, goal: float, accuracy: float, most: int = ROUNDS) -> tuple[RowsAndPairs, int]:

@@ -11,8 +11,9 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.decisions import LossDual, SamplingDual, linearised
+from ldpopt.design.certificates.decisions import SamplingDual, linearised
 from ldpopt.design.certificates.intervals import TermMultiplier
+from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import label_program, scaled, term_expressions

@@ -18,6 +18,7 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, generate, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
+from ldpopt.design.programs.relaxation import relax
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
 from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.distribution import Array
@@ -27,6 +28,14 @@ from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
 SHARPENED = 8
 """Rounds of sharper multipliers."""
+
+
+WIDEST = 300.0
+"""The largest epsilon for which the program over the columns is posed."""
+
+
+LARGEST = 40
+"""The most categories: the program's memory grows with their fourth power, about 2 GB here."""
 
 
 FINE = 14
@@ -43,7 +52,8 @@ class EstimationColumns:
     patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
     over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
     categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
-    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too.
+    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
+    most 40 categories, and epsilon of at most 300: beyond, it refuses.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
@@ -60,11 +70,13 @@ class EstimationColumns:
         if not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
             return "a design for estimation takes LocalDP and TotalVariation alone"
         if not any(isinstance(c, LocalDP) for c in problem.constraints):
-            return "a design for estimation needs LocalDP"
+            return "a design for estimation needs constraints with LocalDP among them"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if any(c.epsilon > 30 for c in problem.constraints if isinstance(c, LocalDP)):
-            return "a design for estimation takes epsilon of at most 30"
+        if any(c.epsilon > WIDEST for c in problem.constraints if isinstance(c, LocalDP)):
+            return f"a design for estimation takes epsilon of at most {WIDEST:g}"
+        if problem.utility.size > LARGEST:
+            return f"a design for estimation takes at most {LARGEST} categories, and here are {problem.utility.size}"
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
@@ -87,7 +99,22 @@ class EstimationColumns:
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
-        return Candidate(matrix, how, prove, tolerance)
+        note, shortfall = _unbound(problem, columns, eta), _coarse(columns)
+        return Candidate(matrix, how, prove, tolerance, note=note, shortfall=shortfall)
+
+
+def _unbound(problem: Problem, columns: Columns, eta: float | None) -> str:
+    """A cap on total variation that a policy graph makes idle; between all inputs `finish` says it."""
+    if eta is not None or math.isfinite(problem.epsilon) or problem.eta >= 1:
+        return ""
+    return f"eta = {problem.eta:g} does not bind: it is at least {math.tanh(columns.epsilon / 2):.6g} [GI, Prop 2]"
+
+
+def _coarse(columns: Columns) -> str:
+    """What may keep the bound away from the optimum."""
+    if columns.exact:
+        return "the bound is rigorous but not within the tolerance"
+    return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
 
 
 def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, gap: float) -> tuple[Mixture, Array]:
@@ -121,7 +148,16 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
         if len(new) == 0:
             break
         heights = np.vstack([heights, new])
-    return best[1], best[2]
+    return best[1], _inside(utility, best[2])
+
+
+def _inside(utility: FisherInformation, prior: Array) -> Array:
+    """The distribution, or one a little nearer to the pilot that is in the neighbourhood without any slack."""
+    for share in (0.0, 2.0**-45, 2.0**-38, 2.0**-30, 2.0**-20):
+        near = (1 - share) * prior + share * utility.prior
+        if utility.stands_for(near):
+            return np.asarray(near)
+    return utility.prior
 
 
 def _proofs(
@@ -131,20 +167,20 @@ def _proofs(
     utility, solution = problem.utility, found.solution
     fields, pairs = (utility, problem.constraints, channel, prior), solution.pairs
     if not columns.exact:
-        rows, pairs, relaxed = columns.relax(prices_at(prior, solution, columns).gram, prior, eta)
+        rows, pairs, relaxed = relax(columns, prices_at(prior, solution, columns).gram, prior, eta)
         yield EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
         return
     yield EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
-    heights, kernel = found.heights, kernel_at(utility.criterion, channel.matrix, prior)
+    criterion, heights = utility.criterion, found.heights
+    kernel = kernel_at(criterion, channel.matrix, prior)
+    worth = criterion.worth(kernel, prior)
     for _ in range(SHARPENED):
-        centred = kernel - np.outer(kernel.sum(axis=1), prior)
-        gram = centred.T @ centred
         try:
-            rows, pairs = least_multipliers(gram, prior, columns.values(heights), eta)
+            rows, pairs, made = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
         except SolverError:
             return
-        yield EquivalenceDual(*fields, kernel, rows, pairs)
-        prices = replace(prices_at(prior, solution, columns), gram=gram, rows=rows, pairs=pairs)
+        yield EquivalenceDual(*fields, made, rows, pairs)
+        prices = prices_at(prior, replace(solution, kernel=made, rows=rows, pairs=pairs), columns)
         new = unknown(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
         if len(new) == 0:
             return

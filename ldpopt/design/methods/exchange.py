@@ -14,19 +14,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords, residual
+from ldpopt.design.certificates.chords import reach
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import HockeyStick, Index, Moment, Ratio, Term
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.repair import private
+from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.flows import closed
+from ldpopt.design.programs.gains import (
+    Gains,
+    chord_gains,
+    heights,
+    posteriors,
+    tangent_gains,
+    tangents_at,
+    value_of,
+)
+from ldpopt.design.programs.gains import kept as utilities
 from ldpopt.design.programs.intervals import Memory, interval_program
 from ldpopt.design.programs.labels import SMALL, Expression, Solved, label_program, scaled
-from ldpopt.design.utilities.tangents import tangents, tangents_at
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
@@ -48,6 +63,15 @@ CONIC_ACCURACY = 3e-7
 
 SMOOTH = 1.2
 """Orders of divergences up to this are for the interior-point method of `TangentExchange`."""
+
+RESCALED = 12
+"""How often a program is posed in units nearer to its optimum."""
+
+THINNED = 3
+"""How often a third of the knots may go for a solver that fails."""
+
+MANY = 100
+"""Of more inputs, multipliers are taken as they come."""
 
 EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
@@ -89,7 +113,8 @@ class Exchange:
         labels = Labels.of(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        return Candidate(cleanest(problem, best.matrix, labels.ascend), how, best.prove)
+        matrix = private(cleanest(problem, best.matrix, labels.ascend), problem.constraints, problem.inputs)
+        return Candidate(matrix, how, best.prove)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +134,24 @@ class Round:
         if problem.others:
             return
         multipliers = []
-        for number, (pairs, values) in enumerate(zip(self.active, self.solved.multipliers, strict=True)):
+        rows, flows = self._closed(problem)
+        for number, (pairs, values) in enumerate(zip(self.active, flows, strict=True)):
             if isinstance(self.terms[number], HockeyStick) and len(pairs):
                 paid = np.flatnonzero(values.any(axis=0))
                 pairs, values = pairs[paid], values[:, paid]
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        points = np.column_stack([problem.reduction.pair.p0, problem.reduction.pair.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        yield IntervalDual(*fields, self.solved.rows * self.scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
+        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+
+
+    def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
+        """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
+        kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
+        if self.solved.rows.size > MANY or not any(isinstance(term, HockeyStick) for term in kept):
+            return self.solved.rows, self.solved.multipliers
+        pair = problem.reduction.pair
+        profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
+        return closed(profits, self.solved.rows, kept, self.solved.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +159,7 @@ class Labels:
     """The ratio-labelled program of a problem, to be solved on finer and finer intervals."""
 
     f: FDivergence
-    p0: Array
-    p1: Array
+    pair: Pair
     terms: tuple[Term | Ratio, ...]
     expressions: tuple[Expression, ...]
     low: float
@@ -142,20 +176,18 @@ class Labels:
                 terms += constraint.columns(problem.inputs)
             else:
                 expressions.append(constraint.expression)
-        total = pair.p0 + pair.p1
-        posterior = (pair.p0 / np.where(total > 0, total, 1.0))[total > 0]
-        low, high = float(posterior.min()), float(posterior.max())
-        ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=np.inf)
-        if np.isfinite(ratio):
-            # Slightly outward, so that rounding leaves no ratio uncovered.
-            low = max(low, 1 / (1 + ratio) * (1 - 1e-12))
-            high = min(high, 1 - 1 / (1 + ratio) * (1 - 1e-12))
-        made = cls(f, pair.p0, pair.p1, tuple(terms), tuple(expressions), low, high)
-        if not np.isfinite(f.excess(np.array([low, high]), 1 - np.array([low, high]))).all():
+        columns = [c for c in problem.constraints if isinstance(c, ColumnConstraint)]
+        ends = reach(f, pair.p0, pair.p1, columns, problem.inputs)
+        if ends is None:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        return made
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends)
+
+    def first(self, count: int) -> Array:
+        """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
+        low, high = _told(self.pair, self.terms, self.low, self.high)
+        return np.unique(np.concatenate([[self.low, self.high], even_knots(low, high, count)]))
 
     @property
     def conic(self) -> bool:
@@ -166,51 +198,61 @@ class Labels:
         """A channel whose ratios are worth a close look: the best one for a few tangents, bettered."""
         if not self.conic:
             return None
-        s = even_knots(self.low, self.high, GRID)[1:-1:2]
-        gains = tangents_at(self.f, self.p0, self.p1, s, 1 - s)
-        first = label_program(gains / np.abs(gains).max(), self.terms, self.expressions)
-        return self.ascend(merge(first.matrix, self.p0, self.p1, 1e-3))
+        gains = tangents_at(self.f, self.pair, self.first(GRID)[1:-1:2])
+        first = label_program(gains / np.abs(gains.each).max(), self.terms, self.expressions, True)
+        return self.ascend(merge(first.whole, self.f, self.pair, 1e-6))
 
     def refine(self, rounds: int, accuracy: float, start: Array | None) -> tuple[Round, int]:
         """Solve on finer and finer intervals; the round with the smallest bound, and how many there were.
 
         `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
         """
-        knots, value = even_knots(self.low, self.high, GRID if start is None or self.conic else FEW), 0.0
+        knots, value = self.first(GRID if start is None or self.conic else FEW), 0.0
         active = [self._first(term) for term in self.terms]
-        scale = float(self.f.excess(knots, 1 - knots).max()) or 1.0
+        scale = self._guess(knots)
         if start is not None:
             value = scale = self._value(start) or scale
             knots = graded_knots(knots, self._used(start))
             if self.conic:
                 active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
-        champion, stale = start, 0
+        champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
         for number in range(1, rounds + 1):
             large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
             if large:
                 active = [np.arange(len(term)) for term in self.terms]
             kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
-            gains = chords(self.f, self.p0, self.p1, knots) / scale
+            chords = chord_gains(self.f, self.pair, knots)
             try:
-                if large:
-                    solved, memory = interval_program(gains, kept, knots, memory)
-                else:
-                    solved = label_program(gains, kept, self.expressions)
+                for _ in range(RESCALED):
+                    gains = chords / scale
+                    if large:
+                        solved, memory = interval_program(gains.each, kept, knots, memory)
+                    else:
+                        solved = label_program(gains, kept, self.expressions, True)
+                    if self.conic or 1e-5 < solved.value < 1e5:
+                        break
+                    # Far from one, the optimum is within the solver's tolerance, or beyond it.
+                    scale *= max(solved.value, 1e-6)
             except SolverError:
-                # A cone program too degenerate for the solver: what is proved so far stands.
+                # A cone program too degenerate for the solver: fewer intervals, or what is proved so far.
+                if self.conic and thinned < THINNED:
+                    thinned += 1
+                    knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | _ends(knots)]
+                    continue
                 if best is None or best.gap == np.inf:
                     raise
                 break
             q = np.maximum(solved.matrix, 0.0)
             violated = self._violated(q, active)
-            a, b = self.p0 @ q, self.p1 @ q
-            lost = (gains.T * q).sum(axis=0) - self.f.excess(a, b) / scale
+            own = q.min(axis=0)
+            gained = (gains.each.T * (q - own)).sum(axis=0) + gains.flat * own
+            lost = gained - utilities(self.f, self.pair, q) / scale
             settled = not any(len(pairs) for pairs in violated)
-            better = q
+            better = solved.whole
             if self.conic:
-                better = self.ascend(merge(q, self.p0, self.p1, 1e-2 if number == 1 else 1e-3))
+                better = self.ascend(merge(better, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
             if (settled or self.conic) and (champion is None or self._value(better) > value):
                 champion, value = better, self._value(better)
             bound = self._bound(gains, kept, solved) * scale
@@ -220,29 +262,36 @@ class Labels:
                 best = Round(solved, knots, tuple(active), scale, self.terms, gap, q)
             if gap <= (CONIC_ACCURACY if self.conic else accuracy) or (self.conic and stale == 3):
                 break
-            if settled and value <= 0 and bound <= 1e-13:
+            if settled and value <= 0 and bound <= 0:
                 break
             active = [np.union1d(old, new).astype(np.intp) for old, new in zip(active, violated, strict=True)]
             old = len(knots)
             whole = float(lost.sum())
             enough = 0.01 * whole if self.conic else max(accuracy * solved.value, 0.2 * whole) / len(knots)
-            cut = cut_knots(knots, a, b, lost > enough)
+            cut = cut_knots(knots, posteriors(self.pair, q), lost > enough)
             knots = graded_knots(cut, self._used(better)) if champion is better and self.conic else cut
             if settled and not self.conic and len(knots) == old:
                 break
-            if solved.value > 1e-6:
+            if solved.value > 0:
                 scale *= solved.value
         assert best is not None
         return replace(best, matrix=best.solved.matrix if champion is None else champion), number
 
     def _value(self, matrix: Array) -> float:
-        return float(self.f.excess(np.maximum(self.p0 @ matrix, 0.0), np.maximum(self.p1 @ matrix, 0.0)).sum())
+        return value_of(self.f, self.pair, np.maximum(matrix, 0.0))
+
+    def _guess(self, knots: Array) -> float:
+        """The size of what can be kept, for a first program: that at the ratios that reports can have."""
+        inner = heights(self.f, knots[1:-1])
+        size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
+        capped = [float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1]
+        variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
+        return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
     def _used(self, matrix: Array) -> Array:
         """The posteriors of the outputs that matter."""
-        a, b = self.p0 @ matrix, self.p1 @ matrix
-        some = a + b > 1e-6
-        return np.asarray(a[some] / (a + b)[some])
+        worth = utilities(self.f, self.pair, matrix)
+        return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def _tight(self, term: Term | Ratio, matrix: Array) -> Index:
         """The pairs whose constraint `matrix` uses up."""
@@ -250,17 +299,17 @@ class Labels:
             return np.zeros(0, dtype=np.intp)
         return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
 
-    def _bound(self, gains: Array, kept: Sequence[Term | Ratio], solved: Solved) -> float:
+    def _bound(self, gains: Gains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
         """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
         if self.expressions:
             return solved.value
-        reduced, charged = gains - solved.rows, float(solved.rows.sum())
+        reduced, charged = gains.each - solved.rows, float(solved.rows.sum())
         ratio = np.inf
         for term, multiplier in zip(kept, solved.multipliers, strict=True):
             if isinstance(term, Ratio):
                 ratio = min(ratio, term.ratio)
             elif len(term):
-                reduced = reduced - term.support(multiplier, len(gains), len(self.p0))
+                reduced = reduced - term.support(multiplier, len(reduced), len(self.pair))
                 charged += term.charge(multiplier)
         return charged + residual(reduced, ratio)
 
@@ -274,23 +323,22 @@ class Labels:
             return matrix
         value = self._value(matrix)
         for _ in range(8):
-            gains = tangents(self.f, self.p0, self.p1, matrix) / (value or 1.0)
+            gains = tangent_gains(self.f, self.pair, matrix) / (value or 1.0)
             try:
-                new = np.maximum(label_program(gains, self.terms, self.expressions).matrix, 0.0)
+                new = np.maximum(label_program(gains, self.terms, self.expressions, True).whole, 0.0)
             except SolverError:
                 break
             reached = self._value(new)
             if reached <= value * (1 + 1e-9):
                 break
-            matrix, value = merge(new, self.p0, self.p1, 1e-4), reached
+            matrix, value = merge(new, self.f, self.pair, 1e-8), reached
         return matrix
 
     def _first(self, term: Term | Ratio) -> Index:
         """The pairs to begin with."""
-        if isinstance(term, Ratio) or len(term) <= max(EVERY, 2 * len(self.p0)):
+        if isinstance(term, Ratio) or len(term) <= max(EVERY, 2 * len(self.pair)):
             return np.arange(len(term))
-        total = np.maximum(self.p0 + self.p1, 1e-300)
-        order = np.argsort(self.p0 / total)
+        order = np.argsort(self.pair.posterior)
         ends = order[[0, -1]]
         return np.flatnonzero(np.isin(term.left, ends) & np.isin(term.right, ends))
 
@@ -304,11 +352,45 @@ class Labels:
             excess = term.excess(np.maximum(matrix, 0.0))
             excess[pairs] = -np.inf
             order = np.argsort(-excess, kind="stable")
-            order = order[excess[order] > 1e-9]
+            order = order[excess[order] > 1e-9 * np.max(term.cap)]
             # The worst partners of every input, not the worst pairs of all: they say more together.
             kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
             found.append(order[kept])
         return found
+
+
+def _ends(knots: Array) -> npt.NDArray[np.bool_]:
+    return np.asarray((knots == knots[0]) | (knots == knots[-1]))
+
+
+def _told(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:
+    """About the posteriors that columns can have where all entries are within one ratio: `low`, `high` at the widest.
+
+    A column within m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of the hypotheses.
+    """
+    ratio = _widest(terms, len(pair))
+    if not ratio < 2:
+        return low, high
+    tilt = 0.55 * (ratio - 1) * float(np.maximum(pair.apart, 0.0).sum())
+    return max(low, 0.5 - tilt), min(high, 0.5 + tilt)
+
+
+def _widest(terms: Sequence[Term | Ratio], inputs: int) -> float:
+    """The largest ratio between two entries of a column; inf where none is implied."""
+    from scipy.sparse.csgraph import shortest_path
+
+    apart = np.full((inputs, inputs), np.inf)
+    for term in terms:
+        if isinstance(term, Ratio):
+            apart = np.minimum(apart, term.epsilon)
+        elif isinstance(term, HockeyStick):
+            bound = term.cap <= 0
+            np.minimum.at(apart, (term.left[bound], term.right[bound]), (term.epsilon * term.weight)[bound])
+    if not np.isfinite(apart).any():
+        return np.inf
+    np.fill_diagonal(apart, 0.0)
+    longest = float(shortest_path(np.where(apart > 0, apart, 1e-300), method="FW").max())
+    return float(np.exp(min(longest, 700.0))) if np.isfinite(longest) else np.inf
 
 
 def _ranks(labels: Index) -> Index:

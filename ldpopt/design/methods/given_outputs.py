@@ -13,13 +13,11 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import AlphabetLossDual, losses
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import Climb
+from ldpopt.design.methods.local_search import STARTS, Climb
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
-
-STARTS = 12
 
 
 @dataclass(frozen=True)

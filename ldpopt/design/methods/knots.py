@@ -1,4 +1,8 @@
-"""Where the ratio-labelled program cuts the likelihood ratios: knots on the scale s = P0/(P0+P1), both ends kept."""
+"""Where the ratio-labelled program cuts the likelihood ratios: knots s = P0/(P0 + P1), both ends kept.
+
+Distances are those of log-ratios log s/(1 - s), in units of their range: hypotheses that are nearly equal, and masses
+that are nearly zero, are cut as finely as others.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +15,76 @@ FINEST = 25
 """Graded knots begin at an eighth of the step of this many even ones."""
 
 
+FAR = 21.0
+"""Even knots go as far as this log-ratio."""
+
+
+WIDE = 4.0
+"""Ranges of log-ratios above this count as this much: where most of a wide range lies, little happens."""
+
+
 def even_knots(low: float, high: float, count: int) -> Array:
     """Even in log-ratio, and the ratio one, where many divergences have a kink."""
-    first, last = (np.log(max(s, 1e-9)) - np.log(max(1 - s, 1e-9)) for s in (low, high))
-    inner = 1 / (1 + np.exp(-np.linspace(first, last, count)[1:-1]))
+    first, last = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
+    inner = _posterior(np.linspace(first, last, count)[1:-1])
     knots = np.unique(np.concatenate([[low, high, 0.5], inner]))
     return _apart(knots[(knots >= low) & (knots <= high)])
 
 
 def graded_knots(knots: Array, at: Array) -> Array:
     """More knots at the posteriors `at` and around them, at distances that shrink by eight from the grid's own."""
-    step = (knots[-1] - knots[0]) / FINEST * 8.0 ** -np.arange(0, 4)
-    new = (at[:, None] + np.concatenate([[0.0], step, -step])).ravel()
-    return _apart(np.unique(np.concatenate([knots, np.clip(new, knots[0], knots[-1])])), 1e-7)
+    step = _range(knots) / FINEST * 8.0 ** -np.arange(0, 4)
+    new = _posterior(_log_ratio(at)[:, None] + np.concatenate([[0.0], step, -step])).ravel()
+    return _apart(np.unique(np.concatenate([knots, at, np.clip(new, knots[0], knots[-1])])), 1e-7)
 
 
-def cut_knots(knots: Array, a: Array, b: Array, lossy: npt.NDArray[np.bool_]) -> Array:
-    """The `lossy` intervals, whose outputs have marginals `a` and `b`, cut at those ratios and a sixteenth around."""
-    at = np.flatnonzero(lossy & (a + b > 1e-9))
-    inside = np.clip(a[at] / (a[at] + b[at]), knots[at], knots[at + 1])
-    step = np.diff(knots)[at] / 16
-    new = np.concatenate([inside, inside - step, inside + step])
-    return _apart(np.unique(np.concatenate([knots, np.clip(new, knots[0], knots[-1])])))
+def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> Array:
+    """The `lossy` intervals cut at the `posterior` of their outputs, (n,), and a sixteenth around."""
+    at = np.flatnonzero(lossy)
+    inside = np.clip(posterior[at], knots[at], knots[at + 1])
+    middle, step = _log_ratio(inside), np.diff(_log_ratio(knots))[at] / 16
+    around = _posterior(np.concatenate([middle - step, middle + step]))
+    new = np.clip(np.concatenate([inside, around]), knots[0], knots[-1])
+    return _apart(np.unique(np.concatenate([knots, new])))
+
+
+def quartered_knots(knots: Array, at: npt.NDArray[np.intp]) -> Array:
+    """The intervals `at` cut in four."""
+    logs = _log_ratio(knots)
+    step = np.diff(logs)[at] / 4
+    new = [_posterior(logs[at] + part * step) for part in (1, 2, 3)]
+    return _apart(np.unique(np.concatenate([knots, np.clip(np.concatenate(new), knots[0], knots[-1])])))
+
+
+def _log_ratio(s: Array) -> Array:
+    """log s/(1 - s), free of cancellation near s = 1/2; of 0 and 1, that of the float next to them."""
+    s = np.clip(s, 5e-324, 1 - 2.0**-53)
+    tilt = 2 * s - 1
+    near = np.abs(tilt) < 0.5
+    far = np.log(s) - np.log1p(-s)
+    return np.asarray(np.where(near, 2 * np.arctanh(np.where(near, tilt, 0.0)), far))
+
+
+def _posterior(log_ratio: Array) -> Array:
+    small = np.exp(-np.abs(log_ratio))
+    return np.asarray(np.where(log_ratio < 0, small, 1.0) / (1 + small))
+
+
+def _range(knots: Array) -> float:
+    return float(min(np.ptp(_log_ratio(knots[[0, -1]])), WIDE))
 
 
 def _apart(knots: Array, least: float = 1e-9) -> Array:
-    """Knots with at least `least` between them."""
-    kept = knots[np.concatenate([[True], np.diff(knots) > least])]
-    kept[-1] = knots[-1]
-    return np.asarray(kept)
+    """Knots with at least `least` of their range between them; both ends stay, and the ratio one does."""
+    logs = _log_ratio(knots)
+    kept = np.concatenate([[True], np.diff(logs) > least * _range(knots)])
+    kept[-1] = True
+    half = knots == 0.5
+    if half.any():
+        # A kink at ratio one, and the label that says nothing, need the exact knot: its close neighbours go instead.
+        kept |= half
+        near = np.abs(logs) <= least * _range(knots)
+        near[[0, -1]] = False
+        kept &= half | ~near
+    chosen = knots[kept]
+    return np.asarray(chosen) if len(chosen) > 1 else np.asarray([knots[0], np.nextafter(knots[0], 1.0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,9 +13,12 @@ from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.tangents import tangents
+from ldpopt.design.utilities.tangents import tangents_apart
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
+
+STARTS = 20
+"""How many starts a search has by default."""
 
 STEPS = 60
 
@@ -38,7 +42,7 @@ class LocalSearch:
     (0.048683, 'local search from 5 starts')
     """
 
-    starts: int = 20
+    starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
     outputs: int | None = None
 
@@ -68,11 +72,12 @@ class LocalSearch:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """The search: a program, the utility of a matrix, and its gradients (criteria, m, k) there."""
+    """The search: a program, the utility of a matrix, its gradients (criteria, m, k) there, and the matrix repaired."""
 
     program: AlphabetProgram
     value: Callable[[Array], float]
     gradients: Callable[[Array], Array]
+    raised: Callable[[Array], Array] = np.asarray
 
     @classmethod
     def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
@@ -84,13 +89,20 @@ class Climb:
             program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
             return cls(program, lambda q: float(utility.columns(q).sum(axis=1).min()), utility.gradients)
         pair, f = problem.reduction.pair, utility.f
-        program = AlphabetProgram(
-            (k, m), problem.terms, problem.given, problem.others, pair=np.stack([pair.p0, pair.p1])
-        )
+        program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
+
+        least = math.exp(-problem.epsilon)
+
+        def raised(q: Array) -> Array:
+            """What the repair makes of a matrix: ratios within epsilon, rows that sum to one."""
+            rows = np.maximum(q, least * q.max(axis=0))
+            return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
         return cls(
             program,
-            lambda q: float(f.excess(pair.p0 @ q, pair.p1 @ q).sum()),
-            lambda q: tangents(f, pair.p0, pair.p1, q)[None],
+            lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
+            lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
+            raised,
         )
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:

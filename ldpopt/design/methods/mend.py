@@ -3,75 +3,98 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints import (
-    AlphabetConstraint,
-    ApproximateLDP,
-    Constraint,
-    Invariant,
-    LocalDP,
-    TotalVariation,
-)
+from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.design.constraints.base import Constraint, Measured
+from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.parts import parts
 from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.rounding import toward_privacy
+
+NOISE = 1e-11
+"""Entries below this share of their column are what a solver leaves of zero."""
+
+NOTHING = 1e-13
+"""So are columns that are nowhere larger."""
+
+LITTLE = 1e-3
+"""Above this weight of the centre, the least weight that is enough is searched for."""
 
 
 def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> Array:
     """A matrix near `matrix` (k, m) that meets all constraints by measurement.
 
     Equations are restored first; then the matrix is mixed with a channel that meets everything with room to spare, a
-    constant one where that can be, and the equations are restored again.
+    constant one where that can be, and the equations are restored again. Raises `Unrepairable` where that does not help.
     """
     fixed = [constraint for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
 
     def restored(q: Array) -> Array:
-        for one in sorted(fixed, key=lambda one: isinstance(one, Invariant)):
+        for one in sorted(fixed, key=lambda one: one.balances):
             q = one.mend(q)
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
     epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
-    clean = np.where(matrix > 1e-11, matrix, 0.0)
-    start = restored(np.maximum(clean, clean.max(axis=0) * math.exp(-epsilon)))
+    clean = _clean(matrix)
+    # A share of the centre would drown ratios of e^40, so that they are right before it is added.
+    least = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
+    start = restored(np.maximum(clean, clean.max(axis=0) * least))
     centre = _centre(matrix.shape, constraints, inputs, restored, start)
-    weight = 0.0
-    while weight <= 1e-3:
+
+    def mixed(weight: float) -> Array | None:
         channel = Channel(restored((1 - weight) * start + weight * centre), inputs)
-        if _within([constraint.measure(channel) for constraint in constraints], constraints):
-            return channel.matrix
-        weight = max(1e-16, 2 * weight)
-    raise Unrepairable(start)
+        return channel.matrix if _within(channel, constraints) else None
+
+    weight, found = 0.0, mixed(0.0)
+    while found is None and weight < 1:
+        weight = min(1.0, max(1e-16, 2 * weight))
+        found = mixed(weight)
+    if found is None:
+        raise Unrepairable(start)
+    if weight > LITTLE:
+        low, high = weight / 2, weight
+        for _ in range(20):
+            middle = (low + high) / 2
+            better = mixed(middle)
+            low, high, found = (middle, high, found) if better is None else (low, middle, better)
+    return found
+
+
+def _clean(matrix: Array) -> Array:
+    """Without what a solver leaves of zeros."""
+    top = matrix.max(axis=0)
+    return np.where((matrix > NOISE * top) & (top > NOTHING), matrix, 0.0)
 
 
 def _centre(
-    shape: tuple[int, int], constraints: Sequence[Constraint], inputs: Any, restored: Any, start: Array
-) -> Array:
+    shape: tuple[int, int], constraints: Sequence[Constraint], inputs: Any, restored: Callable[[Array], Array],
+    start: Array,
+) -> Array:  # fmt: skip
     """A channel that meets the constraints, constant if one does, else the most central one a solver finds."""
     rows = [one.constant(shape) for one in constraints if isinstance(one, AlphabetConstraint)]
     for row in [*(row for row in rows if row is not None), start.mean(axis=0)]:
         made = np.tile(row, (shape[0], 1))
-        if _within([constraint.measure(Channel(made, inputs)) for constraint in constraints], constraints):
+        if _within(Channel(made, inputs), constraints):
             return made
-    # Half of what total variation allows leaves the middle of the set.
-    tighter = [replace(c, eta=c.eta / 2) if isinstance(c, TotalVariation) else
-               replace(c, delta=c.delta / 2) if isinstance(c, ApproximateLDP) else c for c in constraints]  # fmt: skip
+    # A part of what is allowed leaves the middle of the set.
+    tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
     for tried in (tighter, constraints):
         terms, fixed, expressions = parts(tried, inputs or range(shape[0]))
         try:
             found = AlphabetProgram(shape, terms, fixed, expressions).solve(np.zeros((1, *shape[::-1])))[0]
         except SolverError:
             continue
-        return np.asarray(restored(np.where(found > 1e-11, found, 0.0)))
+        return restored(_clean(found))
     return start
 
 
-def _within(guarantees: Sequence[Any], constraints: Sequence[Constraint]) -> bool:
-    return all(g.value <= constraint.bound for g, constraint in zip(guarantees, constraints, strict=True))
+def _within(channel: Channel, constraints: Sequence[Constraint]) -> bool:
+    return all(constraint.measure(channel).value <= constraint.bound for constraint in constraints)

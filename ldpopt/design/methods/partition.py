@@ -17,7 +17,6 @@ from ldpopt.design.methods.potentials import own_envelope_dual
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
-from ldpopt.rounding import toward_privacy
 
 PARTITION_LIMIT = 20_000
 """Above this many inputs of distinct ratio the quadratic dynamic program gives way to merged inputs."""
@@ -87,7 +86,8 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
 
 def _randomized_blocks(cuts: Index, epsilon: float) -> Array:
     """m-ary randomized response on the label of the block [cuts[i], cuts[i+1]) that an input lies in: (k, m)."""
-    rest = math.exp(-toward_privacy(epsilon))
+    # For epsilon itself: `repair` gives up what rounding takes, which is less than any margin fixed in advance.
+    rest = math.exp(-epsilon)
     label = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
     count = len(cuts) - 1
     matrix = np.full((len(label), count), rest / (1 + (count - 1) * rest))

@@ -14,8 +14,9 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.columns.masks import members
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.column_patterns import pattern_columns
+from ldpopt.design.programs.patterns import pattern_program
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.distribution import Index
 from ldpopt.rounding import toward_privacy
 
 LIMIT = 14
@@ -40,14 +41,21 @@ class PatternLP:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""
         utility = problem.utility
-        masks, theta, rows, pairs, weights = pattern_columns(utility, problem.epsilon, problem.eta)
-        inside = members(masks, utility.size).T
-        matrix = np.where(inside, math.exp(toward_privacy(problem.epsilon)), 1.0) * np.maximum(theta, 0.0)
-        matrix = matrix[:, matrix.max(axis=0) > 1e-12]
+        found = pattern_program(utility, problem.epsilon, problem.eta)
+        used = found.theta > 0
+        inside = members(found.masks[used], utility.size).T
+        matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * found.theta[used]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield PatternDual(posed.whole, posed.constraints, channel, rows, pairs, weights)
+            yield PatternDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
 
-        if utility.pair is not None and problem.symmetric:  # the rows of the reduced inputs
-            matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
+        if utility.pair is not None:
+            matrix = matrix[_of_classes(problem)]
         return Candidate(matrix, f"pattern LP over {2**utility.size - 1} staircase patterns", prove)
+
+
+def _of_classes(problem: Problem) -> Index:
+    """The input of each class of the reduction that occurs most."""
+    p0, p1 = problem.utility.pair
+    order = np.argsort(-(p0 + p1), kind="stable")
+    return np.asarray(order[np.unique(problem.reduction.classes[order], return_index=True)[1]])

@@ -51,6 +51,10 @@ class Saddle:
             return f"{problem.utility.name} is not of two sets of hypotheses"
         return "constraints fix the outputs" if problem.given else ""
 
+    def using(self, method: Any) -> Saddle:
+        """The same with a method for the pairs."""
+        return Saddle(method)
+
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The coin between channels that keeps the most against the pair that is worst for it."""
         utility = problem.utility
@@ -80,8 +84,9 @@ class Saddle:
             proved = answer(*best, certify=True).certificate
             if proved is not None:
                 support = least_pair(utility.f, utility.sets, [channel.matrix]).support
-                p0, p1 = proved.utility.p0, proved.utility.p1
-                yield SaddlePoint(posed.whole, posed.constraints, channel, p0, p1, proved, support)
+                p0, p1 = proved.utility.pair
+                mixtures = tuple(s.mixture(p) for s, p in zip(utility.sets, (p0, p1), strict=True))
+                yield SaddlePoint(posed.whole, posed.constraints, channel, p0, p1, mixtures, proved, support)
 
         many = f"{len(used)} channel{'s' * (len(used) != 1)}"
         how = f"public coin between {many}, best against {len(channels)} least favourable pairs"

@@ -9,26 +9,30 @@ that its columns' tangent planes and multipliers are the certificate as they are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, chords
-from ldpopt.design.constraints import ZCDP, ColumnConstraint
-from ldpopt.design.constraints.repair import Unrepairable, repair
-from ldpopt.design.constraints.terms import Index, Moment
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
+from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.repair import private, repair
+from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
-from ldpopt.design.methods.knots import even_knots, graded_knots
+from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
-from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import SolverError, invalid
+from ldpopt.errors import InvalidInput, SolverError, invalid
 
 ROUNDS = 25
 
@@ -45,21 +49,24 @@ GRID = 25
 SHARE = 0.1
 
 
+NEARLY = 1e-7
+"""An easier problem's optimum that loses at most this share in being mended is taken as it is."""
+
 EVERY = 300
 """Terms of up to this many pairs begin whole; of larger ones, and of orders found later, the pairs that bind join."""
 
 
 @dataclass(frozen=True)
 class TangentExchange:
-    """Exchange for divergences between rows: `RenyiLDP`, and `ZCDP`, whose orders it finds [BS, Def 1.1].
+    """Exchange for divergences between rows: `RenyiLDP`, and `ConcentratedLDP`, whose orders it finds [BS, Def 1.1].
 
     rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop; by default 5e-7, and
     5e-6 beyond a dozen inputs, where the last digits take most of the time. Beside other
     constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
 
-    >>> from ldpopt.design import Divergence, ZCDP, optimal_channel
+    >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
-    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ZCDP(0.5), method=TangentExchange())
+    >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ConcentratedLDP(0.5), method=TangentExchange())
     >>> design.guarantees[0].value <= 0.5, design.relative_gap < 1e-5
     (True, True)
     """
@@ -92,14 +99,14 @@ class TangentExchange:
         rounds = exchange.run(self.rounds, self.accuracy or (ACCURACY if few else COARSE))
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + _orders(exchange.problem)
         proof = exchange.proof
-        matrix = _private(problem, cleanest(problem, exchange.champion, exchange.ascend))
+        matrix = private(cleanest(problem, exchange.champion, exchange.ascend), problem.constraints, problem.inputs)
         if proof is None:
-            return Candidate(matrix, how, problem=exchange.problem)
+            return Candidate(matrix, how)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield proof.of(posed.whole, posed.constraints, channel)
 
-        return Candidate(matrix, how, prove, problem=replace(problem, constraints=proof.constraints))
+        return Candidate(matrix, how, prove)
 
 
 def applies(problem: Problem) -> bool:
@@ -113,37 +120,75 @@ def applies(problem: Problem) -> bool:
 
 
 def _beside(problem: Problem, ask: Ask) -> Candidate:
+    """Beside other constraints: the optimum under one kind alone if it is that of both, else a program of both."""
+    easier = _under_one_kind(problem, ask)
+    if easier is not None and easier[1] >= 1 - NEARLY:
+        return easier[0]
+    try:
+        found = _of_both(problem, ask)
+        if easier is None or _kept(problem, found.matrix) >= _kept(problem, easier[0].matrix):
+            return found
+    except SolverError:
+        # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
+        if easier is None:
+            found = LocalSearch(3, outputs=3).find(problem, ask)
+            return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
+    return easier[0]
+
+
+def _kept(problem: Problem, matrix: Array) -> float:
+    return value_of(problem.utility.f, problem.reduction.pair, matrix)
+
+
+def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
+    """The optimum without the divergences, or under them alone, mended for the rest; the share of it that is left.
+
+    An optimum that needs no mending is that of the whole problem, and its proof holds for that.
+    """
+    inputs = range(len(problem.reduction.pair))
+    kinds: tuple[list[Constraint], list[Constraint]] = ([], [])
+    for constraint in problem.constraints:
+        if not isinstance(constraint, ColumnConstraint):
+            return None
+        kinds[any(isinstance(term, Moment) for term in constraint.columns(inputs))].append(constraint)
+    best: tuple[Candidate, float] | None = None
+    for kind in kinds:
+        if not kind:
+            continue
+        with suppress(SolverError, InvalidInput):
+            design = ask(problem.whole, kind)
+            rows = [int(np.argmax(problem.reduction.classes == x)) for x in inputs]
+            matrix = private(design.channel.matrix[rows], problem.constraints, problem.inputs)
+            mended = repair(matrix, problem.constraints, problem.inputs)
+            share = _kept(problem, mended) / design.value if design.value > 0 else 0.0
+            if best is None or _kept(problem, mended) > _kept(problem, best[0].matrix):
+                certificate = design.certificate
+
+                def prove(posed: Problem, channel: Channel, known: Any = certificate) -> Iterator[Certificate]:
+                    if known is not None:
+                        yield Relaxed(posed.whole, posed.constraints, channel, known)
+
+                best = Candidate(mended, design.method, prove), share
+            if share >= 1 - NEARLY:
+                break
+    return best
+
+
+def _of_both(problem: Problem, ask: Ask) -> Candidate:
     """The programs of `Exchange`, repeated for the orders that their channels exceed."""
     while True:
-        try:
-            found = Exchange().find(problem, ask)
-        except SolverError:
-            # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
-            found = LocalSearch(3, outputs=3).find(problem, ask)
+        found = Exchange().find(problem, ask)
         tighter = problem.tightened(found.matrix)
         if tighter is None:
             break
         problem = tighter
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
-    return Candidate(matrix, found.method + _orders(problem), found.prove, problem=problem)
+    return Candidate(private(matrix, problem.constraints, problem.inputs), found.method + _orders(problem), found.prove, problem=problem)
 
 
 def _orders(problem: Problem) -> str:
-    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ZCDP) for a in c.orders]
+    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
     return f", orders {', '.join(orders)}" if orders else ""
-
-
-def _private(problem: Problem, matrix: Array) -> Array:
-    """`matrix`, mixed with the constant channel as far as it takes for its repair: that one meets every divergence."""
-    mean = matrix.mean(axis=0)
-    for weight in (0.0, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.6, 1.0):
-        mixed = np.asarray((1 - weight) * matrix + weight * mean)
-        try:
-            repair(mixed, problem.constraints, problem.inputs)
-        except Unrepairable:
-            continue
-        return mixed
-    raise Unrepairable(matrix)
 
 
 class _Exchange:
@@ -151,11 +196,12 @@ class _Exchange:
 
     def __init__(self, problem: Problem) -> None:
         labels = Labels.of(problem)
-        self.f, self.p0, self.p1 = labels.f, labels.p0, labels.p1
+        self.f, self.pair = labels.f, labels.pair
         self.knots = even_knots(labels.low, labels.high, GRID)
-        self.champion = np.ones((len(self.p0), 1))
+        self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
+        self.asked = problem
         self.pose(problem)
 
     def pose(self, problem: Problem) -> None:
@@ -171,22 +217,22 @@ class _Exchange:
             elif len(term) <= EVERY:
                 pairs = np.arange(len(term))
             else:
-                order = np.argsort(self.p0 / np.maximum(self.p0 + self.p1, 1e-300))
+                order = np.argsort(self.pair.posterior)
                 pairs = np.flatnonzero(np.isin(term.left, order[[0, -1]]) | np.isin(term.right, order[[0, -1]]))
             self.active[term.order, term.cap] = pairs
 
     def value(self, matrix: Array) -> float:
-        return float(self.f.excess(self.p0 @ matrix, self.p1 @ matrix).sum())
+        return value_of(self.f, self.pair, matrix)
 
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve on finer and finer intervals until bound and value meet; returns the number of programs."""
         least, stale, value = np.inf, 0, 0.0
         for number in range(1, rounds + 1):
-            gains = chords(self.f, self.p0, self.p1, self.knots)
-            scale = value if value > 0 else float(np.abs(gains).max()) or 1.0
-            solved, posed = self.solve(gains / scale, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
+            gains = chord_gains(self.f, self.pair, self.knots)
+            scale = value if value > 0 else float(np.abs(gains.each).max()) or 1.0
+            solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
             q = _channel(solved)
-            better = self.ascend(merge(q, self.p0, self.p1, 1e-2 if number == 1 else 1e-3))
+            better = self.ascend(merge(q, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
             if self.value(better) > value:
                 self.champion, value = better, self.value(better)
             proof = self.certificate(solved, posed, scale)
@@ -199,9 +245,9 @@ class _Exchange:
                 self.pose(tighter)
                 self.champion = self.ascend(self.champion, anew=True)
                 value, stale = self.value(self.champion), 0
-            if least - value <= accuracy * least or stale >= 3 or least <= 1e-13:
+            if least - value <= accuracy * least or stale >= 3 or least <= 0:
                 break
-            cut = self.cut(solved, scale, (least - value) / scale / len(self.p0))
+            cut = self.cut(solved, scale, (least - value) / scale / len(self.pair))
             self.knots = graded_knots(cut, self.posterior(self.champion))
         return number
 
@@ -211,37 +257,35 @@ class _Exchange:
         An interval matters while its slack is within the `gap`, and its chord above the utility by a share of it.
         """
         middle = (self.knots[1:] + self.knots[:-1]) / 2
-        height = self.f.excess(self.knots, 1 - self.knots)
-        above = (height[1:] + height[:-1]) / 2 - self.f.excess(middle, 1 - middle)
-        above = above * (solved.columns @ (self.p0 + self.p1)) / solved.columns.sum(axis=1) / scale
+        height = heights(self.f, self.knots)
+        above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
+        above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
         at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap))
-        step = np.diff(self.knots)[at] / 4
-        at = at[step > 1e-9]
-        step = step[step > 1e-9]
         # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
         idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
-        kept = np.delete(self.knots, gone[gone % 2 == 1])
-        return np.unique(np.concatenate([kept, *(self.knots[at] + part * step for part in (1, 2, 3))]))
+        gone = self.knots[gone[gone % 2 == 1]]
+        cut = quartered_knots(self.knots, at)
+        return cut[~np.isin(cut, gone) | (cut == 0.5)]
 
     def posterior(self, matrix: Array) -> Array:
         """Of the outputs that matter."""
-        a, b = self.p0 @ matrix, self.p1 @ matrix
-        return np.asarray((a / (a + b))[a + b > 1e-6])
+        worth = kept(self.f, self.pair, matrix)
+        return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
         """The program with the pairs that bind, found round by round, and those of every term."""
         for _ in range(12):
             posed = [self.active[term.order, term.cap] for term in self.terms]
-            kept = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]
-            solved = moment_program(gains, kept, accuracy)
+            taken = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]
+            solved = moment_program(gains, taken, accuracy)
             q = _channel(solved)
             grown = False
             for term, pairs in zip(self.terms, posed, strict=True):
                 excess = term.excess(q)
                 excess[pairs] = -np.inf
                 new = np.flatnonzero(excess > 1e-8 * term.cap)
-                new = new[np.argsort(-excess[new])][: 4 * len(self.p0)]
+                new = new[np.argsort(-excess[new])][: 4 * len(self.pair)]
                 grown |= len(new) > 0
                 self.active[term.order, term.cap] = np.union1d(pairs, new).astype(np.intp)
             if not grown:
@@ -255,12 +299,12 @@ class _Exchange:
         """
         value = self.value(matrix)
         for _ in range(10):
-            gains = tangents(self.f, self.p0, self.p1, matrix) / (value if value > 0 else 1.0)
-            new = _channel(self.solve(gains)[0])
+            gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
+            new = _channel(self.solve(gains.each)[0])
             reached = self.value(new)
             if not anew and reached <= value * (1 + 1e-10):
                 break
-            matrix, value, anew = merge(new, self.p0, self.p1, 1e-5), reached, False
+            matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
         return matrix
 
     def certificate(self, solved: Priced, posed: Sequence[Index], scale: float) -> IntervalDual:
@@ -276,9 +320,9 @@ class _Exchange:
         problem = self.problem
         matrix = self.champion
         channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
-        points = np.column_stack([self.p0, self.p1])
-        fields = (problem.whole, problem.constraints, channel)
-        return IntervalDual(*fields, solved.rows * scale, tuple(multipliers), points, self.knots)
+        fields = (problem.whole, self.asked.constraints, channel, solved.rows * scale, tuple(multipliers))
+        classes = problem.reduction.classes if problem.symmetric else None
+        return IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
 
 
 def _channel(solved: Priced) -> Array:

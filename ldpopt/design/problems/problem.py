@@ -12,11 +12,9 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint
-from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
 from ldpopt.design.constraints.parts import parts, symmetric
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.problems.cells import Cells
 from ldpopt.design.problems.reduction import Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
@@ -59,17 +57,17 @@ class Problem:
     @cached_property
     def epsilon(self) -> float:
         """That of pure LDP between all inputs, the tightest of several; inf where there is none."""
-        return min((c.epsilon for c in self.constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
+        return plain_caps(self.constraints)[0]
 
     @cached_property
     def eta(self) -> float:
         """The cap on total variation, the tightest of several; 1 where there is none."""
-        return min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
+        return plain_caps(self.constraints)[1]
 
     @cached_property
     def plain(self) -> bool:
-        """Whether there is no constraint but `LocalDP` and `TotalVariation` between all inputs."""
-        return all(isinstance(c, LocalDP | TotalVariation) and c.symmetric for c in self.constraints)
+        """Whether every constraint is, or amounts to, `LocalDP` or `TotalVariation` between all inputs."""
+        return all(plain_of(c) is not None for c in self.constraints)
 
     @cached_property
     def symmetric(self) -> bool:

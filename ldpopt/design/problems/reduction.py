@@ -8,6 +8,7 @@ reduced problem has the same optimum. Inputs that never occur need only some fea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.rounding import exact_sum
-from ldpopt.tolerances import RATIO
+
+NEAR = 2.0**-50
+"""How far apart, relatively, two quotients of floats can be that are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +69,24 @@ class Reduction:
     classes: npt.NDArray[np.intp]
 
 
+def tied(p0: Array, p1: Array, x: int, y: int) -> bool:
+    """Whether p0/p1 is the same at two inputs, free of rounding."""
+    a, b, c, d = (Fraction(float(one)) for one in (p0[x], p1[y], p0[y], p1[x]))
+    return a * b == c * d
+
+
+def _equal(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:
+    """Whether each ratio a/b equals the one before it: by fractions where floats leave it open."""
+    same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
+    with np.errstate(invalid="ignore"):
+        apart = ratio[1:] > ratio[:-1] * (1 + NEAR)
+    for i in np.flatnonzero(~same & ~apart).tolist():
+        same[i] = Fraction(a[i]) * Fraction(b[i + 1]) == Fraction(a[i + 1]) * Fraction(b[i])
+    return np.asarray(same)
+
+
 def reduce(p0: Array, p1: Array) -> Reduction:
-    """Sort by likelihood ratio p0/p1 and merge inputs whose ratios agree to `tolerances.RATIO`.
+    """Sort by likelihood ratio p0/p1 and merge inputs whose ratios are equal.
 
     >>> r = reduce(np.array([0.2, 0.4, 0.4, 0.0]), np.array([0.4, 0.2, 0.4, 0.0]))
     >>> r.classes, r.pair.p0
@@ -80,7 +99,7 @@ def reduce(p0: Array, p1: Array) -> Reduction:
         ratio = a / b
     order = np.argsort(ratio, kind="stable")
     a, b, ratio, occurs = a[order], b[order], ratio[order], occurs[order]
-    new = np.concatenate([[True], ratio[1:] > ratio[:-1] * (1 + RATIO)])
+    new = np.concatenate([[True], ~_equal(a, b, ratio)])
     position = np.cumsum(new) - 1
     classes = np.full(len(p0), -1, dtype=np.intp)
     classes[occurs] = position

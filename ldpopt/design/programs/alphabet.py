@@ -1,10 +1,10 @@
 """The program of a fixed alphabet: linear utilities of m given outputs, and what its dual values prove.
 
     max  min_j sum_y c_jy . Q[:, y]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  column terms, alphabet constraints,
-                                            l_y (a_y + b_y) <= a_y <= u_y (a_y + b_y),   a = P0 Q,  b = P1 Q.
+                                            g_y . Q[:, y] >= 0,   h_y . Q[:, y] >= 0.
 
-The last line keeps each output's posterior in its interval of a box. For any numbers in a `Leaf`, weak duality bounds
-the utility of every channel that meets the constraints and whose outputs are in the box.
+The last line keeps the likelihood ratio of each output in its interval of a box. For any numbers in a `Leaf`, weak
+duality bounds the utility of every channel that meets the constraints and whose outputs are in the box.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.boxes import Leaf
 from ldpopt.design.certificates.intervals import TermMultiplier
+from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.labels import Expression, pose_term, row_multipliers, scaled, term_multiplier
+from ldpopt.design.programs.labels import Expression
 from ldpopt.design.solve import CONIC, SIMPLEX, solve
 from ldpopt.distribution import Array
 
@@ -28,12 +28,15 @@ PENALTY = 10.0
 """What a unit of violated equation costs in a program that must not be infeasible, in units of the utility."""
 
 
+STEEP, ENDLESS = 1e6, 1e9
+"""Ratios above the first are posed from the top of each column; ratios above the second are not posed."""
+
+
 @dataclass(frozen=True, eq=False)
 class AlphabetProgram:
     """The program for channels of `shape` (k, m), posed once and solved for many utilities.
 
-    expressions : of constraints known only so, which enter the program but not its bound. pair : (2, k), P0 and P1,
-    for programs with boxes.
+    expressions : of constraints known only so, which enter the program but not its bound.
     """
 
     shape: tuple[int, int]
@@ -41,18 +44,17 @@ class AlphabetProgram:
     fixed: tuple[AlphabetConstraint, ...]
     expressions: tuple[Expression, ...] = ()
     criteria: int = 1
-    pair: Array | None = None
 
-    def solve(self, gains: Array, box: Array | None = None) -> tuple[Array, Leaf]:
-        """The best matrix (k, m) for `gains` (criteria, m, k), within `box` (2, m), and its multipliers.
+    def solve(self, gains: Array, sides: Array | None = None) -> tuple[Array, Leaf]:
+        """The best matrix (k, m) for `gains` (criteria, m, k), within a box of `sides` (2, m, k), and its multipliers.
 
         Raises `SolverError` where there is none, or none was found.
         """
-        return self._free.solve(gains, box) if box is None else self._boxed.solve(gains, box)
+        return self._free.solve(gains, sides) if sides is None else self._boxed.solve(gains, sides)
 
-    def elastic(self, gains: Array, box: Array) -> Leaf:
+    def elastic(self, gains: Array, sides: Array) -> Leaf:
         """The multipliers of the program whose equations may be violated at a price: it is never infeasible."""
-        return self._elastic.solve(gains, box)[1]
+        return self._elastic.solve(gains, sides)[1]
 
     @cached_property
     def _free(self) -> _Posed:
@@ -65,6 +67,16 @@ class AlphabetProgram:
     @cached_property
     def _elastic(self) -> _Posed:
         return _Posed(self, True, True)
+
+
+def _pose(cp: Any, q: Any, term: Term | Ratio) -> list[Any]:
+    """One term as cvxpy constraints; ratios that a solver cannot tell from infinite ones are left to the repair."""
+    if not isinstance(term, Ratio) or term.ratio <= STEEP:
+        return list(term.pose(q))
+    if term.ratio > ENDLESS:
+        return []
+    top = np.ones((q.shape[0], 1)) @ cp.Variable((1, q.shape[1]), nonneg=True)
+    return [q <= top, q >= top / term.ratio]
 
 
 class _Posed:
@@ -81,7 +93,7 @@ class _Posed:
         off = cp.Variable(k) if elastic else np.zeros(k)
         self.row = cp.sum(q, axis=1) + off == np.ones(k)
         constraints: list[Any] = [self.row] + ([cp.norm1(off) <= give] if elastic else [])
-        self.posed = [pose_term(cp, q, term) for term in program.terms]
+        self.posed = [_pose(cp, q, term) for term in program.terms]
         self.read: list[Callable[[], Any]] = []
         for one in program.fixed:
             made, read = one.pose(q, give)
@@ -91,15 +103,8 @@ class _Posed:
             constraints += made
         for expression in program.expressions:
             constraints += list(expression(q))
-        self.sides: list[Any] = []
-        if boxed:
-            assert program.pair is not None
-            self.low, self.high = cp.Parameter(m), cp.Parameter(m)
-            a, b = program.pair @ q
-            self.sides = [
-                cp.multiply(1 - self.low, a) - cp.multiply(self.low, b) >= 0,
-                cp.multiply(self.high, b) - cp.multiply(1 - self.high, a) >= 0,
-            ]
+        self.limits = [cp.Parameter((k, m)) for _ in range(2 * boxed)]
+        self.sides = [cp.sum(cp.multiply(each, q), axis=0) >= 0 for each in self.limits]
         values = [cp.sum(cp.multiply(each, q)) for each in self.gains]
         least = values[0] if len(values) == 1 else cp.Variable()
         self.above = [] if len(values) == 1 else [value >= least for value in values]
@@ -108,21 +113,30 @@ class _Posed:
         linear = not program.expressions and all(isinstance(one, flat) for one in constraints)
         self.solvers = SIMPLEX if linear else CONIC
 
-    def solve(self, gains: Array, box: Array | None) -> tuple[Array, Leaf]:
+    def solve(self, gains: Array, sides: Array | None) -> tuple[Array, Leaf]:
         scale = float(np.abs(gains).max()) or 1.0
         for parameter, each in zip(self.gains, gains, strict=True):
             parameter.value = each.T / scale
-        if box is not None:
-            self.low.value, self.high.value = box
+        m = self.q.shape[1]
+        # Each side in units of its largest entry, so that hypotheses that nearly agree are not below a tolerance.
+        units = np.ones((2, m)) if sides is None else np.abs(sides).max(axis=2)
+        units = np.where(units > 0, units, 1.0)
+        if sides is not None:
+            for parameter, each in zip(self.limits, sides / units[:, :, None], strict=True):
+                parameter.value = each.T
         solve(self.problem, "alphabet program", self.solvers)
         terms = tuple(
-            TermMultiplier(number, np.arange(len(term)), scaled(term, term_multiplier(term, made), scale))
+            TermMultiplier(number, np.arange(len(term)), term.scaled(term.multiplier(made), scale))
             for number, (term, made) in enumerate(zip(self.program.terms, self.posed, strict=True))
             if not isinstance(term, Ratio)
         )
         fixed = tuple(one.scaled(read(), scale) for one, read in zip(self.program.fixed, self.read, strict=True))
-        rows = row_multipliers(np.array(self.row.dual_value), self.program.terms, self.posed) * scale
-        m = self.q.shape[1]
-        sides = np.zeros((2, m)) if not self.sides else np.stack([np.asarray(side.dual_value) for side in self.sides])
+        rows = np.array(self.row.dual_value)
+        for term, made in zip(self.program.terms, self.posed, strict=True):
+            term.on_rows(rows, made)
+        rows = rows * scale
+        prices = np.zeros((2, m))
+        if self.sides:
+            prices = np.maximum(np.stack([np.asarray(side.dual_value) for side in self.sides]), 0.0) / units * scale
         weights = np.array([max(float(one.dual_value), 0.0) for one in self.above] or [1.0])
-        return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, fixed, sides * scale, weights)
+        return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, fixed, prices, weights)

@@ -46,6 +46,8 @@ def fisher_program(
     """The best weights of `columns` (n, k), entries within a factor exp(epsilon), for the worst of `priors`."""
     import cvxpy as cp
 
+    from ldpopt.design.programs.criteria import pose
+
     gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
     k = columns.shape[1]
     w = cp.Variable(len(columns), nonneg=True)
@@ -62,7 +64,7 @@ def fisher_program(
     for p in priors:
         at = columns @ p
         # The same weights theta at another distribution: w times the ratio of the masses.
-        posed.append(criterion.pose((columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
+        posed.append(pose(criterion, (columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
         constraints += posed[-1].constraints
     if len(priors) == 1:
         objective, ties = posed[0].expression, []
@@ -87,33 +89,42 @@ def fisher_program(
 
 
 def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
-    """K (r, k) for which K u_y is the influence of report y, where u_y = q_y / (q_y . p) - 1."""
+    """K (r, k) for which K u_y is the best influence of report y, where u_y = q_y / (q_y . p) - 1."""
     reduced = scores(matrix, prior)
     scale = np.linalg.norm(reduced, axis=1)
     scale[scale == 0] = 1.0
-    found = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.influence(reduced).loadings.T, rcond=1e-10)[0]
+    found = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.loadings(reduced).T, rcond=1e-10)[0]
     return np.asarray((found / scale[:, None]).T @ differences(len(prior)).T)
 
 
-def least_multipliers(gram: Array, prior: Array, values: Array, eta: float | None) -> tuple[Array, Array]:
-    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu that pay for the columns `values` (n, k).
+def least_multipliers(
+    kernel: Array, prior: Array, values: Array, eta: float | None, worth: Array | None
+) -> tuple[Array, Array, Array]:
+    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu that pay for the columns `values` (n, k); the kernel.
 
-    S^T G S / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them.
+    |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them, K centred at p. Where rows
+    of the kernel may be weighed, by what each is `worth` (r,), so they are, at an unchanged total.
     """
     import cvxpy as cp
 
     k = len(prior)
     unit = values / (values @ prior)[:, None]
-    earned = np.einsum("nx,nx->n", unit @ gram, unit)
-    scale = float(earned.max()) or 1.0
-    rows, pairs = cp.Variable(k), np.zeros((k, k))
+    each = ((unit - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
+    rows, pairs, weights = cp.Variable(k), np.zeros((k, k)), np.ones(len(kernel))
+    scale = float(each.sum(axis=1).max()) or 1.0
+    earned, ties = each.sum(axis=1) / scale, []
+    if worth is not None and worth.max() > 0:
+        share = cp.Variable(len(kernel), nonneg=True)
+        earned, ties = each / scale @ share, [worth / worth.max() @ share == 1]
     paid, cost = unit @ rows, cp.sum(rows)
     if eta is not None:
         x, other = np.triu_indices(k, 1)
         cap = cp.Variable(len(x), nonneg=True)
         paid = paid + np.maximum(unit[:, x] - unit[:, other], 0.0) @ cap
         cost = cost + eta * cp.sum(cap)
-    solve(cp.Problem(cp.Minimize(cost), [paid >= earned / scale]), "multipliers of the equivalence bound", SIMPLEX)
+    solve(cp.Problem(cp.Minimize(cost), [paid >= earned, *ties]), "multipliers of the equivalence bound", SIMPLEX)
     if eta is not None:
         pairs[x, other] = np.maximum(np.asarray(cap.value), 0.0) * scale
-    return np.asarray(rows.value) * scale, pairs
+    if ties:
+        weights = np.maximum(np.asarray(share.value), 0.0)
+    return np.asarray(rows.value) * scale, pairs, kernel * np.sqrt(weights)[:, None]

@@ -23,14 +23,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ldpopt.design.certificates.minimum_cut import Members, Network
-from ldpopt.design.certificates.ratios import largest_violation
 from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.programs.column_gains import largest_violation
 from ldpopt.design.solve import solve
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 LABELS = 48
 """Likelihood ratios at which patterns are priced, besides those of the current solution."""
+
+
+FINE = 400
+"""Those at which patterns are looked for where multipliers are good already."""
 
 
 NEAR = 24
@@ -179,10 +183,10 @@ class PatternProgram:
         chosen = np.unique(np.concatenate([_best(start, gain), _best(stop, gain)]))
         top, found = float(gain.max()), blocks(start[chosen], stop[chosen], len(self.pair))
         used = self.inside[:, theta > 1e-6 * theta.max()]
-        sets = self._best_sets(np.concatenate([self._labels(), self._ratios(used)]), rows, pairs)
+        sets = self._best_sets(np.concatenate([self._labels(), self.ratios(used)]), rows, pairs)
         # The best sets for the ratios that the best of these have.
         near = sets[:, np.argsort(-self.gains(sets, rows, pairs))[:NEAR]]
-        sets = np.hstack([sets, self._best_sets(self._ratios(near), rows, pairs)])
+        sets = np.hstack([sets, self._best_sets(self.ratios(near), rows, pairs)])
         gain = self.gains(sets, rows, pairs)
         return max(top, float(gain.max())), np.hstack([found, sets[:, gain > LEAST]])
 
@@ -213,9 +217,17 @@ class PatternProgram:
         at = np.clip(at, 1e-12, 1 - 1e-12)
         return np.asarray(at / (1 - at))
 
-    def _ratios(self, inside: Members) -> Array:
+    def ratios(self, inside: Members) -> Array:
+        """The likelihood ratios of patterns (k, n)."""
         gain = self.ratio - 1
         return np.asarray((1 + gain * (self.pair.p0 @ inside)) / (1 + gain * (self.pair.p1 @ inside)))
+
+    def best_sets(self, rows: Array) -> Members:
+        """The patterns that gain most in the tangents at a fine grid of ratios, without a TV cap; few are different."""
+        s = self.pair.posterior
+        low, high = max(s[0], 1 / (1 + self.ratio)), min(s[-1], self.ratio / (1 + self.ratio))
+        at = np.clip(_even_odds(low, high, np.linspace(0, 1, FINE)), 1e-12, 1 - 1e-12)
+        return self._best_sets(at / (1 - at), rows, np.zeros((len(rows), len(rows))))
 
     def _best_sets(self, ratios: Array, rows: Array, pairs: Array) -> Members:
         """The pattern (k, labels) that gains most in the tangent of mu at each ratio."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from ldpopt.design.constraints.terms import Moment
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.distribution import Array
 
 STEPS = 150

@@ -1,24 +1,22 @@
-"""The staircase-pattern linear program, exact for every divergence, with and without a TV cap.
+"""The staircase-pattern linear program of any column utility, under epsilon-LDP and a cap on total variation or none.
 
-Primal, over weights theta_A >= 0 of the patterns S_A (E = exp(epsilon) on A, 1 elsewhere):
+In the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, so that with t = 1/(e^epsilon - 1)
+they are S_A = t + 1_A, of weight phi_A, and
 
-    max  sum_A theta_A mu(S_A.P0, S_A.P1)
-    s.t. sum_A theta_A S_A = 1                                                    (lambda, one per input)
-         (E-1) sum_{A with x, without x'} theta_A <= eta   for all x < x'         (nu >= 0, one per pair)
+    max  min_j sum_A phi_A mu_j(S_A)   s.t.  sum_A phi_A S_A = 1,  sum_{A with x, without x'} phi_A <= eta
 
-Dual:
+The rows say that all inputs lie in patterns of one total weight N, and that t sum phi + N <= 1, what is missing being
+erasure. One unit of weight in the solver is what the binary mechanism puts on a pattern, erased to the cap; one unit of
+utility is that of the best pattern. So every number that the solver sees is near one, at any epsilon and eta. A cap on
+total variation keeps t sum phi + N below what the solver's rows can reach when eta is far below tanh(epsilon/2): then
+that row is left out, as it cannot bind.
 
-    min  sum lambda + eta sum nu
-    s.t. lambda.S_A + (E-1) sum_{x in A, x' not in A, x < x'} nu_{x,x'} >= mu(S_A.P0, S_A.P1)   for all A
-
-This is the program of [KOV14, Thm 4] with the TV rows added. The solver sees it in an equivalent form with entries 0
-and 1, well scaled for every epsilon and eta: all inputs lie in patterns of the same total weight N, and
-sum_A theta_A + (E-1) N <= 1 (what is missing is erasure). Columns are generated: the program over block patterns is
-solved first, then all 2^k patterns are priced at its dual values, and those that pay join, until none does.
+Where there are many patterns they join as they pay: 2^k are priced at the dual values in milliseconds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,108 +24,234 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.columns.masks import Masks, members
-from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
-from ldpopt.divergences import FDivergence
-from ldpopt.errors import invalid
-
-ROUNDS = 20
-"""Pricing rounds; what is left unpriced then shows as a gap of the certificate, not as an error of the bound."""
-
+from ldpopt.enclosures import FLOAT
+from ldpopt.errors import SolverError, invalid
 
 LIMIT = 16
-"""The most inputs, after reduction: 2^16 patterns are priced in milliseconds."""
+"""The most inputs: 2^16 patterns are priced in milliseconds."""
+
+ALL = 1100
+"""Up to this many patterns, all are in the program from the start."""
+
+JOIN = 400
+"""The most patterns that join in one round."""
+
+ROUNDS = 40
+"""The most rounds of pricing at central dual values."""
+
+LAST = 12
+"""The most at those of a vertex; what is left unpriced then makes the dual values prove a little less."""
+
+PAID = 1e-9
+"""Gains below this, in units of the best pattern, are the interior solver's accuracy."""
+
+SHARP = 1e-11
+"""The same of vertex solutions."""
+
+TINY = 1e-306
+"""t where exp(-epsilon) underflows."""
+
+PADDING = 2.0**-46
+"""What every pattern pays besides, in units of the best one, so that rounding leaves none that pays less than nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class PatternSolution:
-    """Weights `theta` of the patterns with bit masks `masks`, and the dual values of the full program."""
+    """Weights `theta` of the patterns with bit masks `masks`, erasure (mask 0) first, and dual values of the program.
+
+    theta : of the columns that are 1 on the pattern and e^-epsilon elsewhere. weights : (criteria,), which sum to one.
+    rows : (k,) and pairs : (k, k), for the utility less its tangent at the constant column.
+    """
 
     masks: Masks
     theta: Array
     rows: Array
     pairs: Array
+    weights: Array
 
 
-def pattern_lp(f: FDivergence, pair: Pair, ratio: float, eta: float | None) -> PatternSolution:
-    """Solve the program for `pair` with E = `ratio` and a TV cap `eta`, or none.
+def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) -> PatternSolution:
+    """Solve the program for LocalDP(epsilon) and TotalVariation(eta).
 
     Raises `InvalidInput` above `LIMIT` inputs and `SolverError` when no solver is accurate.
     """
-    k = len(pair)
+    k = utility.size
     if k > LIMIT:
-        raise invalid("pattern LP", f"at most {LIMIT} inputs of distinct likelihood ratio", k)
-    every = np.arange(2**k - 1, dtype=np.int64)  # the full set is proportional to the empty one
-    inside = members(every, k)
-    columns = np.where(inside, ratio, 1.0)
-    utility = f.excess(columns @ pair.p0, columns @ pair.p1)
-    scale = float(utility.max())
+        raise invalid("pattern LP", f"at most {LIMIT} inputs, all of whose patterns are priced", k)
+    level = max(math.exp(-epsilon) / -math.expm1(-epsilon), TINY)
+    inside = members(np.arange(2**k - 1, dtype=np.int64), k).astype(np.float64)  # the full set is that of a constant
+    # Less the tangent at the constant column, which every channel keeps alike, so that erasure is worth nothing.
+    tangents = utility.gradients(np.ones((k, 1)))[:, 0]
+    constant = tangents.sum(axis=1)
+    mu, top = _worth(utility, np.full(len(inside), level), inside.T)
+    mu, top = (worth - (level * constant[:, None] + tangents @ inside.T) for worth in (mu, top))
+    top = top + 8 * PADDING * (level * np.abs(constant[:, None]) + np.abs(tangents) @ inside.T)  # what this rounds
+    scale = float(mu.max(axis=1).min())
+    if not math.isfinite(scale):
+        raise SolverError(f"pattern LP: a pattern of {utility.name} is worth no finite number at this epsilon")
     if scale <= 0 or eta == 0:
-        return PatternSolution(every[:1], np.ones(1), np.zeros(k), np.zeros((k, k)))
-    utility = utility / scale
-    chosen = _blocks(k)
-    least, best = np.inf, (np.zeros(k), np.zeros((k, k)))
-    for _ in range(ROUNDS):
-        # Central dual values: those of a vertex are too extreme to price with, and let in thousands of columns.
-        _, rows, pairs = _master(pair, inside[chosen], utility[chosen], ratio, eta, INTERIOR)
-        gain = utility - rows.sum() - (ratio - 1) * (inside @ rows + _cuts(inside, pairs))
-        if gain.max() < least:
-            least, best = gain.max(), (rows, pairs)
-        new = np.setdiff1d(np.flatnonzero(gain > 1e-9), chosen)
-        if len(new) == 0:
-            break
-        chosen = np.concatenate([chosen, new[np.argsort(-gain[new])[:400]]])
-    theta, _, _ = _master(pair, inside[chosen], utility[chosen], ratio, eta, SIMPLEX)
-    return PatternSolution(every[chosen], theta, best[0] * scale, best[1] * scale)
+        # Nothing can be kept: one criterion is zero on every pattern, or all rows are one.
+        weights = np.eye(len(mu))[int(mu.max(axis=1).argmin())]
+        pairs = np.full((k, k), 2 * max(scale, 0.0)) * ~np.eye(k, dtype=bool)
+        erased = np.full(1, (level + 1) / level)
+        return PatternSolution(np.zeros(1, dtype=np.int64), erased, np.zeros(k), pairs, weights)
+    scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
+    program = _Program(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
+    chosen, found, best = program.generate()
+    theta = program.weights(found.tau, chosen) * (level + 1)
+    return PatternSolution(chosen.astype(np.int64), theta, best.rows * scale, best.pairs * scale, best.weights)
 
 
-def _blocks(k: int) -> npt.NDArray[np.intp]:
-    """Masks of the contiguous blocks of the sorted inputs, the empty one (erasure) included, the full one not."""
-    full = [(1 << stop) - (1 << start) for start in range(k) for stop in range(start + 1, k + 1)]
-    return np.array([0, *(mask for mask in full if mask != 2**k - 1)], dtype=np.intp)
+def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Array]:
+    """(criteria, n) values of the columns base + rise, zero where they are not surely positive or negative; their tops."""
+    found = utility.enclosed_columns(FLOAT.of(base), FLOAT.of(rise))
+    top = np.asarray(found.upper)
+    unsure = (np.asarray(found.lower) <= 0) & (top >= 0)
+    return np.where(unsure, 0.0, found.midpoint), top
 
 
-def _cuts(inside: npt.NDArray[np.bool_], pairs: Array) -> Array:
-    """sum over x < x' of nu[x, x'] [x in A][x' not in A], for every pattern A."""
-    return np.asarray(np.einsum("ax,ax->a", inside @ pairs, ~inside, dtype=np.float64, optimize=True))
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Weights in the solver's unit, and multipliers in units of the best pattern."""
+
+    tau: Array
+    rows: Array
+    pairs: Array
+    weights: Array
 
 
-def _master(
-    pair: Pair,
-    inside: npt.NDArray[np.bool_],
-    utility: Array,
-    ratio: float,
-    eta: float | None,
-    solvers: Sequence[str],
-) -> tuple[Array, Array, Array]:
-    """Weights, row multipliers lambda and pair multipliers nu of the program over the given patterns, erasure first."""
-    import cvxpy as cp
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """All patterns `inside` (n, k), their worth `mu` (criteria, n), what it is at most, and that of the constant column."""
 
-    gain = ratio - 1
-    # One unit of weight in the solver: what a binary mechanism puts on a pattern, erased to the cap.
-    unit = (1.0 if eta is None else min(1.0, eta * (ratio + 1) / gain)) / (ratio + 1)
-    size = max(1.0, gain)
-    theta, level = cp.Variable(len(utility) - 1, nonneg=True), cp.Variable()
-    member = inside[1:].T.astype(float)
-    balance = member @ theta == level
-    mass = (cp.sum(theta) + gain * level) / size <= 1 / (unit * size)
-    constraints = [balance, mass]
-    above, below = np.triu_indices(len(pair), 1)
-    if eta is not None:
-        cap = member[above] * (1 - member[below]) @ theta <= eta / (gain * unit)
-        constraints.append(cap)
-    solve(cp.Problem(cp.Maximize(utility[1:] @ theta), constraints), "pattern LP", solvers)
+    inside: Array
+    mu: Array
+    top: Array
+    constant: Array
+    level: float
+    eta: float
 
-    weights = np.maximum(np.asarray(theta.value), 0.0) * unit
-    erased = max(0.0, 1 - weights.sum() - gain * float((member @ weights).mean()))
-    # balance has the dual value (E-1) lambda, mass the sum of lambda: made to agree to the last digit.
-    total = max(0.0, float(mass.dual_value) / size)
-    pairs = np.zeros((len(pair), len(pair)))
-    if eta is not None:
-        pairs[above, below] = np.maximum(cap.dual_value, 0.0) / gain
-        if total < 1e-5 * eta * pairs.sum():
-            total = 0.0  # with erasure to spare, mass costs nothing; what is left is the solver's accuracy
-    rows = np.asarray(balance.dual_value) / gain
-    rows += pair.p1 * (total - rows.sum())
-    return np.append(erased, weights), rows, pairs
+    @property
+    def capped(self) -> bool:
+        """Whether the cap on total variation can bind [GI, Prop 2]."""
+        return self.eta * (2 * self.level + 1) < 1
+
+    @property
+    def unit(self) -> float:
+        """One unit of weight."""
+        return min(self.eta, 1 / (2 * self.level + 1))
+
+    @property
+    def full(self) -> bool:
+        """Whether all patterns together can reach a mass of one: each separates some pair, and every pair is capped."""
+        k = self.inside.shape[1]
+        return bool(self.unit * (self.level + 1) * k * (k - 1) >= 1)
+
+    def generate(self) -> tuple[npt.NDArray[np.intp], _Solved, _Solved]:
+        """The patterns of the last program, its solution at a vertex, and the multipliers that prove most."""
+        n, k = self.inside.shape
+        chosen = np.arange(n)
+        if n > ALL:
+            best = np.argsort(-self.mu, axis=1)[:, :JOIN].ravel()
+            chosen = np.unique(np.concatenate([[0], 2 ** np.arange(k), n - 2 ** np.arange(k), best]))
+        proved: _Solved | None = None
+        least = math.inf
+        # Central dual values first: those of a vertex are too extreme to price with, and let in thousands of patterns.
+        for solvers, short, most in ((INTERIOR, PAID, ROUNDS if n > ALL else 0), (SIMPLEX, SHARP, LAST)):
+            for _ in range(most):
+                found, there = self.solve(chosen, solvers), chosen
+                gain = self.gains(found)
+                made = self.raised(found, gain + found.weights @ (self.top - self.mu))
+                if proved is None or self.bound(made) < least:
+                    proved, least = made, self.bound(made)
+                new = np.setdiff1d(np.flatnonzero(gain > short), chosen)
+                if len(new) == 0:
+                    break
+                chosen = np.concatenate([chosen, new[np.argsort(-gain[new])[:JOIN]]])
+        assert proved is not None
+        return there, found, proved
+
+    def solve(self, chosen: npt.NDArray[np.intp], solvers: Sequence[str]) -> _Solved:
+        """The program over some patterns, erasure first."""
+        import cvxpy as cp
+
+        k = self.inside.shape[1]
+        proper = chosen[1:]
+        member = self.inside[proper].T
+        tau, level, least = cp.Variable(len(proper), nonneg=True), cp.Variable(), cp.Variable()
+        balance = member @ tau == level
+        worst = self.mu[:, proper] @ tau + self.constant / self.unit >= least * np.ones(len(self.mu))
+        # Divided by t + 1, so that both coefficients are at most one: e^-epsilon, and what is left to one.
+        share = self.level / (self.level + 1)
+        mass = share * cp.sum(tau) + (1 - share) * level <= 1 / (self.unit * (self.level + 1))
+        # Inputs lie in patterns of one total weight, so that one order of each pair is enough.
+        above, below = np.triu_indices(k, 1)
+        cap = (member[above] * (1 - member[below])) @ tau <= self.eta / self.unit
+        constraints = [balance, worst, *([mass] if self.full else []), *([cap] if self.capped else [])]
+        solve(cp.Problem(cp.Maximize(least), constraints), "pattern LP", solvers)
+        weights = np.maximum(np.asarray(worst.dual_value), 0.0).reshape(-1)
+        pairs = np.zeros((k, k))
+        if self.capped:
+            pairs[above, below] = np.maximum(cap.dual_value, 0.0)
+        whole = weights.sum() or 1.0
+        total = max(0.0, float(mass.dual_value)) / (self.level + 1) / whole if self.full else 0.0
+        # Half of each cap to either order of its pair: the rows that are left are small where t is large.
+        pairs = pairs / whole / 2
+        rows = np.asarray(balance.dual_value) / whole + pairs.sum(axis=1) - pairs.sum(axis=0)
+        # The level's own dual constraint: the rows sum to what mass costs.
+        rows = balanced(rows)
+        if total > SHARP * self.unit:
+            rows = rows + total / k
+        return _Solved(np.append(0.0, np.maximum(tau.value, 0.0)), rows, pairs + pairs.T, weights / whole)
+
+    def gains(self, found: _Solved) -> Array:
+        """What every pattern is worth above its price."""
+        cut = ((self.inside @ found.pairs) * (1 - self.inside)).sum(axis=1)
+        paid = self.level * math.fsum(found.rows) + self.inside @ found.rows + cut
+        return np.asarray(found.weights @ self.mu - paid)
+
+    def raised(self, found: _Solved, gain: Array) -> _Solved:
+        """The multipliers raised until no pattern gains, and every one pays a little more than it must."""
+        k = self.inside.shape[1]
+        # Erasure pays t k times a raise of all rows, every other pattern more; what the sum of rows rounds is made good.
+        erased = max(float(gain[0]), 0.0) / (self.level * k)
+        erased += (0.01 * erased + PADDING / 16 * float(np.abs(found.rows).max())) * (erased > 0)
+        rows, pairs = found.rows + erased, found.pairs
+        missing = max(float((gain - erased * (self.level * k + self.inside.sum(axis=1)))[1:].max()), 0.0) + PADDING
+        # Every other pattern pays t k + 1 times a raise of all rows, and k - 1 times one of all pairs.
+        each = missing / (self.level * k + 1)
+        if self.capped and self.eta * missing < each:
+            pairs = pairs + missing / (k - 1) * ~np.eye(k, dtype=bool)
+            if not math.fsum(rows) >= 0:
+                rows = balanced(rows)
+        else:
+            rows = rows + each
+        return _Solved(found.tau, rows, pairs, found.weights)
+
+    def bound(self, found: _Solved) -> float:
+        """What multipliers prove."""
+        return math.fsum(found.rows) + self.eta * float(found.pairs.sum()) + float(found.weights @ self.constant)
+
+    def weights(self, tau: Array, chosen: npt.NDArray[np.intp]) -> Array:
+        """The weights phi of the patterns, what is missing to one given to erasure."""
+        phi = tau * self.unit
+        mass = self.level * phi.sum() + float((phi @ self.inside[chosen]).max())
+        if mass > 1:
+            phi, mass = phi / mass, 1.0
+        phi[0] = (1 - mass) / self.level
+        return phi
+
+
+def balanced(rows: Array) -> Array:
+    """Numbers next to the given ones that sum to zero without rounding: every column is charged t times their sum."""
+    rows = rows - rows.mean()
+    size = float(np.abs(rows).max())
+    if size == 0:
+        return rows
+    unit = 2.0 ** (math.ceil(math.log2(size)) - 48)
+    whole = np.round(rows / unit)
+    whole[np.argmax(np.abs(whole))] -= whole.sum()
+    return np.asarray(whole * unit)

@@ -9,7 +9,7 @@ channel is a linear program, and its dual is
 
 one constraint a label, because the best column for fixed r is a staircase pattern. Labels where the left side is
 positive are added until none is. An interior-point solution is used on purpose: it lies away from the boundary of the
-optimal face, so few labels settle it. What it proves is for `certificate.LabelDual` to say.
+optimal face, so few labels settle it. What it proves is for `certificates.ratios.RatioDual` to say.
 """
 
 from __future__ import annotations

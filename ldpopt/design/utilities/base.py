@@ -32,12 +32,14 @@ class Utility(ABC):
     pair : the hypotheses (P0, P1) where the utility depends on a channel through their two marginals alone.
     decisions : what the reports are called where the utility says what they mean; None where it does not.
     contracts : whether a channel keeps at most its Dobrushin coefficient times `unprivate`, as f-divergences do.
+    information : whether it is the mutual information of an answer and its report, in nats.
     """
 
     name: str
     inputs: Any
     error: ClassVar[bool] = False
     contracts: ClassVar[bool] = False
+    information: ClassVar[bool] = False
 
     @property
     @abstractmethod

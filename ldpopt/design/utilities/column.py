@@ -39,6 +39,7 @@ class MutualInformation(ColumnUtility):
     inputs: tuple[Label, ...] | None = None
 
     contracts = True
+    information = True
 
     def __post_init__(self) -> None:
         prior = distribution(self.prior, "prior")
@@ -56,16 +57,21 @@ class MutualInformation(ColumnUtility):
         """What reports call it."""
         return "mutual information"
 
+    def _mixture(self, matrix: Array) -> Array:
+        """P.s; of a constant column the constant itself, without rounding."""
+        base = matrix.min(axis=0)
+        return np.asarray(base + self.prior @ (matrix - base))
+
     def columns(self, matrix: Array) -> Array:
         """mu(s) = sum_x P_x s_x log(s_x / P.s)."""
-        mixture = self.prior @ matrix
+        mixture = self._mixture(matrix)
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(matrix > 0, matrix * np.log1p((matrix - mixture) / mixture), 0.0)
         return np.atleast_2d(self.prior @ terms)
 
     def gradients(self, matrix: Array) -> Array:
         """d mu / d s_x = P_x log(s_x / P.s)."""
-        mixture = np.maximum(self.prior @ matrix, 1e-300)
+        mixture = np.maximum(self._mixture(matrix), 1e-300)
         logs = np.log(np.maximum(matrix / mixture, 1e-12))
         return np.asarray((self.prior[:, None] * logs).T[None])
 

@@ -11,86 +11,38 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ldpopt.design.utilities.criterion import Criterion, Influence, differences
+from ldpopt.design.utilities.estimates import least_variances, log_det, log_det_information
 from ldpopt.distribution import Array, finite_array
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
-
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """The estimate that a criterion is about: its `value`, F (k, r) with F^T C F of trace value or identity, and the
-    centred influence h (r, m) of every report, times the root of the report's probability.
-    """
-
-    value: float
-    factor: Array
-    loadings: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Posed:
-    """A criterion in cvxpy: an expression to minimise and its constraints.
-
-    factor : from the slope of the expression to that of the criterion. kernel : K (r, k) from the dual values,
-    once solved, for which |K column|^2 is the slope of the criterion.
-    """
-
-    expression: Any
-    constraints: list[Any]
-    factor: float
-    kernel: Callable[[], Array]
-
-
-@runtime_checkable
-class Criterion(Protocol):
-    """A number to make small."""
-
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        ...
-
-    def check(self, k: int) -> None:
-        """`InvalidInput` if the criterion does not fit k categories."""
-        ...
-
-    def value(self, covariance: Array) -> float:
-        """The criterion of the covariance (k, k) of one report's estimate."""
-        ...
-
-    def influence(self, scores: Array) -> Influence:
-        """The best unbiased estimate for `scores` (k-1, m), the columns sqrt(w_y) T^T u_y."""
-        ...
-
-    def bound(self, kernel: Array, most: float, prior: Array) -> float:
-        """A lower bound on the criterion of every channel for which sum_y w_y |K u_y|^2 is at most `most`."""
-        ...
-
-    def pose(self, columns: Array, mass: Any) -> Posed:
-        """The criterion of the cvxpy variable w = `mass` (n,) with `columns` (n, k) in the place of u."""
-        ...
+__all__ = ["AOptimal", "COptimal", "Criterion", "DOptimal", "Influence", "MVOptimal", "differences"]
 
 
 class _Linear(ABC):
     """tr(W C) with W = F F^T: what A- and c-optimality share."""
 
+    logarithmic: ClassVar[bool] = False
+    """Whether it is a logarithm."""
+
     @abstractmethod
-    def _factor(self, k: int) -> Array:
+    def factor(self, k: int) -> Array:
         """F (k, r)."""
 
     def value(self, covariance: Array) -> float:
         """tr(W C)."""
-        f = self._factor(len(covariance))
+        f = self.factor(len(covariance))
         return float(np.einsum("xr,xy,yr->", f, covariance, f))
 
     def influence(self, scores: Array) -> Influence:
         """The smallest h with T^T F = scores h^T; value inf where there is none."""
-        f = self._factor(len(scores) + 1)
+        f = self.factor(len(scores) + 1)
         target = differences(len(f)).T @ f
         scale = np.linalg.norm(scores, axis=1, keepdims=True)
         scale[scale == 0] = 1.0
@@ -98,28 +50,36 @@ class _Linear(ABC):
         missed = np.abs(scores @ h - target).max() > 1e-8 * np.abs(target).max()
         return Influence(math.inf if missed else float((h**2).sum()), f, h.T)
 
-    def bound(self, kernel: Array, most: float, prior: Array) -> float:
+    def enclosed(self, scores: Enclosure) -> Enclosure | None:
+        """The sum of the least variances of F^T p."""
+        f = self._enclosed_factor(len(scores) + 1, scores.arithmetic)
+        found = least_variances(scores, f[:-1] - f[-1][None, :])
+        return None if found is None else found.sum()
+
+    def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
+        """F, enclosed."""
+        return arithmetic.of(self.factor(k))
+
+    def kernel_rows(self, k: int) -> int:
+        """The columns of F."""
+        return int(self.factor(k).shape[1])
+
+    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
+        """The numbers themselves."""
+        return arithmetic.of(given)
+
+    def loadings(self, scores: Array) -> Array:
+        """The influence itself."""
+        return self.influence(scores).loadings
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """The rows belong together."""
+        return None
+
+    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """tr(K F_c)^2 / most, with F_c = F - 1 p^T F: Cauchy and Schwarz, for any unbiased estimate [KW]."""
-        f = self._factor(len(prior))
-        return float(np.sum(kernel.T * (f - prior @ f))) ** 2 / most
-
-    def pose(self, columns: Array, mass: Any) -> Posed:
-        """min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] positive semidefinite."""
-        import cvxpy as cp
-
-        information, tie, t = _information(columns, mass)
-        left, size, right = np.linalg.svd(t.T @ self._factor(columns.shape[1]), full_matrices=False)
-        seen = size > 1e-12 * size.max()  # tr(W C) depends on F F^T alone
-        unit = float(np.linalg.norm(size))
-        target = (left * size)[:, seen] / unit
-        r = target.shape[1]
-        y = cp.Variable((r, r), symmetric=True)
-        cone = cp.bmat([[y, target.T], [target, information]]) >> 0
-
-        def kernel() -> Array:
-            return np.asarray(unit * right[seen].T @ np.asarray(cone.dual_value)[:r, r:] @ t.T)
-
-        return Posed(cp.trace(y), [tie, cone], unit**2, kernel)
+        f = self._enclosed_factor(len(prior), kernel.arithmetic)
+        return (kernel.T * (f - (prior @ f)[None, :])).sum().square() / most
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +95,8 @@ class AOptimal(_Linear):
     weights: Any = None
     root: Array | None = field(init=False, repr=False, default=None)
     """F (k, r) with W = F F^T; None for the identity."""
+    single: Array | None = field(init=False, repr=False, default=None)
+    """The weights (k,) where they are one a category; else None."""
 
     def __post_init__(self) -> None:
         if self.weights is None:
@@ -148,27 +110,39 @@ class AOptimal(_Linear):
             raise invalid("weights", "one number a category, or a square matrix", Phrase(f"shape {w.shape}"))
         if np.abs(w - w.T).max() > 1e-12 * np.abs(w).max() or not w.any():
             raise invalid("weights", "a symmetric matrix, not zero", Phrase("another"))
+        object.__setattr__(self, "weights", w)
+        own = np.diag(w)
+        if np.array_equal(w, np.diag(own)) and own.min() >= 0:
+            object.__setattr__(self, "single", own)
+            object.__setattr__(self, "root", np.diag(np.sqrt(own))[:, own > 0])
+            return
         values, vectors = np.linalg.eigh((w + w.T) / 2)
         if values[0] < -1e-12 * values[-1]:
             raise invalid("weights", "a positive semidefinite matrix", Phrase(f"eigenvalue {values[0]:.3g}"))
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
-        object.__setattr__(self, "weights", w)
         object.__setattr__(self, "root", factor[:, values > 1e-14 * values[-1]])
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The sum of variances, weighted or not."""
         return "sum of variances" if self.weights is None else "weighted sum of variances"
 
     def check(self, k: int) -> None:
         """`InvalidInput` if the weights are not for k categories."""
         if self.weights is not None and len(self.weights) != k:
             raise invalid("weights", f"{k} categories", len(self.weights))
-        if not (self._factor(k) - self._factor(k).mean(axis=0)).any():
+        if not (self.factor(k) - self.factor(k).mean(axis=0)).any():
             raise InvalidInput("weights: expected a contrast of the proportions, got only their sum, which is 1")
 
-    def _factor(self, k: int) -> Array:
+    def factor(self, k: int) -> Array:
+        """The root of the weights."""
         return np.eye(k) if self.root is None else self.root
+
+    def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
+        """Roots of single weights are enclosed; a matrix of weights stands for F F^T with its root F in floats."""
+        if self.single is None:
+            return arithmetic.of(self.factor(k))
+        return arithmetic.of(self.single).sqrt()[:, None] * np.eye(k)[:, self.single > 0]
 
     def __repr__(self) -> str:
         return "AOptimal()" if self.weights is None else f"AOptimal({self.weights.shape[0]} categories)"
@@ -185,6 +159,7 @@ class COptimal(_Linear):
     """
 
     contrast: Any
+    name: ClassVar[str] = "variance of a contrast"
 
     def __post_init__(self) -> None:
         a = finite_array(self.contrast, "contrast", 1)
@@ -192,17 +167,13 @@ class COptimal(_Linear):
             raise invalid("contrast", "weights that are not all equal", a)
         object.__setattr__(self, "contrast", a)
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "variance of a contrast"
-
     def check(self, k: int) -> None:
         """`InvalidInput` if the contrast is not of k categories."""
         if len(self.contrast) != k:
             raise invalid("contrast", f"{k} weights", len(self.contrast))
 
-    def _factor(self, k: int) -> Array:
+    def factor(self, k: int) -> Array:
+        """The contrast as a column."""
         return np.asarray(self.contrast[:, None])
 
     def __repr__(self) -> str:
@@ -217,10 +188,8 @@ class MVOptimal:
     0.5
     """
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "largest variance"
+    name: ClassVar[str] = "largest variance"
+    logarithmic: ClassVar[bool] = False
 
     def check(self, k: int) -> None:
         """Every k will do."""
@@ -238,28 +207,31 @@ class MVOptimal:
         value = whole.value if math.isinf(whole.value) else float(variances[worst])
         return Influence(value, np.eye(k)[:, [worst]], whole.loadings[[worst]])
 
-    def bound(self, kernel: Array, most: float, prior: Array) -> float:
-        """sum_x (a_x)_+^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
-        own = np.diag(kernel) - prior * kernel.sum(axis=1)
-        return float((np.maximum(own, 0.0) ** 2).sum()) / most
+    def enclosed(self, scores: Enclosure) -> Enclosure | None:
+        """The largest of the least variances of the proportions."""
+        found = least_variances(scores, scores.arithmetic.of(differences(len(scores) + 1).T))
+        return None if found is None else found.max()
 
-    def pose(self, columns: Array, mass: Any) -> Posed:
-        """min of max diag Y with [[Y, T], [T^T, X]] positive semidefinite, so that Y is above T X^-1 T^T."""
-        import cvxpy as cp
+    def kernel_rows(self, k: int) -> int:
+        """One a proportion."""
+        return k
 
-        information, tie, t = _information(columns, mass)
-        k = columns.shape[1]
-        y = cp.Variable((k, k), symmetric=True)
-        cone = cp.bmat([[y, t], [t.T, information]]) >> 0
+    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
+        """The numbers themselves."""
+        return arithmetic.of(given)
 
-        def kernel() -> Array:
-            dual = np.asarray(cone.dual_value)
-            weights = np.maximum(np.diag(dual)[:k], 0.0)
-            root = np.sqrt(np.where(weights > 1e-9 * weights.max(), weights, np.inf))
-            made = dual[:k, k:] / root[:, None] @ t.T
-            return np.asarray(made * np.sign(np.trace(made)))
+    def loadings(self, scores: Array) -> Array:
+        """The influence of every proportion."""
+        return AOptimal().influence(scores).loadings
 
-        return Posed(cp.max(cp.diag(y)), [tie, cone], 1.0, kernel)
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """a_x^2: the bound is their sum over `most`, and the rows may be weighed by what weighs the variances."""
+        return np.asarray((np.diag(kernel) - prior * kernel.sum(axis=1)) ** 2)
+
+    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
+        """sum_x a_x^2 / most, a_x = K_x.(e_x - p_x 1): the bound of a weighted sum, at the best weights [KW]."""
+        k = np.arange(len(prior))
+        return (kernel[k, k] - prior * kernel.sum(axis=1)).square().sum() / most
 
 
 @dataclass(frozen=True)
@@ -270,10 +242,8 @@ class DOptimal:
     -0.693147
     """
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "log generalised variance"
+    name: ClassVar[str] = "log generalised variance"
+    logarithmic: ClassVar[bool] = True
 
     def check(self, k: int) -> None:
         """Every k will do."""
@@ -294,41 +264,30 @@ class DOptimal:
         value = -2 * float(np.log(size).sum()) if whole else math.inf
         return Influence(value, np.vstack([triangle.T, np.zeros((1, k - 1))]), basis.T)
 
-    def bound(self, kernel: Array, most: float, prior: Array) -> float:
+    def enclosed(self, scores: Enclosure) -> Enclosure | None:
+        """Minus log det of the information."""
+        found = log_det_information(scores)
+        return None if found is None else -found
+
+    def kernel_rows(self, k: int) -> int:
+        """One less than the categories."""
+        return k - 1
+
+    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
+        """R T^T for the first k - 1 columns R: what the last column should be, so that K 1 = 0."""
+        root = arithmetic.of(given[:, :-1])
+        return arithmetic.concatenate([root, -root.sum(axis=1)[:, None]], 1)
+
+    def loadings(self, scores: Array) -> Array:
+        """The influence itself."""
+        return self.influence(scores).loadings
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """The rows belong together."""
+        return None
+
+    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
         """log det R^T R - (k-1) log(most / (k-1)): means of eigenvalues, arithmetic and geometric [KW]."""
-        root = kernel[:, :-1]
-        sign, log = np.linalg.slogdet(root)
-        off = np.abs(kernel[:, -1] + root.sum(axis=1)).max()
-        if sign == 0 or off > 1e-9 * np.abs(root).max():
-            return -math.inf
         free = len(prior) - 1
-        return float(2 * log - free * math.log(most / free))
-
-    def pose(self, columns: Array, mass: Any) -> Posed:
-        """min of -log det X."""
-        import cvxpy as cp
-
-        information, tie, t = _information(columns, mass)
-
-        def kernel() -> Array:
-            dual = np.asarray(tie.dual_value)
-            dual = (dual + dual.T) / 2 * np.sign(np.trace(dual))
-            values, vectors = np.linalg.eigh(dual)
-            return np.asarray((vectors * np.sqrt(np.maximum(values, 1e-300))).T @ t.T)
-
-        return Posed(-cp.log_det(information), [tie], 1.0, kernel)
-
-
-def _information(columns: Array, mass: Any) -> tuple[Any, Any, Array]:
-    """A cvxpy variable X, its tie to sum_y w_y (T^T u_y)(T^T u_y)^T, and T."""
-    import cvxpy as cp
-
-    t = differences(columns.shape[1])
-    reduced = columns @ t
-    information = cp.Variable((t.shape[1], t.shape[1]), symmetric=True)
-    return information, information == reduced.T @ cp.diag(mass) @ reduced, t
-
-
-def differences(k: int) -> Array:
-    """T (k, k-1): the direction of each of the first k-1 proportions, taken from the last."""
-    return np.vstack([np.eye(k - 1), -np.ones((1, k - 1))])
+        root = log_det(kernel[:, :-1])
+        return None if root is None else root * 2 - (most / free).log() * free

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, Label, as_channel
-from ldpopt.design.utilities.base import Utility
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal, MVOptimal
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.design.utilities.base import TRUSTED, Utility
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, MVOptimal
+from ldpopt.design.utilities.estimates import enclosed_scores
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.design.utilities.scores import criterion_at, scores
 from ldpopt.distribution import Array, distribution
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.labels import distinct_labels
 
@@ -72,7 +74,7 @@ class FisherInformation(Utility):
     @property
     def logarithmic(self) -> bool:
         """Whether the criterion is a logarithm."""
-        return isinstance(self.criterion, DOptimal)
+        return self.criterion.logarithmic
 
     @property
     def name(self) -> str:
@@ -90,6 +92,31 @@ class FisherInformation(Utility):
         if self.neighbourhood is None:
             return criterion_at(self.criterion, channel.matrix, self.prior)
         return worst_case(self, channel.matrix).upper
+
+    def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
+        """The criterion between two proved ends, at the law that the prior stands for.
+
+        Two things are computed in floats and taken to be right to 2^-40, in both arithmetics: the worst case over a
+        neighbourhood, and the criterion of a channel that does not tell all proportions apart, such as one question
+        about one category: for it rounding decides what can be estimated at all.
+        """
+        self.check(channel)
+        found = None
+        if self.neighbourhood is None:
+            found = self.criterion.enclosed(enclosed_scores(channel, self.prior, arithmetic))
+        if found is not None and math.isfinite(found.upper):
+            return found
+        value = self.value(channel)
+        # In balls a little less: their ends are rounded outward once more.
+        share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
+        slack = share * (max(abs(value), 1.0) if self.logarithmic else abs(value))
+        return arithmetic.of(value) if math.isinf(value) else arithmetic.between(value - slack, value + slack)
+
+    def stands_for(self, prior: Array) -> bool:
+        """Whether the law proportional to `prior` is the utility's own, or one of its neighbourhood, without slack."""
+        if np.array_equal(prior, self.prior):
+            return True
+        return self.neighbourhood is not None and self.neighbourhood.holds(prior, self.prior)
 
     @property
     def unprivate(self) -> float:

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.channel import Channel
+from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.sets import HypothesisSet
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_slopes
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import SolverError
 
 ROUNDS = 40
@@ -40,13 +45,20 @@ class LowerLine:
     ratios: Array
     weights: Array
 
-    def bound(self, f: FDivergence, sets: Sets, matrix: Array) -> float:
-        """The least value of the function over the sets, at least 0; right whatever the numbers are."""
-        weights = np.maximum(self.weights, 0.0)
-        weights = weights / weights.sum(axis=1, keepdims=True)
-        on_p0, on_p1 = (matrix @ (weights @ slopes) for slopes in tangents(f, self.ratios))
-        first, second = (set_.highest(-slope) @ slope for set_, slope in zip(sets, (on_p0, on_p1), strict=True))
-        return max(0.0, float(first + second))
+    def enclosed_bound(self, f: FDivergence, sets: Sets, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
+        """A number below the function on the sets, at least 0; right whatever the numbers are, or `Unproved`."""
+        m = channel.shape[1]
+        ratios = nonnegative_array(self.ratios, (len(self.ratios),), "ratios of tangents")
+        if not len(ratios) or not (ratios > 0).all():
+            raise Unproved("the ratios of tangents are not all positive")
+        given = nonnegative_array(self.weights, (m, len(ratios)), "weights of tangents")
+        if not (given.sum(axis=1) > 0).all():
+            raise Unproved("the weights of an output's tangents are all zero")
+        weights, matrix = arithmetic.of(given), arithmetic.of(channel.matrix)
+        shares, rows = (part / part.sum(axis=1)[:, None] for part in (weights, matrix))
+        on_p0, on_p1 = (rows @ (shares @ slopes) for slopes in enclosed_slopes(f, ratios, arithmetic))
+        first, second = sets
+        return (first.enclosed_least(on_p0) + second.enclosed_least(on_p1)).positive()
 
 
 @dataclass(frozen=True, eq=False)

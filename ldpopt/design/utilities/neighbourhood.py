@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, number
+from ldpopt.enclosures import Enclosure
 from ldpopt.errors import invalid
+from ldpopt.rounding import exact_sum
 
 
 class Neighbourhood(ABC):
@@ -27,6 +31,18 @@ class Neighbourhood(ABC):
     @abstractmethod
     def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether the distribution p is in the set, up to `slack` for rounding."""
+
+    def holds(self, p: Array, pilot: Array) -> bool:
+        """Whether the law proportional to p is in the set around the law proportional to `pilot`, without any slack."""
+        return all(x >= 0 for x in p.tolist()) and bool(p.sum() > 0) and self._holds(_law(p), _law(pilot))
+
+    @abstractmethod
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        """Whether the law p is in the set."""
+
+    @abstractmethod
+    def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
+        """A number that slope . p is not below for any p in the set, by weak duality, and near the least of it."""
 
     @abstractmethod
     def expression(self, p: Any, pilot: Array) -> list[Any]:
@@ -66,6 +82,19 @@ class Box(Neighbourhood):
         """Whether no share is off by more than the radius."""
         return bool(np.abs(p - pilot).max() <= self.radius + slack)
 
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
+
+    def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
+        """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), for the price t of mass where the greedy filling stops."""
+        near = np.asarray(slope.midpoint)
+        p, order = self.highest(-near, pilot), np.argsort(near, kind="stable")
+        full = p[order] >= np.minimum(pilot + self.radius, 1.0)[order]
+        price = float(near[order][min(int(np.argmin(full)), len(near) - 1)])
+        centre = law(pilot, slope.arithmetic)
+        low, high = (centre - self.radius).positive(), (centre + self.radius).minimum(1.0)
+        return (low * (slope - price).positive() - high * (price - slope).positive()).sum() + price
+
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """Bounds on every share."""
         return [p >= pilot - self.radius, p <= pilot + self.radius]
@@ -94,6 +123,14 @@ class Contamination(Neighbourhood):
     def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
         """Whether p - (1 - share) pilot is non-negative."""
         return bool((p - (1 - self.share) * pilot).min() >= -slack)
+
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
+
+    def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
+        """What the pilot keeps, and all of the foreign share on the smallest slope."""
+        centre = law(pilot, slope.arithmetic)
+        return (1 - slope.arithmetic.of(self.share)) * (centre @ slope) + slope.min() * self.share
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """No share below its part of the pilot's."""
@@ -133,11 +170,30 @@ class TotalVariationBall(Neighbourhood):
         """Whether the mass that differs is within the radius."""
         return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
 
+    def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
+        return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
+
+    def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
+        """c.pilot - (radius t + sum_x pilot_x (c_x - min c - t)_+), for the gain t at which the radius is used up."""
+        near, centre = np.asarray(slope.midpoint), law(pilot, slope.arithmetic)
+        gains = near - near.min()
+        order = np.argsort(-gains, kind="stable")
+        at = min(int(np.searchsorted(np.cumsum(pilot[order]), self.radius)), len(order) - 1)
+        price = float(max(gains[order][at], 0.0))
+        moved = (centre * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(self.radius) * price
+        return centre @ slope - moved
+
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """What is above the pilot sums to at most the radius."""
         import cvxpy as cp
 
         return [cp.sum(cp.pos(p - pilot)) <= self.radius]
+
+
+def _law(p: Array) -> list[Fraction]:
+    """The law proportional to p, free of rounding."""
+    total = exact_sum(p)
+    return [Fraction(x) / total for x in p.tolist()]
 
 
 def _share(value: object, what: str) -> float:

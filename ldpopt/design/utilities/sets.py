@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution
+from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 
 ROUNDING = 1e-12
@@ -39,6 +43,21 @@ class HypothesisSet(ABC):
     @abstractmethod
     def contains(self, p: Array) -> bool:
         """Whether the distribution p is in the set, up to 1e-12 of rounding."""
+
+    @abstractmethod
+    def mixture(self, p: Array) -> Array | None:
+        """What shows that p is in the set up to rounding, for `member_near`: weights, or None where none are needed."""
+
+    @abstractmethod
+    def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
+        """A law that is surely in the set, near that of p if `mixture` is right; None where p itself surely is.
+
+        Raises `Unproved` where that is not shown.
+        """
+
+    @abstractmethod
+    def enclosed_least(self, slope: Enclosure) -> Enclosure:
+        """A number that slope . p is not below for any p in the set, and near the least of it."""
 
     @abstractmethod
     def expression(self, p: Any) -> list[Any]:
@@ -78,14 +97,38 @@ class Hull(HypothesisSet):
 
     def member(self, p: Array) -> Array:
         """The mixture nearest to p, by non-negative least squares."""
+        return np.asarray(self._weights(p) @ self.vertices)
+
+    def _weights(self, p: Array) -> Array:
         from scipy.optimize import nnls
 
         weights = nnls(np.vstack([self.vertices.T, np.ones(len(self.vertices))]), np.append(p, 1.0))[0]
-        return np.asarray(weights / weights.sum() @ self.vertices)
+        return np.asarray(weights / weights.sum())
 
     def contains(self, p: Array) -> bool:
         """Whether p is the mixture nearest to it."""
         return bool(np.abs(self.member(p) - p).max() <= ROUNDING)
+
+    def mixture(self, p: Array) -> Array | None:
+        """The weights of the mixture nearest to p; none where there is one vertex."""
+        return None if len(self.vertices) == 1 else self._weights(p)
+
+    def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
+        """The mixture of the vertices by the given weights, whatever p is."""
+        if mixture is None:
+            if not any(np.array_equal(p, vertex) for vertex in self.vertices):
+                raise Unproved("the distribution is no vertex of its set")
+            return None
+        weights = nonnegative_array(mixture, (len(self.vertices),), "weights of vertices")
+        if not weights.any():
+            raise Unproved("the weights of the vertices are all zero")
+        mixed = arithmetic.of(weights)
+        return mixed @ arithmetic.stack([law(vertex, arithmetic) for vertex in self.vertices]) / mixed.sum()
+
+    def enclosed_least(self, slope: Enclosure) -> Enclosure:
+        """That of the best vertex."""
+        of = slope.arithmetic
+        return (of.stack([law(vertex, of) for vertex in self.vertices]) @ slope).min()
 
     def expression(self, p: Any) -> list[Any]:
         """p is a mixture."""
@@ -133,14 +176,28 @@ class Around(HypothesisSet):
         while share < 1:
             drawn = np.maximum((1 - share) * p + share * self.pilot, 0.0)
             drawn = drawn / drawn.sum()
-            if self.contains(drawn):
+            if self.neighbourhood.holds(drawn, self.pilot):
                 return np.asarray(drawn)
-            share = max(1e-12, 2 * share)
+            share = max(1e-16, 2 * share)
         return np.asarray(self.pilot)
 
     def contains(self, p: Array) -> bool:
         """Whether p is in the neighbourhood."""
         return self.neighbourhood.contains(p, self.pilot, ROUNDING)
+
+    def mixture(self, p: Array) -> Array | None:
+        """The inequalities are checked, so that nothing else is needed."""
+        return None
+
+    def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
+        """None: p itself must be in the neighbourhood, by inequalities in fractions."""
+        if mixture is not None or not self.neighbourhood.holds(p, self.pilot):
+            raise Unproved(f"the distribution is not within {self.neighbourhood.name}")
+        return None
+
+    def enclosed_least(self, slope: Enclosure) -> Enclosure:
+        """The neighbourhood's own."""
+        return self.neighbourhood.enclosed_least(slope, self.pilot)
 
     def expression(self, p: Any) -> list[Any]:
         """The neighbourhood's own."""

@@ -4,8 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt.design.columns.extreme import extreme_columns, shortest_limits
+from ldpopt.design.columns.extreme import extreme_columns
 from ldpopt.design.columns.staircase import StaircaseColumns
+from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.errors import InvalidInput
 
 NONE = math.inf
@@ -71,8 +72,8 @@ def test_a_path_has_a_column_for_every_choice_of_signs():
 
 def test_limits_follow_paths():
     """What two steps allow, the limit of their ends allows at most."""
-    assert shortest_limits(np.array(WEIGHTED_CYCLE))[1, 3] == pytest.approx(1.4)
-    assert shortest_limits(np.array(ONE_WAY))[2, 0] == NONE
+    assert shortest_paths(np.array(WEIGHTED_CYCLE))[1, 3] == pytest.approx(1.4)
+    assert shortest_paths(np.array(ONE_WAY))[2, 0] == NONE
 
 
 def test_too_many_columns_are_refused(monkeypatch):

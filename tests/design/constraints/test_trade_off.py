@@ -35,6 +35,18 @@ def test_the_designed_channel_has_the_curve():
     assert design.certified
 
 
+def test_a_curve_that_is_not_its_own_inverse_is_asked_of_both_orders():
+    """T(Q[x], Q[x']) >= f for all ordered pairs is more than the lower envelope of f and its inverse [DRS, Def 2.2]."""
+    curve = TradeOffCurve.of_pair([0.7, 0.2, 0.1], [0.2, 0.3, 0.5])
+    utility = Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6])
+    design = optimal_channel(utility, TradeOff(curve))
+    rows = design.channel.matrix
+    t = np.linspace(0, 1, 1001)
+    for x, y in [(x, y) for x in range(3) for y in range(3) if x != y]:
+        assert (TradeOffCurve.of_pair(rows[x], rows[y])(t) >= curve(t) - 1e-9).all()
+    assert design.certified
+
+
 def test_only_curves():
     """Anything but a trade-off curve is refused."""
     with pytest.raises(InvalidInput, match="curve"):

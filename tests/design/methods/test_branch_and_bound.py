@@ -42,13 +42,13 @@ def test_any_numbers_prove_something_true():
 
 
 def test_a_tree_with_a_missing_half_proves_nothing():
-    """A certificate whose tree runs in circles, or whose points are not the hypotheses', is worth infinity."""
+    """A certificate whose tree runs in circles, or whose classes merge different ratios, is worth infinity."""
     design = optimal_channel(utility(), Outputs(3), method=BranchAndBound(nodes=60))
     certificate = design.certificate
     assert isinstance(certificate, BranchDual)
     circle = (Split(0, 0.5, 0, 0), *certificate.nodes[1:])
     assert replace(certificate, nodes=circle).upper_bound == np.inf
-    assert replace(certificate, points=np.full((5, 2), 0.2)).upper_bound == np.inf
+    assert replace(certificate, classes=np.zeros(5, dtype=int)).upper_bound == np.inf
     assert isinstance(certificate.nodes[-1], Leaf)
 
 

@@ -1,4 +1,7 @@
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -186,6 +189,30 @@ def test_more_categories_than_can_be_priced_have_a_relaxed_bound():
     assert design.certificate.verify()
 
 
+def test_too_many_categories_are_refused_before_memory_is_taken():
+    """Within 3 GB of memory, 150 or 1000 categories end in a sentence that names the limit, under a graph too."""
+    pytest.importorskip("resource")
+    program = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+import networkx as nx, numpy as np
+from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
+from ldpopt.errors import InvalidInput
+for k in (150, 1000):
+    for constraints in ([LocalDP(1.0)], [LocalDP(1.0, nx.path_graph(k))], [LocalDP(1.0), TotalVariation(0.1)]):
+        try:
+            optimal_channel(FisherInformation(np.ones(k) / k), constraints)
+        except InvalidInput as refusal:
+            print(refusal)
+"""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    for k in (150, 1000):
+        assert ran.stdout.count(f"takes at most 40 categories, and here are {k}") == 3
+
+
 def test_a_false_certificate_fails():
     """A certificate whose numbers are wrong proves less, and one with another prior proves nothing."""
     from dataclasses import replace
@@ -195,7 +222,7 @@ def test_a_false_certificate_fails():
     assert replace(made, rows=made.rows * 0.5).lower_bound < design.lower_bound
     assert replace(made, prior=np.full(5, 0.2)).lower_bound == -math.inf
     worse = replace(made, channel=subset_selection(5, 1.5, 1))
-    assert any("local_dp" in failure for failure in worse.verify().failures)
+    assert any("local dp" in failure for failure in worse.verify().failures)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +232,7 @@ def test_a_false_certificate_fails():
         (lambda: FisherInformation([0.5, 0.5], "A"), "criterion"),
         (lambda: FisherInformation([0.5, 0.5], COptimal([1, 0, 0])), "contrast: expected 2 weights"),
         (lambda: COptimal([1, 1]), "not all equal"),
+        (lambda: estimation_design(FisherInformation([0.5, 0.5]), LocalDP(301)), "epsilon of at most 300"),
         (lambda: AOptimal([1, -1]), "non-negative"),
         (lambda: AOptimal([[1, 0], [0, -1]]), "positive semidefinite"),
         (lambda: FisherInformation([0.5, 0.5], neighbourhood=0.1), "neighbourhood"),

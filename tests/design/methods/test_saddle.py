@@ -8,8 +8,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, Channel, Divergence, InvalidInput, LocalDP, Tests, TotalVariation, optimal_channel
-from ldpopt.design import AgainstSet, Around, Box, Contamination, Hull, PatternLP, RenyiLDP, TotalVariationBall
+from ldpopt import ApproximateLDP, Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design import AgainstSet, Around, Box, Contamination, Hull, PatternLP, RenyiLDP, TotalVariationBall, WorstOf
 from ldpopt.divergences import CHI_SQUARED, KL, hockey_stick
 
 
@@ -102,7 +102,7 @@ def test_a_hull_is_harder_than_its_corners():
     """Against all mixtures no more is kept than against the vertices alone."""
     p0, known = sets(5, 6)
     hull = optimal_channel(AgainstSet(KL, p0, known["hull"]), LocalDP(1.0))
-    corners = optimal_channel(Tests(KL, p0, known["hull"].vertices), LocalDP(1.0))
+    corners = optimal_channel(WorstOf(KL, p0, known["hull"].vertices), LocalDP(1.0))
     assert hull.value <= corners.value * (1 + 1e-9)
 
 

@@ -15,7 +15,7 @@ def test_classes_keep_masses_and_order(a, b):
     """Classes partition the inputs that occur, keep both masses, and are in strictly increasing order of ratio."""
     k = min(len(a), len(b))
     p0, p1 = a[:k], b[:k]
-    if not ((p0 > 0) | (p1 > 0)).any():
+    if not (p0.any() and p1.any()):
         return
     made = reduce(p0, p1)
     n = len(made.pair)

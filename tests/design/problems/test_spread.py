@@ -21,7 +21,7 @@ def test_spread_dominates_and_keeps_masses():
         assert CHI_SQUARED.sum(pair.p0, pair.p1) >= CHI_SQUARED(p0, p1) * (1 - 1e-12)
         made = dominating(p0, p1, knots(p0, p1, np.zeros((0, 2)), count, 0))
         assert dominates(*made, p0, p1)
-        assert CHI_SQUARED.sum(*made) == pytest.approx(CHI_SQUARED.sum(pair.p0, pair.p1), rel=1e-4)
+        assert CHI_SQUARED.sum(*made) == pytest.approx(CHI_SQUARED.sum(pair.p0, pair.p1), rel=2e-3)
 
 
 def test_knots_cover_and_concentrate():

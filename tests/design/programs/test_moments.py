@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ldpopt.design import Divergence, RenyiLDP, optimal_channel
-from ldpopt.design.constraints.renyi import moment
+from ldpopt.design.constraints.moment import moment
 from ldpopt.design.programs.labels import label_program
 from ldpopt.design.programs.moments import moment_program
 from ldpopt.divergences import KL

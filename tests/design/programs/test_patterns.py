@@ -1,69 +1,108 @@
-"""Tests of `ldpopt.design.patterns`."""
+"""Tests of `ldpopt.design.programs.patterns`: the optimum of the whole pattern program, at every scale."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from design_problems import DIVERGENCES, random_pair
 from scipy.optimize import linprog
 
+from ldpopt import Divergence
+from ldpopt.design import MutualInformation, WorstOf
 from ldpopt.design.columns.masks import members
 from ldpopt.design.methods.blocks import Blocks
 from ldpopt.design.problems.reduction import reduce
-from ldpopt.design.programs.patterns import LIMIT, pattern_lp
-from ldpopt.divergences import JENSEN_SHANNON, KL
+from ldpopt.design.programs.patterns import LIMIT, pattern_program
+from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL
 from ldpopt.errors import InvalidInput
 
 
-def plain_lp(f, pair, ratio, eta):
-    """The program of the module's docstring, over all patterns at once, by scipy."""
-    k = len(pair)
+def plain_lp(utility, epsilon, eta):
+    """The program as [KOV14, Thm 4] writes it, over all columns with entries 1 and e^epsilon, by scipy."""
+    k, ratio = utility.size, math.exp(epsilon)
     inside = members(np.arange(2**k - 1), k)
     columns = np.where(inside, ratio, 1.0)
+    mu = utility.columns(columns.T)
     pairs = list(itertools.combinations(range(k), 2))
-    caps = None if eta is None else np.array([(ratio - 1) * (inside[:, x] & ~inside[:, z]) for x, z in pairs])
+    caps = np.array([(ratio - 1) * (inside[:, x] & ~inside[:, z]) for x, z in pairs])
+    # The last variable is the least of the criteria.
     found = linprog(
-        -f.excess(columns @ pair.p0, columns @ pair.p1),
-        A_ub=caps,
-        b_ub=None if eta is None else np.full(len(pairs), eta),
-        A_eq=columns.T,
+        np.append(np.zeros(len(columns)), -1.0),
+        A_ub=np.vstack([np.hstack([caps, np.zeros((len(pairs), 1))]), np.hstack([-mu, np.ones((len(mu), 1))])]),
+        b_ub=np.append(np.full(len(pairs), eta), np.zeros(len(mu))),
+        A_eq=np.hstack([columns.T, np.zeros((k, 1))]),
         b_eq=np.ones(k),
+        bounds=[(0, None)] * len(columns) + [(None, None)],
         method="highs-ds",
     )
     return -found.fun
 
 
-@pytest.mark.parametrize("share", [None, 0.3, 0.8])
+def kept(utility, found, epsilon):
+    """What the pattern weights keep, and the rows that they make."""
+    columns = np.where(members(found.masks, utility.size), 1.0, math.exp(-epsilon))
+    return float((utility.columns(columns.T) @ found.theta).min()), found.theta @ columns
+
+
+@pytest.mark.parametrize("share", [10.0, 0.3, 0.8])
 @pytest.mark.parametrize("name", ["kl", "jensen_shannon", "hockey_stick_1_5"])
 def test_against_the_plain_program(name, share):
-    """Column generation reaches the optimum of the full program, and its dual values close the gap."""
-    for seed, (k, epsilon) in enumerate([(2, 0.5), (5, 1.0), (8, 2.5)]):
-        pair, ratio = reduce(*random_pair(k, seed)).pair, np.exp(epsilon)
-        eta = None if share is None else share * np.tanh(epsilon / 2)
-        truth = plain_lp(DIVERGENCES[name], pair, ratio, eta)
-        solution = pattern_lp(DIVERGENCES[name], pair, ratio, eta)
-        columns = np.where(members(solution.masks, k), ratio, 1.0)
-        value = DIVERGENCES[name].excess(columns @ pair.p0, columns @ pair.p1) @ solution.theta
-        dual = solution.rows.sum() + (eta or 0.0) * solution.pairs.sum()
-        assert value == pytest.approx(truth, rel=1e-7, abs=1e-12)
-        assert dual == pytest.approx(truth, rel=1e-6, abs=1e-12)
-        assert np.allclose(solution.theta @ columns, 1.0, atol=1e-9)
+    """The weights reach the optimum of the plain program, and the dual values close the gap [KOV14, Thm 4]."""
+    for seed, (k, epsilon) in enumerate([(2, 0.5), (5, 1.0), (8, 2.5), (11, 1.0)]):
+        utility = Divergence(DIVERGENCES[name], *random_pair(k, seed))
+        eta = min(1.0, share * math.tanh(epsilon / 2))
+        truth = plain_lp(utility, epsilon, eta)
+        found = pattern_program(utility, epsilon, eta)
+        value, rows = kept(utility, found, epsilon)
+        assert value == pytest.approx(truth, rel=1e-8, abs=1e-12)
+        assert found.rows.sum() + eta * found.pairs.sum() == pytest.approx(truth, rel=1e-7, abs=1e-12)
+        assert np.allclose(rows, 1.0, atol=1e-9)
 
 
-def test_accuracy_for_tiny_eta_and_epsilon():
-    """The scaled program keeps its relative accuracy at eta = 1e-6 and at epsilon = 1e-3."""
-    pair = reduce(*random_pair(6, 1)).pair
-    small = pattern_lp(KL, pair, np.exp(1.0), 1e-6)
-    unit = pattern_lp(KL, pair, np.exp(1.0), 1e-3)
-    assert 1e-6 * small.pairs.sum() + small.rows.sum() == pytest.approx(
-        (1e-3 * unit.pairs.sum() + unit.rows.sum()) / 1000, rel=1e-7
-    )
-    tiny = pattern_lp(JENSEN_SHANNON, pair, np.exp(1e-3), None)
-    blocks = Blocks(JENSEN_SHANNON, pair, np.exp(1e-3))
-    assert tiny.rows.sum() == pytest.approx(blocks.rate(blocks.optimum()), rel=1e-5, abs=0)
+@pytest.mark.parametrize("eta", [1.0, 0.2])
+def test_several_criteria_against_the_plain_program(eta):
+    """The same for mutual information, and for the worst of three divergences."""
+    rng = np.random.default_rng(4)
+    for utility in (
+        MutualInformation(rng.dirichlet(np.ones(6))),
+        WorstOf(CHI_SQUARED, rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6), 3)),
+    ):
+        found = pattern_program(utility, 1.3, eta)
+        truth = plain_lp(utility, 1.3, eta)
+        assert kept(utility, found, 1.3)[0] == pytest.approx(truth, rel=1e-8)
+        assert found.rows.sum() + eta * found.pairs.sum() == pytest.approx(truth, rel=1e-8)
+        assert found.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["kl", "total_variation", "jensen_shannon", "squared_hellinger"])
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 1.0, 60.0, 700.0])
+def test_every_scale(name, epsilon):
+    """Weights and dual values agree with the partition method for epsilon from 1e-8 to 700 and eta from 1e-12 [SPR]."""
+    pair = random_pair(7, 2)
+    utility, reduced = Divergence(DIVERGENCES[name], *pair), reduce(*pair).pair
+    blocks = Blocks(DIVERGENCES[name], reduced, epsilon)
+    reach = math.tanh(epsilon / 2)
+    for eta in (1.0, 1e-12, 1e-9, 0.3 * reach, 0.95 * reach):
+        coin = blocks.coin(eta if eta < reach else None)
+        truth = sum(weight * blocks.rate(cut) for weight, cut in coin)
+        found = pattern_program(utility, epsilon, eta)
+        proved = found.rows.sum() + eta * found.pairs.sum()
+        assert proved == pytest.approx(truth, rel=1e-8, abs=0)
+
+
+def test_nothing_to_keep():
+    """A total variation of zero, and a hockey stick beyond e^epsilon, leave erasure alone."""
+    utility = Divergence(KL, *random_pair(4, 0))
+    for found in (
+        pattern_program(utility, 1.0, 0.0),
+        pattern_program(Divergence(DIVERGENCES["hockey_stick_1_5"], *random_pair(4, 0)), 0.3),
+    ):
+        assert found.masks.tolist() == [0]
+        assert found.rows.sum() == 0
 
 
 def test_limit():
-    """More than sixteen distinct ratios are refused."""
+    """More inputs than have patterns to price are refused."""
     with pytest.raises(InvalidInput, match=f"at most {LIMIT} inputs"):
-        pattern_lp(KL, reduce(*random_pair(17, 0)).pair, 2.0, None)
+        pattern_program(Divergence(JENSEN_SHANNON, *random_pair(LIMIT + 1, 0)), 2.0)

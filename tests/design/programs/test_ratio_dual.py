@@ -14,7 +14,7 @@ from ldpopt.design.programs.ratio_dual import dual_multipliers, ratio_range
 def test_multipliers_close_the_gap(name, epsilon):
     """The multipliers are dual feasible to 1e-7 against random columns of the cone, and sum to the optimum."""
     f, pair, ratio = DIVERGENCES[name], reduce(*random_pair(40, 3)).pair, np.exp(epsilon)
-    problem = Blocks(f, pair, ratio)
+    problem = Blocks(f, pair, epsilon)
     cut = problem.optimum()
     value = problem.rate(cut)
     at = np.array(cut.cuts)

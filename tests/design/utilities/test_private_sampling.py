@@ -57,12 +57,30 @@ def test_knowing_the_distributions_helps():
 
 
 def test_forged_certificates_fail():
-    """Other tangents, weights or caps than those of the loss prove nothing."""
+    """Other tangents or weights prove less than those of the design; numbers that are none prove nothing."""
     design = optimal_channel(PrivateSampling(KL, np.eye(3)), LocalDP(1.0))
-    proof = design.certificate
-    assert math.isinf(replace(proof, prior=np.array([1.0, 0.0, 0.0])).upper_bound)
-    assert math.isinf(replace(proof, ratios=2 * proof.ratios).upper_bound)
-    assert math.isinf(replace(proof, constraints=(LocalDP(2.0),)).upper_bound)
+    proof, best = design.certificate, design.value
+    assert replace(proof, prior=np.array([1.0, 0.0, 0.0])).upper_bound >= best
+    assert replace(proof, ratios=2 * proof.ratios).upper_bound >= best
+    looser = optimal_channel(PrivateSampling(KL, np.eye(3)), LocalDP(2.0))
+    assert replace(proof, constraints=(LocalDP(2.0),)).upper_bound >= looser.value
+    assert replace(proof, constraints=()).upper_bound >= 0
+    assert not replace(proof, constraints=()).verify()
+    negative = proof.mixture.copy()
+    negative[0, 0, 0] = -1.0
+    for forged in (
+        {"prior": np.full(3, np.nan)},
+        {"prior": np.array([2.0, -1.0, 0.0])},
+        {"prior": np.array([1.0, 0.0])},
+        {"ratios": np.zeros_like(proof.ratios)},
+        {"ratios": proof.ratios[::-1]},
+        {"ratios": -proof.ratios},
+        {"mixture": 0 * proof.mixture},
+        {"mixture": negative},
+        {"mixture": np.nan * proof.mixture},
+        {"mixture": np.swapaxes(proof.mixture, 0, 2)},
+    ):
+        assert math.isinf(replace(proof, **forged).upper_bound)
 
 
 def test_bad_input():

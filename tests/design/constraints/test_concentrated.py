@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.design import (
-    ZCDP,
+    ConcentratedLDP,
     Divergence,
     ExpectedLoss,
     LocalDP,
@@ -29,7 +29,7 @@ def pair(k, seed):
 def test_two_answers_by_brute_force():
     """For two answers and two reports the best channel is found on a fine grid of both levels."""
     rho, p0, p1 = 0.5, np.array([0.8, 0.2]), np.array([0.3, 0.7])
-    design = optimal_channel(Divergence(KL, p0, p1), ZCDP(rho))
+    design = optimal_channel(Divergence(KL, p0, p1), ConcentratedLDP(rho))
     best = 0.0
     for a in np.linspace(0.5, 0.999, 14):
         low, high = 0.0, a
@@ -49,7 +49,7 @@ def test_two_answers_by_brute_force():
 def test_every_order_holds():
     """The design's divergence of each order is within the order times rho, and the bound is below each order's own."""
     utility = Divergence(JENSEN_SHANNON, *pair(4, 4))
-    design = optimal_channel(utility, ZCDP(0.3))
+    design = optimal_channel(utility, ConcentratedLDP(0.3))
     for order in (1, 1.5, 2, 4, 16, 64):
         assert float(renyi(design.channel, order)) <= 0.3 * order * (1 + 1e-9)
     assert float(zcdp(design.channel)) <= 0.3
@@ -63,14 +63,14 @@ def test_every_order_holds():
 def test_interior_orders_are_found():
     """A channel that meets the posed orders and exceeds another gives that order to the next program."""
     rare = np.array([[0.95, 0.05], [0.999, 0.001]])
-    constraint = ZCDP(float(zcdp(rare)) * 0.999)
+    constraint = ConcentratedLDP(float(zcdp(rare)) * 0.999)
     tighter = constraint.tightened(rare)
     assert tighter is not None
     assert len(tighter.orders) == 2
     added = max(tighter.orders)
     assert added > 1
     assert float(renyi(rare, added)) / added > constraint.rho
-    assert ZCDP(float(zcdp(rare))).tightened(rare) is None
+    assert ConcentratedLDP(float(zcdp(rare))).tightened(rare) is None
 
 
 def test_pure_privacy_is_concentrated():
@@ -80,9 +80,9 @@ def test_pure_privacy_is_concentrated():
     rho = epsilon * math.tanh(epsilon / 2)
     pure = optimal_channel(utility, LocalDP(epsilon))
     assert float(zcdp(pure.channel)) <= rho * (1 + 1e-9)
-    assert optimal_channel(utility, ZCDP(rho)).upper_bound >= pure.value * (1 - 1e-9)
+    assert optimal_channel(utility, ConcentratedLDP(rho)).upper_bound >= pure.value * (1 - 1e-9)
     utility = Divergence(KL, *pair(2, 9))
-    both = optimal_channel(utility, [LocalDP(epsilon), ZCDP(rho * 0.5)], certify=False)
+    both = optimal_channel(utility, [LocalDP(epsilon), ConcentratedLDP(rho * 0.5)], certify=False)
     assert both.value < optimal_channel(utility, LocalDP(epsilon)).value
     assert [g.value <= c.bound for g, c in zip(both.guarantees, both.constraints, strict=True)] == [True, True]
 
@@ -91,7 +91,7 @@ def test_no_random_channel_does_better():
     """Random channels mixed until they are concentrated stay below the bound."""
     rng = np.random.default_rng(2)
     utility = Divergence(KL, *pair(3, 12))
-    constraint = ZCDP(0.2)
+    constraint = ConcentratedLDP(0.2)
     design = optimal_channel(utility, constraint)
     for _ in range(8):
         raw = rng.dirichlet(np.full(3, 0.5), 3)
@@ -108,8 +108,8 @@ def test_other_utilities_and_budgets():
     """Concentrated privacy combines with a budget of outputs and with a linear utility."""
     prior = np.array([0.5, 0.3, 0.2])
     for utility, caps in (
-        (Divergence(KL, *pair(3, 3)), [ZCDP(0.2), Outputs(1)]),
-        (ExpectedLoss(prior, 1 - np.eye(3)), [ZCDP(0.2)]),
+        (Divergence(KL, *pair(3, 3)), [ConcentratedLDP(0.2), Outputs(1)]),
+        (ExpectedLoss(prior, 1 - np.eye(3)), [ConcentratedLDP(0.2)]),
     ):
         design = optimal_channel(utility, caps)
         assert design.guarantees[0].value <= 0.2
@@ -120,14 +120,14 @@ def test_other_utilities_and_budgets():
 def test_malformed_levels(bad):
     """rho is a positive number."""
     with pytest.raises(InvalidInput, match="rho"):
-        ZCDP(bad)
+        ConcentratedLDP(bad)
 
 
 @pytest.mark.parametrize("orders", [(), (0.5,), (math.inf,), (1000.0,)])
 def test_malformed_orders(orders):
     """Orders are finite, from 1, and small enough for float64."""
     with pytest.raises(InvalidInput, match="order"):
-        ZCDP(1.0, orders)
+        ConcentratedLDP(1.0, orders)
 
 
 @pytest.mark.parametrize("bad", [dict(rounds=0), dict(accuracy=0.0), dict(rounds=1.5)])

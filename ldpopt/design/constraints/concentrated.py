@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.renyi import moment
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.constraints.moment import moment
+from ldpopt.design.constraints.renyi import RenyiLDP
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs
 from ldpopt.distribution import Array, number
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -18,20 +21,21 @@ from ldpopt.privacy import Guarantee, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 
 GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
-
+"""Where orders that a channel exceeds are looked for."""
 
 APART = 1e-4
+"""Orders nearer than this share of their distance from 1 say the same."""
 
 
 @dataclass(frozen=True)
-class ZCDP(ColumnConstraint):
+class ConcentratedLDP(ColumnConstraint):
     """The Rényi divergence of every order a > 1 between any two rows is at most a rho, rho > 0 [BS, Def 1.1].
 
     orders : the orders, from 1 (the KL divergence) below inf, that the program poses: what they bound, all orders
         bound too, so that the bounds of designs hold. Designs add the orders that their channels exceed, and are
         measured by the exact supremum over all orders (`privacy.zcdp`).
 
-    >>> ZCDP(0.5).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= 0.5
+    >>> ConcentratedLDP(0.5).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= 0.5
     True
     """
 
@@ -63,9 +67,24 @@ class ZCDP(ColumnConstraint):
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """One moment sum an order and ordered pair."""
-        return tuple(moment(len(inputs), order, order * self.rho) for order in self.orders)
+        return tuple(moment(len(inputs), order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
 
-    def tightened(self, matrix: Array) -> ZCDP | None:
+    def implies(self, other: Constraint) -> bool:
+        """That of every rho not smaller, posed for any orders, and each order's own [BS, Def 1.1]."""
+        if isinstance(other, ConcentratedLDP):
+            return other.rho >= self.rho
+        if isinstance(other, RenyiLDP):
+            return math.isfinite(other.order) and Fraction(other.epsilon) >= Fraction(other.order) * Fraction(self.rho)
+        return False
+
+    def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """That of any order, whether it is posed or not."""
+        if not 1 <= order < math.inf:
+            return None
+        exact, rho = Fraction(order), arithmetic.of(self.rho)
+        return rho if order == 1 else (rho * arithmetic.of(exact * (exact - 1))).expm1()
+
+    def tightened(self, matrix: Array) -> ConcentratedLDP | None:
         """With the order that `matrix` (k, m) exceeds most; None when it exceeds none by a relative 1e-7."""
         left, right = all_pairs(len(matrix))
         if not len(left):

@@ -1,0 +1,153 @@
+"""Multipliers of a linear utility of given outputs, and the bound that they prove by weak duality.
+
+For a matrix Q of shape (k, m) with rows that sum to one, row multipliers lambda, and prices u_i of the constraints with
+u_i . Q <= charge_i for all matrices within them,
+
+    sum_y c_y . Q[:, y]  <=  sum lambda + charges + max over Q of sum_y (c_y - lambda - sum_i u_i)_y . Q[:, y] .
+
+What is left over is bounded in two ways, and the better one counts: each row puts its whole mass on its best output; or
+the columns are in [a, e^epsilon a], under pure LDP, for some a that sum to at most one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.chords import least_spread
+from ldpopt.design.certificates.intervals import TermMultiplier
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.constraints.alphabet import AlphabetConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.constraints.parts import outputs_of, parts
+from ldpopt.design.constraints.terms import Malformed, Ratio, Term
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """Multipliers: rows (k,), of the column terms, of the alphabet constraints, of the two sides of the box (2, m),
+    and weights (criteria,) of several utilities.
+    """
+
+    rows: Array
+    terms: tuple[TermMultiplier, ...]
+    fixed: tuple[Any, ...]
+    sides: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Constraints in the form that multipliers are for. Expressions of one's own are left out, which only helps.
+
+    spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
+    """
+
+    terms: tuple[Term | Ratio, ...]
+    fixed: tuple[AlphabetConstraint, ...]
+    spread: Enclosure | None
+    outputs: int
+
+    @classmethod
+    def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
+        """Those of the constraints for channels with these inputs; `Unproved` where none is on the outputs."""
+        terms, fixed, _ = parts(constraints, inputs)
+        if not fixed:
+            raise Unproved("no constraint says what the outputs are")
+        spread = least_spread([c for c in constraints if isinstance(c, ColumnConstraint)], inputs, arithmetic)
+        return cls(terms, fixed, spread, outputs_of(fixed, len(inputs)))
+
+    def allowed(self, inputs: int) -> Array:
+        """(m, k) booleans: whether an output may occur at all under an input."""
+        shape = (inputs, self.outputs)
+        allowed = np.ones(shape[::-1], dtype=bool)
+        for constraint in self.fixed:
+            allowed &= constraint.allowed(shape).T
+        if not allowed.any(axis=0).all():
+            raise Unproved("the constraints leave an input without any output")
+        return np.asarray(allowed)
+
+
+def leaf_bound(
+    leaf: Leaf, gains: Enclosure, limits: Limits, sides: Enclosure | None, arithmetic: Arithmetic
+) -> Enclosure:
+    """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints.
+
+    sides : (2, m, k) linear functions that are non-negative on the columns of the box; None without a box. Raises
+    `Unproved` for numbers that are no multipliers.
+    """
+    _, m, k = gains.shape
+    rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
+    reduced = _mixed(gains, leaf.weights, arithmetic) - rows
+    bound = rows.sum()
+    try:
+        for multiplier in leaf.terms:
+            kept = _term(multiplier, limits.terms)
+            reduced = reduced - kept.enclosed_support(multiplier.values, m, k, arithmetic)[0]
+            bound = bound + kept.enclosed_charge(multiplier.values, m, arithmetic)
+    except Malformed as error:
+        raise Unproved(str(error)) from None
+    if len(leaf.fixed) != len(limits.fixed):
+        raise Unproved(f"{len(leaf.fixed)} multipliers are given for {len(limits.fixed)} constraints on the outputs")
+    for constraint, one in zip(limits.fixed, leaf.fixed, strict=True):
+        reduced = reduced - constraint.enclosed_support(one, (k, m), arithmetic)
+        bound = bound + constraint.enclosed_charge(one, (k, m), arithmetic)
+    if sides is not None:
+        paid = nonnegative_array(leaf.sides, (2, m), "prices of the box's sides")
+        for price, side in zip(paid, sides, strict=True):
+            if price.any():
+                reduced = reduced + price[:, None] * side
+    return bound + _residual(reduced, limits, arithmetic)
+
+
+def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
+    """The mixture of the criteria, which is not below the least of them."""
+    criteria = len(gains)
+    weights = nonnegative_array(given, (criteria,), "the weights of the criteria")
+    if not weights.any():
+        raise Unproved("the weights of the criteria are all zero")
+    if criteria == 1:
+        return gains[0]
+    shares = arithmetic.of(weights) / arithmetic.of(weights).sum()
+    return (gains * shares[:, None, None]).sum(axis=0)
+
+
+def _term(multiplier: TermMultiplier, terms: Sequence[Term | Ratio]) -> Any:
+    """The pairs of a term that a multiplier is for."""
+    number = multiplier.term
+    if not isinstance(number, int | np.integer) or isinstance(number, bool) or not 0 <= number < len(terms):
+        raise Unproved(f"there is no constraint number {number!r}")
+    term = terms[number]
+    if isinstance(term, Ratio):
+        raise Unproved("pure LDP between all inputs has no multipliers")
+    pairs = np.asarray(multiplier.pairs)
+    if pairs.ndim != 1 or (pairs.size and pairs.dtype.kind not in "iu"):
+        raise Unproved("the pairs of a multiplier are no numbers of pairs")
+    pairs = pairs.astype(np.intp)
+    if not ((pairs >= 0) & (pairs < len(term))).all() or len(np.unique(pairs)) != len(pairs):
+        raise Unproved("a multiplier names a pair that does not exist, or one twice")
+    return term.take(pairs)
+
+
+def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
+    """An upper bound on sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
+    allowed = limits.allowed(reduced.shape[1])
+    best = arithmetic.where(allowed, reduced, -np.inf).max(axis=0).sum()
+    if limits.spread is None:
+        return best
+    # Where ratios are capped an output that is impossible for one input never occurs.
+    common = allowed.all(axis=1)
+    if not common.any():
+        raise Unproved("the constraints leave no output that every input allows, and ratios are capped")
+    left = reduced[common]
+    # A column in [a, e^D a] is worth at most a (sum of all + (e^D - 1) sum of the gains), and all a of a channel sum to
+    # at most one.
+    gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
+    return best.minimum(gain.max().positive())

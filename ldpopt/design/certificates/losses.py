@@ -1,0 +1,39 @@
+"""The certificate of an expected loss whose constraints have a column form: one column a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.chords import Gains
+from ldpopt.design.certificates.intervals import ColumnDual
+from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.design.utilities.laws import law
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LossDual(ColumnDual):
+    """Multipliers of the linear program of an expected loss.
+
+    weights : (priors,) non-negative, not all zero: the mixture of the priors whose loss is bounded.
+    """
+
+    weights: Array
+
+    argument = "linear-programming duality, one column a decision"
+
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Gains:
+        """Minus the loss under the mixture of the priors, which is below the worst of them."""
+        if not isinstance(self.utility, ExpectedLoss):
+            raise Unproved(f"{self.utility.name} is not an expected loss")
+        priors = self.utility.priors
+        weights = arithmetic.of(nonnegative_array(self.weights, (len(priors),), "the weights of the priors"))
+        total = weights.sum()
+        if not total.lower > 0:
+            raise Unproved("the weights of the priors are all zero")
+        mixture = (weights / total) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
+        values = -(mixture * self.utility.loss.T)
+        return Gains(values, values.sum(axis=1), arithmetic.zeros(()))

@@ -1,0 +1,63 @@
+"""What a column earns and pays at the multipliers of a design for estimation, enclosed.
+
+For a column s the gain per unit of probability is
+
+    v(s) = (|K s|^2 / (s.p) - lambda.s - sum_{x,x'} nu[x,x'] (s_x - s_x')_+) / (s.p),
+
+with K centred at p, so that K 1 = 0. With t >= v over all columns, sum lambda + eta sum nu + t bounds
+sum_y w_y |K u_y|^2 over every channel that meets the constraints: rows sum to one, and so do the probabilities s.p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.utilities.laws import law
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+ROWS = 4096
+"""Columns that are priced at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Charges:
+    """K (r, k), centred; the law p (k,); lambda (k,) and nu (k, k), none below zero."""
+
+    kernel: Enclosure
+    prior: Enclosure
+    rows: Array
+    pairs: Array
+
+    @classmethod
+    def of(cls, kernel: Enclosure, prior: Array, rows: Array, pairs: Array) -> Charges:
+        """The charges of a kernel, which is centred here, at the law proportional to `prior`."""
+        p = law(prior, kernel.arithmetic)
+        return cls(kernel - kernel.sum(axis=1)[:, None] * p[None, :], p, rows, pairs)
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic that the charges are in."""
+        return self.kernel.arithmetic
+
+    @property
+    def total(self) -> Enclosure:
+        """The sum of lambda."""
+        return self.arithmetic.of(self.rows).sum()
+
+    def most(self, base: Enclosure, rise: Enclosure) -> float:
+        """No column base + rise, for `base` (n,) and `rise` (n, k), is priced above this."""
+        found = [self._most(base[at : at + ROWS], rise[at : at + ROWS]) for at in range(0, len(base), ROWS)]
+        return float(np.max(found))
+
+    def _most(self, base: Enclosure, rise: Enclosure) -> float:
+        mass = base + rise @ self.prior
+        # K 1 = 0: what all inputs share earns nothing, and is not even computed.
+        earned = (rise @ self.kernel.T).square().sum(axis=1)
+        paid = base * self.total + rise @ self.arithmetic.of(self.rows)
+        x, other = np.nonzero(self.pairs)
+        if len(x):
+            paid = paid + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
+        return float(((earned / mass - paid) / mass).max().upper)

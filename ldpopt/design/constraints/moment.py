@@ -1,0 +1,221 @@
+"""The column form of a cap on a divergence between rows: moments of one order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ldpopt.design.constraints.scatter import scatter
+from ldpopt.design.constraints.terms import Index, Malformed, Term, all_pairs, finite, pick
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+LARGE = 3.0
+"""Caps above this are posed on the power alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moment(Term):
+    """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
+
+    With o = 1, psi(a, b) = a log(a/b) - a + b. epsilon : what the divergence of this order may be, an exact number; the
+    cap is e^((o-1) epsilon) - 1, or epsilon itself for o = 1.
+    psi lies above its tangent planes, one for each ratio t = a/b > 0: a multiplier is an array (4, cuts) of pair,
+    label, t and weight z >= 0.
+    """
+
+    order: float
+    epsilon: float | Fraction
+
+    @property
+    def cap(self) -> float:
+        """One cap for all pairs."""
+        epsilon = float(self.epsilon)
+        return epsilon if self.order == 1 else math.expm1((self.order - 1) * epsilon)
+
+    @property
+    def conic(self) -> bool:
+        """It does."""
+        return True
+
+    @property
+    def reach(self) -> float:
+        """The root of the cap, at most 1."""
+        return min(1.0, math.sqrt(self.cap))
+
+    def enclosed_cap(self, arithmetic: Arithmetic) -> Enclosure:
+        """The cap between two ends."""
+        epsilon = arithmetic.of(self.epsilon)
+        return epsilon if self.order == 1 else (epsilon * arithmetic.of(Fraction(self.order) - 1)).expm1()
+
+    def excess(self, matrix: Array) -> Array:
+        """sum_y psi - cap; inf where an output of the left input is impossible for the right one."""
+        a, b = matrix[self.left], matrix[self.right]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.order == 1:
+                power = np.where(a > 0, a * np.log(a / b), 0.0)
+            else:
+                power = np.where(a > 0, a * (a / b) ** (self.order - 1), 0.0)
+        shift = a - b if self.order == 1 else self.order * a - (self.order - 1) * b
+        return np.asarray((power - shift).sum(axis=1) - self.cap)
+
+    def take(self, pairs: Index) -> Moment:
+        """The term of these pairs alone."""
+        return replace(self, left=self.left[pairs], right=self.right[pairs])
+
+    def slopes(self, t: Array) -> tuple[Array, Array]:
+        """The partial derivatives of psi at a/b = t: psi(a, b) >= slope_a a + slope_b b."""
+        if self.order == 1:
+            return np.log(t), 1 - t
+        log = np.log(t)
+        return self.order * np.expm1((self.order - 1) * log), -(self.order - 1) * np.expm1(self.order * log)
+
+    def enclosed_slopes(self, t: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        """The same between two ends, for positive floats t."""
+        ratio = arithmetic.of(t)
+        log = ratio.log()
+        if self.order == 1:
+            return log, 1 - ratio
+        less = arithmetic.of(Fraction(self.order) - 1)
+        return (log * less).expm1() * self.order, -((log * self.order).expm1() * less)
+
+    def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
+        """The weighted sum of the tangent planes of each label."""
+        pair, label = multiplier[:2].astype(np.intp)
+        on_left, on_right = self.slopes(multiplier[2])
+        total = np.bincount(label * inputs + self.left[pair], multiplier[3] * on_left, labels * inputs)
+        total += np.bincount(label * inputs + self.right[pair], multiplier[3] * on_right, labels * inputs)
+        return np.asarray(total.reshape(labels, inputs))
+
+    def charge(self, multiplier: Array) -> float:
+        """sum over pairs of cap max over labels of the label's weight."""
+        if not multiplier.size:
+            return 0.0
+        pair, label = multiplier[:2].astype(np.intp)
+        weight = np.zeros((int(label.max()) + 1, len(self)))
+        np.add.at(weight, (label, pair), multiplier[3])
+        return float(self.cap * weight.max(axis=0).sum())
+
+    def enclosed_support(
+        self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
+    ) -> tuple[Enclosure, Enclosure]:
+        """The weighted sum of the tangent planes of each label."""
+        pair, label, t, z = self._checked(multiplier, labels)
+        on_left, on_right = (arithmetic.of(z) * slope for slope in self.enclosed_slopes(t, arithmetic))
+        at = np.concatenate([label * inputs + self.left[pair], label * inputs + self.right[pair]])
+        made = scatter(arithmetic.concatenate([on_left, on_right]), at, labels * inputs)
+        return made.reshape(labels, inputs), scatter(on_left + on_right, label, labels)
+
+    def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
+        """sum over pairs of cap max over labels of the label's weight."""
+        pair, label, _, z = self._checked(multiplier, labels)
+        used, place = np.unique(pair, return_inverse=True)
+        if not len(used):
+            return arithmetic.zeros(())
+        weight = scatter(arithmetic.of(z), place.reshape(-1) * labels + label, len(used) * labels)
+        return weight.reshape(len(used), labels).max(axis=1).sum() * self.enclosed_cap(arithmetic)
+
+    def _checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
+        """Pairs, labels, ratios and weights, of the cuts that weigh something."""
+        made = finite(multiplier)
+        if made.size == 0:
+            made = np.zeros((4, 0))
+        if made.ndim != 2 or len(made) != 4:
+            raise Malformed(f"the multiplier of a moment has shape {made.shape}, not (4, cuts)")
+        pair, label, t, z = made
+        for given, count, what in ((pair, len(self), "pair"), (label, labels, "label")):
+            if not ((given >= 0) & (given < count) & (given == np.floor(given))).all():
+                raise Malformed(f"the multiplier of a moment names a {what} that is not one of {count}")
+        if not (t > 0).all() or not (z >= 0).all():
+            raise Malformed("the multiplier of a moment has a ratio that is not positive, or a negative weight")
+        kept = z > 0
+        return pair[kept].astype(np.intp), label[kept].astype(np.intp), t[kept], z[kept]
+
+    def pose(self, q: Any) -> list[Any]:
+        """Second-order, power or exponential cones."""
+        import cvxpy as cp
+
+        if len(self) == 0:
+            return []
+        k, n = q.shape
+        a, b = (pick(at, np.ones(len(self)), k) @ q for at in (self.left, self.right))
+        # Slack in units of the cap, so that large and small caps are equally well conditioned.
+        slack = cp.Variable((len(self), n))
+        caps = cp.sum(slack, axis=1) <= np.ones(len(self))
+        order, cap = self.order, self.cap
+        if order == 1:
+            # a log(a/b) <= cap slack + a - b
+            return [cp.constraints.ExpCone(-cap * slack - a + b, a, b), caps]
+        if order == 2:
+            # (a - b)^2 <= cap slack b: the same set as a second-order cone, which solvers know best.
+            bottom, side = cp.vec(slack + b, order="F"), cp.vec(2 / np.sqrt(cap) * (a - b), order="F")
+            return [cp.SOC(bottom, cp.vstack([side, cp.vec(slack - b, order="F")]), axis=0), caps]
+        return self._pose_power(a, b)
+
+    def _pose_power(self, a: Any, b: Any) -> list[Any]:
+        """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone.
+
+        The tower is for a fraction near 1/o, on copies of a and b: the dual values of the copies are the slopes of the
+        tangent plane, whatever the tower. Above `LARGE` the linear part of psi, a constant in sum, is left out.
+        """
+        import cvxpy as cp
+        from cvxpy.utilities.power_tools import gm_constrs
+
+        order, size = self.order, a.shape[0] * a.shape[1]
+        share = Fraction(1 / order).limit_denominator(4096)
+        first, second, slack = cp.Variable(size), cp.Variable(size, nonneg=True), cp.Variable(a.shape)
+        links = [first == cp.vec(a, order="F"), second == cp.vec(b, order="F")]
+        if self.cap < LARGE:
+            moment, scale = self.cap * cp.vec(slack, order="F") + order * first - (order - 1) * second, 1.0
+        else:
+            moment, scale = cp.vec(slack, order="F"), (1 + self.cap) ** (-1 / order)
+        tower = gm_constrs(scale * first, [moment, second], (share, 1 - share))
+        return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
+
+    def multiplier(self, posed: list[Any]) -> Array:
+        """The tangent plane of each cone's dual point: its weight, and the ratio that gives its coefficient of a.
+
+        The plane's coefficient of b is then on the safe side, because the dual point lies in the dual cone.
+        """
+        if not posed:
+            return np.zeros((4, 0))
+        tiny = 1e-300
+        parts = [np.asarray(value) for value in posed[0].dual_value] if self.order in (1, 2) else []
+        if self.order == 2:
+            side, last = parts[1].reshape(2, -1) if parts[1].shape[0] == 2 else parts[1].T
+            weight = np.maximum(parts[0].ravel() + last, tiny) / self.cap
+            ratio = 1 - side / (weight * np.sqrt(self.cap))
+        elif self.order == 1:
+            first, second, _ = (part.ravel(order="F") for part in parts)
+            weight = np.maximum(-first, tiny)
+            ratio = np.exp(np.clip((first - second) / weight, -20.0, 20.0))
+        else:
+            slope = -np.asarray(posed[0].dual_value)
+            whole = 1 + self.cap if self.cap >= LARGE else self.cap
+            each = np.maximum(np.asarray(posed[2].dual_value), tiny) / whole
+            weight = np.tile(each, len(slope) // len(self))
+            power = slope / (weight * self.order) + (0.0 if self.cap >= LARGE else 1.0)
+            ratio = np.maximum(power, tiny) ** (1 / (self.order - 1))
+        label, pair = np.divmod(np.arange(len(weight)), len(self))
+        top = np.exp(min(250.0, 600 / self.order))  # the tangent plane's slopes stay finite
+        return np.stack([pair, label, np.clip(ratio, 1e-250, top), weight])
+
+    def scaled(self, values: Array, scale: float) -> Array:
+        """Of (pair, label, ratio, weight) only the weight scales."""
+        return np.asarray(values * np.array([1.0, 1.0, 1.0, scale])[:, None])
+
+    def on_rows(self, rows: Array, posed: list[Any]) -> None:
+        """What a moment posed on the power alone owes: its linear part is charged to the rows."""
+        if posed and self.order not in (1, 2) and self.cap >= LARGE:
+            weight = np.maximum(np.asarray(posed[2].dual_value), 0.0) / (1 + self.cap)
+            np.add.at(rows, self.left, self.order * weight)
+            np.add.at(rows, self.right, -(self.order - 1) * weight)
+
+
+def moment(inputs: int, order: float, epsilon: float | Fraction) -> Moment:
+    """The moment term of every ordered pair for a divergence of `order` below inf."""
+    return Moment(*all_pairs(inputs), order, epsilon)

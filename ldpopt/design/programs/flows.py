@@ -1,0 +1,154 @@
+"""Multipliers of hockey-stick terms, made right to the last digit.
+
+A solver leaves dual constraints open by its tolerance, which is much where multipliers are large: under a small epsilon
+or eta they are its inverse times what they prove. What is open for one input is moved along pairs of inputs to others
+that have room. That costs e^epsilon - 1 of it along the edge of a policy, and the cap of it along a pair that has one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
+from ldpopt.distribution import Array
+
+FARTHEST = 1e8
+"""Pairs with larger factors are left as the solver made them."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A pair of a term as a way for flow: one more of its multiplier times `sign` takes 1 and brings `factor`."""
+
+    term: int
+    pair: int
+    sign: float
+    factor: float
+    cost: float
+
+
+Edges = dict[tuple[int, int], Edge]
+
+
+def closed(
+    profits: Array, rows: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]
+) -> tuple[Array, list[Array]]:
+    """`rows` and `multipliers` that leave the `profits` (n, k), from which rows are already taken, nowhere above 0.
+
+    Where a solver's flows are so large that they drown what they move, as along cycles, new ones replace them. Along a
+    pair that one term states for both orders, a multiplier below 0 is made up for by the rows.
+    """
+    edges = _edges(terms)
+    order, parent = _tree(edges, profits.shape[1])
+    fresh = [
+        np.where(term.cap > 0, values, 0.0) if isinstance(term, HockeyStick) else values
+        for term, values in zip(terms, multipliers, strict=True)
+    ]
+    tried = [list(multipliers)]
+    tried += [_moved(_left(profits, terms, made), edges, order, parent, made) for made in (multipliers, fresh)]
+    best = np.array([_cost(profits, terms, multipliers, made) for made in tried]).argmin(axis=0)
+    rows, made = rows.copy(), []
+    for number, term in enumerate(terms):
+        values = tried[0][number]
+        if isinstance(term, HockeyStick) and len(term):
+            values = np.stack([one[number] for one in tried])[best, np.arange(len(best))]
+            below = np.maximum(-values.min(axis=0), 0.0)
+            values = np.maximum(values + below, 0.0)
+            np.add.at(rows, term.left, -below)
+            np.add.at(rows, term.right, below * term.factor)
+        made.append(values)
+    return rows, made
+
+
+def _cost(profits: Array, terms: Sequence[Term | Ratio], solved: Sequence[Array], made: Sequence[Array]) -> Array:
+    """(n,) what a label leaves open, and what its multipliers charge beyond those of the solver."""
+    cost = np.maximum(_left(profits, terms, made), 0.0).sum(axis=1)
+    for term, old, new in zip(terms, solved, made, strict=True):
+        if isinstance(term, HockeyStick) and len(term):
+            beyond = np.maximum(new - old.max(axis=0), 0.0) + np.maximum(-new, 0.0)
+            cost = cost + beyond @ term.caps
+    return cost
+
+
+def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]) -> Array:
+    """What the multipliers leave of the profits."""
+    for term, values in zip(terms, multipliers, strict=True):
+        if not isinstance(term, Ratio) and len(term):
+            profits = profits - term.support(values, *profits.shape)
+    return profits
+
+
+def _moved(
+    reduced: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
+) -> list[Array]:
+    """What is open moved up the trees, and down again to where there is room."""
+    made = [np.array(values) for values in multipliers]
+    open_left, room = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
+
+    def move(source: int, target: int, amount: Array) -> None:
+        edge = edges[source, target]
+        made[edge.term][:, edge.pair] += edge.sign * amount
+        open_left[:, source] -= amount
+        open_left[:, target] += amount * edge.factor
+
+    def settle(x: int) -> None:
+        taken = np.minimum(open_left[:, x], room[:, x])
+        open_left[:, x] -= taken
+        room[:, x] -= taken
+
+    for x in reversed(order):
+        settle(x)
+        if parent[x] >= 0:
+            move(x, parent[x], open_left[:, x].copy())
+    below = room.copy()
+    for x in reversed(order):
+        if parent[x] >= 0:
+            below[:, parent[x]] += below[:, x]
+    for x in order:
+        settle(x)
+        for child in (y for y in order if parent[y] == x):
+            move(x, child, np.minimum(open_left[:, x], below[:, child]))
+    return made
+
+
+def _edges(terms: Sequence[Term | Ratio]) -> Edges:
+    """The cheapest way from input to input, where there is one in both orders."""
+    found: Edges = {}
+    for number, term in enumerate(terms):
+        if not isinstance(term, HockeyStick):
+            continue
+        for pair, factor in enumerate(term.factor.tolist()):
+            if factor > FARTHEST:
+                continue
+            a, b, cost = int(term.left[pair]), int(term.right[pair]), factor - 1 + float(term.caps[pair])
+            ways = [((a, b), 1.0), ((b, a), -1.0)] if factor == 1 else [((a, b), 1.0)]
+            for way, sign in ways:
+                if way not in found or cost < found[way].cost:
+                    found[way] = Edge(number, pair, sign, factor, cost)
+    return {way: edge for way, edge in found.items() if way[::-1] in found}
+
+
+def _tree(edges: Edges, inputs: int) -> tuple[list[int], list[int]]:
+    """The inputs of cheapest spanning trees [Prim], parents first, and the parent of each, -1 for a root."""
+    near: list[list[tuple[float, int]]] = [[] for _ in range(inputs)]
+    for (a, b), edge in edges.items():
+        near[a].append((edge.cost, b))
+    order: list[int] = []
+    parent = [-1] * inputs
+    seen = [False] * inputs
+    for root in range(inputs):
+        heap = [(0.0, root, -1)]
+        while heap:
+            _, x, before = heapq.heappop(heap)
+            if seen[x]:
+                continue
+            seen[x], parent[x] = True, before
+            order.append(x)
+            for cost, y in near[x]:
+                if not seen[y]:
+                    heapq.heappush(heap, (cost, y, x))
+    return order, parent

@@ -1,0 +1,81 @@
+"""What a criterion of optimal design is: a number made of the errors of an estimate, and how it is bounded by proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """The estimate that a criterion is about: its `value`, F (k, r) with F^T C F of trace value or identity, and the
+    centred influence h (r, m) of every report, times the root of the report's probability.
+    """
+
+    value: float
+    factor: Array
+    loadings: Array
+
+
+@runtime_checkable
+class Criterion(Protocol):
+    """A number to make small."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether it is a logarithm, so that gaps are differences."""
+        ...
+
+    def check(self, k: int) -> None:
+        """`InvalidInput` if the criterion does not fit k categories."""
+        ...
+
+    def value(self, covariance: Array) -> float:
+        """The criterion of the covariance (k, k) of one report's estimate."""
+        ...
+
+    def influence(self, scores: Array) -> Influence:
+        """The best unbiased estimate for `scores` (k-1, m), the columns sqrt(w_y) T^T u_y."""
+        ...
+
+    def enclosed(self, scores: Enclosure) -> Enclosure | None:
+        """The criterion of `scores` between two ends; None where they do not surely tell the proportions apart."""
+        ...
+
+    def kernel_rows(self, k: int) -> int:
+        """The number r of rows of the kernels K (r, k) of k categories."""
+        ...
+
+    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
+        """The kernel that the numbers `given` (r, k) stand for."""
+        ...
+
+    def loadings(self, scores: Array) -> Array:
+        """(r, m) K u_y sqrt(w_y) of the best kernel for `scores`, up to weights of its rows."""
+        ...
+
+    def worth(self, kernel: Array, prior: Array) -> Array | None:
+        """(r,) what each row of a kernel adds to the bound, where rows may be weighed; else None."""
+        ...
+
+    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
+        """A lower bound on the criterion of every channel for which sum_y w_y |K u_y|^2 is at most `most` > 0.
+
+        None where the kernel proves nothing.
+        """
+        ...
+
+
+def differences(k: int) -> Array:
+    """T (k, k-1): the direction of each of the first k-1 proportions, taken from the last."""
+    return np.vstack([np.eye(k - 1), -np.ones((1, k - 1))])

@@ -1,0 +1,101 @@
+"""The error of the best estimate from the reports of a channel, between two proved ends.
+
+With the scores B (k-1, m), the columns sqrt(m_y) T^T u_y, an estimate of F^T p is unbiased when its influence h, times
+the roots of the reports' probabilities, has B h = T^T F, and its variance is |h|^2. A float h that nearly fits is
+mended by what a near inverse Z of B proves: B Z = I + E with |E| < 1 mends a residual r by |Z| |r| / (1 - |E|) at most.
+From below, |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for any mu, by Cauchy and Schwarz.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.utilities.laws import law
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
+
+
+def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> Enclosure:
+    """sqrt(m_y) T^T u_y, (k-1, m), of the laws that the rows and the prior stand for, without reports never made."""
+    used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
+    rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
+    # A row stands for the law q / T; q - q (T - 1)/T with T - 1 free of rounding keeps what rows differ by.
+    off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
+    rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
+    mass = law(prior, arithmetic) @ rise + base
+    made: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return made
+
+
+def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
+    """(r,) the least variances of unbiased estimates for the columns of `target` (k-1, r).
+
+    None where the scores do not surely have full rank: then rounding decides what can be estimated at all.
+    """
+    size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
+    if not (np.isfinite(size).all() and (size > 0).all()):
+        return None
+    scaled, aim = scores / size, target / size
+    b, t = np.asarray(scaled.midpoint), np.asarray(aim.midpoint)
+    if not np.isfinite(b).all():
+        return None
+    near = np.linalg.pinv(b, rcond=1e-14)
+    h = near @ t
+    h = h + near @ np.asarray((aim - scaled @ h).midpoint)
+    off = (scaled @ near - np.eye(len(b))).square().sum().sqrt()
+    if not off.upper < 0.5:
+        return None
+    arithmetic = scores.arithmetic
+    missing = (aim - scaled @ h).square().sum(axis=0).sqrt()
+    mend = missing * arithmetic.of(near).square().sum().sqrt() / (1 - off)
+    most = (arithmetic.of(h).square().sum(axis=0).sqrt() + mend).square()
+    mu = near.T @ h
+    least = (aim * mu).sum(axis=0).square() / (scaled.T @ mu).square().sum(axis=0)
+    return arithmetic.between(least.ends[0], most.ends[1])
+
+
+def log_det_information(scores: Enclosure) -> Enclosure | None:
+    """log det of scores scores^T, by a near orthogonal basis; None where it is not surely positive definite."""
+    b = np.asarray(scores.midpoint)
+    n = len(b)
+    if not np.isfinite(b).all() or b.shape[1] < n:
+        return None
+    triangle = np.linalg.qr(b.T, mode="r")
+    if not (np.abs(np.diag(triangle)) > 0).all():
+        return None
+    inverse = np.triu(np.linalg.solve(triangle, np.eye(n)))
+    near = scores.T @ inverse
+    log = _log_det_near_identity(near.T @ near)
+    # det(Y^T X Y) = det X det Y^2 for the triangular Y.
+    return None if log is None else log - scores.arithmetic.of(np.abs(np.diag(inverse))).log().sum() * 2
+
+
+def log_det(square: Enclosure) -> Enclosure | None:
+    """log |det| of a matrix (n, n), by near inverses of its two triangular factors; None where it may be zero."""
+    from scipy.linalg import lu
+
+    a = np.asarray(square.midpoint)
+    if not np.isfinite(a).all():
+        return None
+    order, lower, upper = lu(a, p_indices=True)
+    if not (np.abs(np.diag(upper)) > 0).all():
+        return None
+    n = len(a)
+    left, right = np.tril(np.linalg.inv(lower)), np.triu(np.linalg.solve(upper, np.eye(n)))
+    np.fill_diagonal(left, 1.0)
+    arithmetic = square.arithmetic
+    log = _log_det_near_identity(arithmetic.of(left) @ square[np.argsort(order)] @ right)
+    return None if log is None else log - arithmetic.of(np.abs(np.diag(right))).log().sum()
+
+
+def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
+    """log det of I + E: the trace of E, within n |E|^2 / (2 (1 - |E|)) as its eigenvalues are at most |E|."""
+    n = len(square)
+    off = square - np.eye(n)
+    size = off.square().sum().sqrt()
+    if not size.upper < 0.5:
+        return None
+    slack = (size.square() * n / (1 - size) / 2).upper
+    return off[np.arange(n), np.arange(n)].sum() + off.arithmetic.between(-slack, slack)

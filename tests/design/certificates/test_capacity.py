@@ -1,0 +1,67 @@
+"""Tests of `ldpopt.design.certificates.capacity`: the bound that holds for every prior."""
+
+import math
+
+import mpmath
+import networkx as nx
+import numpy as np
+import pytest
+
+from ldpopt import Channel, Divergence
+from ldpopt.design import InformationCapacity, LocalDP, MutualInformation, PatternLP, TotalVariation, optimal_channel
+from ldpopt.design.certificates.capacity import information_capacity
+from ldpopt.divergences import KL
+from ldpopt.enclosures import FLOAT, arithmetic
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 9.99e-4, 1.001e-3, 0.1, 1.0, 3.0, 40.0, 500.0])
+def test_the_closed_form(epsilon):
+    """x - 1 - log x lies between the ends, in 50 digits, and is the largest h(a)/m over all a."""
+    with mpmath.workdps(50):
+        x = mpmath.mpf(epsilon) / (1 - mpmath.exp(-mpmath.mpf(epsilon)))
+        truth = x - 1 - mpmath.log(x)
+        for ground in (FLOAT, arithmetic(True)):
+            found = information_capacity(ground.of(epsilon))
+            assert found.lower <= truth <= found.upper
+            assert found.upper <= truth * (1 + 1e-7)
+    if epsilon < 50:
+        a = (np.linspace(0, 1, 100_001)[1:-1]) ** 3
+        mean = 1 + math.expm1(epsilon) * a
+        worth = (math.exp(epsilon) * epsilon * a - mean * np.log(mean)) / mean
+        assert worth.max() <= float(truth) * (1 + 1e-9) + 1e-15
+
+
+def test_it_bounds_designs_and_is_nearly_reached():
+    """No optimum is above it; subset selection of the best size on 200 answers comes within 1e-4 of it."""
+    rng = np.random.default_rng(0)
+    for epsilon in (0.1, 1.0, 4.0):
+        for prior in rng.dirichlet(np.ones(6), 3):
+            design = optimal_channel(MutualInformation(prior), LocalDP(epsilon), method=PatternLP())
+            bound = InformationCapacity(design.utility, design.constraints, design.channel).bound
+            assert design.value <= bound
+    # Every report of subset selection names w of k answers: the information of one is h(w/k)/m.
+    share = max((math.e * w / 200 / (1 + math.expm1(1) * w / 200) - math.log(1 + math.expm1(1) * w / 200))
+                for w in range(1, 200))  # fmt: skip
+    assert share <= information_capacity(FLOAT.of(1.0)).upper <= share * (1 + 1e-4)
+
+
+def test_fifty_answers_are_bounded():
+    """Where patterns are too many to list, a design of 30 answers still has a bound below 0.1234 at epsilon 1."""
+    prior = np.random.default_rng(1).dirichlet(np.ones(30))
+    channel = Channel(np.ones((30, 1)))
+    utility = MutualInformation(prior)
+    assert InformationCapacity(utility, (LocalDP(1.0),), channel).bound <= 0.1234
+
+
+def test_where_it_proves_nothing():
+    """Without pure LDP, and for other utilities, there is no bound."""
+    channel = Channel(np.eye(3))
+    utility = MutualInformation([0.5, 0.3, 0.2])
+    for forged in (
+        InformationCapacity(utility, (TotalVariation(0.2),), channel),
+        InformationCapacity(utility, (), channel),
+        InformationCapacity(utility, (LocalDP(1.0, graph=nx.path_graph(3)),), channel),
+        InformationCapacity(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), (LocalDP(1.0),), channel),
+    ):
+        assert forged.bound == math.inf
+        assert not forged.verify()

@@ -1,0 +1,92 @@
+"""A user's own utility, as the documentation shows it, and what is claimed of it."""
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from ldpopt.design import (
+    ApproximateLDP,
+    ColumnUtility,
+    LocalDP,
+    LocalSearch,
+    PatternDual,
+    TotalVariation,
+    optimal_channel,
+)
+from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import randomized_response
+
+PAGE = Path(__file__).parents[2] / "docs" / "add-a-utility.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    source = re.search(r"```{testcode}\n(.*?)```", PAGE.read_text(), re.S).group(1)
+    names = {}
+    exec(source, names)
+    return names
+
+
+def test_the_page_runs(page):
+    """The documented utility has its optimum with a certificate: that of the program over every pattern [KOV14, Thm 4]."""
+    prior, eta = np.array([0.4, 0.3, 0.2, 0.1]), 0.3
+    columns = np.array(list(itertools.product([1.0, math.e], repeat=4)))
+    pairs = [np.maximum(columns[:, x] - columns[:, z], 0.0) for x, z in itertools.permutations(range(4), 2)]
+    found = linprog(
+        -(prior * columns).max(axis=1), A_ub=np.array(pairs), b_ub=np.full(12, eta), A_eq=columns.T, b_eq=np.ones(4)
+    )
+    design = page["design"]
+    assert isinstance(design.certificate, PatternDual)
+    assert design.value == pytest.approx(-found.fun, rel=1e-9)
+    assert design.upper_bound >= -found.fun * (1 - 1e-11)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 3.0, 60.0])
+def test_under_pure_ldp_it_is_like_those_of_the_package(page, epsilon):
+    """At every epsilon the bound is tight; two answers of a uniform law are guessed with e^epsilon/(1 + e^epsilon)."""
+    design = optimal_channel(page["Guessing"]([0.5, 0.5]), LocalDP(epsilon))
+    assert design.certified
+    assert design.upper_bound == pytest.approx(1 / (1 + math.exp(-epsilon)), rel=1e-9)
+    assert optimal_channel(page["Guessing"]([0.5, 0.3, 0.2]), [LocalDP(epsilon), TotalVariation(1e-9)]).certified
+
+
+def test_no_finite_bound_elsewhere(page):
+    """Under another constraint nothing bounds it: a search with one report proves nothing about channels with more."""
+    utility = page["Guessing"]([0.4, 0.3, 0.3])
+    design = optimal_channel(utility, ApproximateLDP(0.5, 0.01), method=LocalSearch(1, outputs=1))
+    assert design.upper_bound == math.inf
+    assert not design.certified
+    assert utility.value(randomized_response(2, 0.5).matrix[[0, 1, 1]]) > design.value * 1.05
+
+
+def test_what_contracts_is_bounded_by_full_disclosure():
+    """One's own mutual information that says that it contracts has the bound of contraction under any constraint."""
+
+    class Information(ColumnUtility):
+        name, inputs, unprivate, contracts, size = "own information", None, math.log(2), True, 2
+
+        def columns(self, matrix):
+            mean = np.maximum(matrix.mean(axis=0), 1e-300)
+            return np.atleast_2d((matrix * np.log(np.maximum(matrix, 1e-300) / mean)).mean(axis=0))
+
+        def gradients(self, matrix):
+            mean = np.maximum(matrix.mean(axis=0), 1e-300)
+            return (0.5 * np.log(np.maximum(matrix, 1e-12 * mean) / mean)).T[None]
+
+    design = optimal_channel(Information(), ApproximateLDP(0.5, 0.01))
+    assert design.value <= design.upper_bound <= math.log(2)
+    assert optimal_channel(Information(), LocalDP(1.0)).certified
+
+
+def test_exact_arithmetic_asks_for_enclosed_columns(page):
+    """A function that is known in floats only is no ground for exact arithmetic, and the check says so."""
+    checked = page["design"].certificate.verify(exact=True)
+    assert not checked
+    assert "float64" in str(checked)
+    with pytest.raises(InvalidInput, match="utility"):
+        optimal_channel(page["Guessing"], LocalDP(1.0))
