@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         TotalVariation,
         TradeOff,
         WeightedSum,
+        WorstOf,
         load_design,
         optimal_channel,
     )
@@ -87,6 +88,7 @@ _HOMES = {
     "structures": "ldpopt.design",
     "Survey": "ldpopt.survey.plan.survey",
     "Tests": "ldpopt.design",
+    "WorstOf": "ldpopt.design",
     "TotalVariation": "ldpopt.design",
     "TradeOff": "ldpopt.design",
     "WeightedSum": "ldpopt.design",
@@ -138,6 +140,7 @@ __all__ = [
     "TotalVariation",
     "TradeOff",
     "WeightedSum",
+    "WorstOf",
     "audit",
     "cite",
     "compose",

@@ -104,6 +104,8 @@ class Design:
             broken.append("the value is not one of the two bounds")
         stated = [guarantee.value for guarantee in self.guarantees]
         measured = [guarantee.value for guarantee in found.guarantees]
+        if [g.title for g in self.guarantees] != [g.title for g in found.guarantees]:
+            broken.append("the guarantees stated are of other notions than the constraints")
         if len(stated) != len(measured) or not all(a <= b for a, b in zip(measured, stated, strict=True)):
             broken.append(f"the guarantees measured are {measured}, not {stated}")
         if not all(a <= c.bound for a, c in zip(stated, self.constraints, strict=False)):

@@ -33,7 +33,7 @@ def page():
 
 
 def test_the_page_runs(page):
-    """The documented utility has its optimum with a certificate: that of the program over every pattern [KOV14, Thm 4]."""
+    """The documented utility has its optimum, that of the program over every pattern, certified [KOV14, Thm 4]."""
     prior, eta = np.array([0.4, 0.3, 0.2, 0.1]), 0.3
     columns = np.array(list(itertools.product([1.0, math.e], repeat=4)))
     pairs = [np.maximum(columns[:, x] - columns[:, z], 0.0) for x, z in itertools.permutations(range(4), 2)]

@@ -14,13 +14,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
+from ldpopt.design.certificates.numbers import increasing
 from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.cells import Cells
 from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
-from ldpopt.errors import LdpoptError
+from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 
 __all__ = ["Certificate", "Unproved", "Verification"]
@@ -81,6 +82,9 @@ class Certificate(ABC):
     channel: Channel
     edges: Array | None = field(default=None, kw_only=True)
 
+    proves: ClassVar[type[Utility]] = Utility
+    """The kind of utility that such certificates are about."""
+
     tight: ClassVar[bool] = True
     """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
 
@@ -96,15 +100,26 @@ class Certificate(ABC):
     def argument(self) -> str:
         """Why the bound holds, in a sentence."""
 
+    def proved(self, arithmetic: Arithmetic) -> float:
+        """The bound, rounded outward. `Unproved` where the problem is of another kind, or the numbers prove nothing."""
+        if not isinstance(self.utility, self.proves):
+            raise Unproved(f"{type(self).__name__} is about a {self.proves.__name__}, not a {type(self.utility).__name__}")
+        try:
+            self.finite.check(self.channel)
+        except InvalidInput as error:
+            raise Unproved(str(error)) from None
+        enclosed = self.enclosed_bound(arithmetic)
+        found = float(enclosed.lower if self.utility.error else enclosed.upper)
+        if not math.isfinite(found):
+            raise Unproved("the numbers prove no finite bound")
+        return found
+
     def bound_in(self, arithmetic: Arithmetic) -> float:
         """The bound, rounded outward; infinitely bad where the numbers prove nothing."""
-        nothing = -math.inf if self.utility.error else math.inf
         try:
-            enclosed = self.enclosed_bound(arithmetic)
+            return self.proved(arithmetic)
         except Unproved:
-            return nothing
-        found = float(enclosed.lower if self.utility.error else enclosed.upper)
-        return nothing if math.isnan(found) else found
+            return -math.inf if self.utility.error else math.inf
 
     @property
     def bound(self) -> float:
@@ -134,11 +149,11 @@ class Certificate(ABC):
             return None
         if self.edges is None:
             raise Unproved("the answers are real numbers, and no cut points are given")
-        return Cells(utility.p0, utility.p1, self.edges)
+        return Cells(utility.p0, utility.p1, increasing(self.edges, "cut points"))
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The channel's utility between two ends."""
-        return self.finite.enclosed_value(self.channel, arithmetic)
+        return self.finite.enclosed_value(self.finite.check(self.channel), arithmetic)
 
     def value_in(self, arithmetic: Arithmetic) -> float:
         """The end of the channel's utility that is surely reached; infinitely bad where that cannot be told."""
@@ -171,10 +186,7 @@ class Certificate(ABC):
         value = bound = math.nan
         try:
             value = self.value_in(ground)
-            enclosed = self.enclosed_bound(ground)
-            bound = float(enclosed.lower if self.utility.error else enclosed.upper)
-            if not math.isfinite(bound):
-                failures.append("the numbers prove no finite bound")
+            bound = self.proved(ground)
             if not (value >= bound if self.utility.error else value <= bound):
                 failures.append(f"the value {value!r} is on the wrong side of the bound {bound!r}")
         except LdpoptError as error:

@@ -13,8 +13,8 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 class InformationCapacity(Certificate):
     """No epsilon-LDP channel keeps more mutual information than x - 1 - log x, x = epsilon/(1 - e^-epsilon).
 
-    On a staircase pattern S_A, e^epsilon on A and 1 elsewhere, the information is h(a) = E epsilon a - m log m at a = P(A),
-    with E = e^epsilon and m = 1 + (E - 1) a the column's mean. Let c be the largest h(a)/m. Then the row multipliers c P_x
+    On a staircase pattern S_A, E = e^epsilon on A and 1 elsewhere, the information is h(a) = E epsilon a - m log m at
+    a = P(A), with m = 1 + (E - 1) a the column's mean. Let c be the largest h(a)/m. Then the row multipliers c P_x
     pay c m >= h(a) on every pattern, and prove c for every prior P [KOV14, Thm 4]. It is nearly reached where sets of
     answers have about any probability, as for many answers of small probability.
     """

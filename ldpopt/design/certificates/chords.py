@@ -2,17 +2,8 @@
 
 An output has marginals (M0, M1). Between two rays of the plane the convex, homogeneous mu lies below the plane through
 its values on the two: the chord. Rays are given by their posterior a = M0/(M0 + M1), by b = 1 - a, and by a - 1/2, each
-with all the digits that the others would lose.
-
-Where mu is infinite on the last ray there is no chord. There mu lies below its tangent at the last cut, of ratio R, and
-what is above the tangent is paid for by a cap on a moment of order o between rows. For the power divergences
-
-    f(u) - tangent of f at R  =  c R^p g_p(u/R),      g_o(v) = (v^o - o v + o - 1)/(o - 1),  g_1(v) = v log v - v + 1,
-
-and for u = R v >= R: g_p(v) <= g_o(v) for p <= o, since g_o'(v) = o (v^(o-1) - 1)/(o - 1) grows with o, and
-R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o: their difference o v (R^o - R) - (o - 1)(R^o - 1) grows with v and
-is psi_o(R) at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1). As psi_o is jointly convex, that is at most
-the mean of psi_o between the rows of two inputs drawn from P0 and P1, whose sum over the outputs is capped.
+with all the digits that the others would lose. Where mu is infinite on the
+last ray there is no chord: see `tails`.
 """
 
 from __future__ import annotations
@@ -26,15 +17,13 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array
+from ldpopt.design.certificates.tails import least, tail_cost, tail_power, tails
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-
-ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)
-"""Orders whose moments may pay for the unbounded end, besides those that constraints name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,25 +105,27 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
 
 def enclosed_chords(
     f: FDivergence, laws: Laws, cut: Rays, knots: Array, constraints: Sequence[ColumnConstraint]
-) -> Gains:
-    """The chords of the divergence between neighbouring rays, and tangents where it is infinite at an end."""
+) -> list[Gains]:
+    """The chords of the divergence between neighbouring rays, all of them linear utilities above it.
+
+    Where it is infinite at an end, several choices, each with the tangent at one of the cuts for all that lies beyond.
+    """
     of = cut.a.arithmetic
     width = cut[:-1].before(cut[1:])
     if not (np.asarray(width.lower) > 0).all():
         raise Unproved("the knots do not increase strictly between the ends of all ratios")
     height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
     on_a, together = _planes(height, width, cut)
-    charge = of.zeros(())
-    for label, at, mirrored in ((0, 0, True), (len(width) - 1, len(knots) - 1, False)):
-        if np.isfinite(np.asarray(height.upper)[at]):
-            continue
-        slope_a, both, paid = _tail(f, float(knots[1 if mirrored else -2]), len(width), mirrored, constraints, of)
-        here = np.arange(len(width)) == label
-        on_a, together = of.where(here, slope_a, on_a), of.where(here, both, together)
-        charge = charge + paid
+    sides = [mirrored for end, mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])]
+    found = [(on_a, together, of.zeros(()))]
+    for mirrored in sides:
+        found = [
+            (of.where(label, slope, one), of.where(label, both, two), charge + paid)
+            for one, two, charge in found
+            for label, slope, both, paid in tails(f, np.asarray(knots, dtype=np.float64), mirrored, constraints, of)
+        ]
     # c_x = on_a P0 + on_b P1, with the difference of the two laws formed before it cancels.
-    values = on_a[:, None] * laws.apart + together[:, None] * laws.p1
-    return Gains(values, together, charge)
+    return [Gains(one[:, None] * laws.apart + two[:, None] * laws.p1, two, charge) for one, two, charge in found]
 
 
 def _planes(height: Enclosure, width: Enclosure, cut: Rays) -> tuple[Enclosure, Enclosure]:
@@ -164,67 +155,14 @@ def reach(
     infinite = ~np.isfinite(np.asarray(enclosed_excess(f, 2 * ends.off, ends.b, ends.a).upper))
     for end, mirrored in ((0, True), (1, False)):
         power = tail_power(f, mirrored)
-        if infinite[end] and (power is None or _cost(power, FLOAT.of(2.0), constraints) is None):
+        if infinite[end] and (power is None or tail_cost(power, FLOAT.of(2.0), constraints) is None):
             return None
     return float(ends.a.midpoint[0]), float(ends.a.midpoint[1])
 
 
 def least_spread(constraints: Sequence[ColumnConstraint], inputs: Sequence[Label], of: Arithmetic) -> Enclosure | None:
     """The least of what the constraints say about it."""
-    return _least([made for c in constraints if (made := c.spread(inputs, of)) is not None])
-
-
-def _tail(
-    f: FDivergence, s: float, labels: int, mirrored: bool, constraints: Sequence[ColumnConstraint], of: Arithmetic
-) -> tuple[Enclosure, Enclosure, Enclosure]:
-    """The tangent at the cut `s` towards an end where f is infinite: its slopes, and what the rest costs."""
-    power = tail_power(f, mirrored)
-    if labels < 2 or power is None:
-        raise Unproved(f"{f.name} is infinite at the end of the ratios")
-    ratio = of.of(s) / (1 - of.of(s))
-    far = 1 / ratio if mirrored else ratio
-    if not float(far.lower) > 1:
-        raise Unproved(f"the last cut towards the end where {f.name} is infinite is on the wrong side of ratio 1")
-    cost = _cost(power, far, constraints)
-    if cost is None or not np.isfinite(cost.upper):
-        raise Unproved(f"{f.name} is infinite at the end of the ratios, and no moment between rows is capped")
-    on_a, on_b = enclosed_slopes(f, ratio, of)
-    return on_a, on_a + on_b, cost
-
-
-def _cost(power: tuple[float, float], reach: Enclosure, constraints: Sequence[ColumnConstraint]) -> Enclosure | None:
-    """The least that moments pay for the rest of a power divergence beyond a ratio above 1."""
-    of, (degree, factor) = reach.arithmetic, power
-    costs = []
-    for order in (1.0, *_orders(constraints)):
-        cap = _least([made for c in constraints if (made := c.moment(order, of)) is not None])
-        if cap is not None and order == degree == 1:
-            costs.append(cap)  # u log(u/R) - u + R is at most u log u - u + 1 from u = R on
-        elif cap is not None and order > 1 and degree <= order:
-            share = (reach.log() * (of.of(degree) - order)).exp() / (of.of(order) - 1)
-            costs.append(cap * share * factor)
-    return _least(costs)
-
-
-def tail_power(f: FDivergence, mirrored: bool) -> tuple[float, float] | None:
-    """(p, c) of the rest c R^p g_p above a tangent, for f itself or with its arguments exchanged; None for others."""
-    if f.recipe is None:
-        return None
-    name, *parameters = f.recipe
-    if name == "alpha":
-        order = 1 - parameters[0] if mirrored else parameters[0]
-        return (order, 1 / order) if order > 1 else None
-    return {("kl", False): (1.0, 1.0), ("reverse-kl", True): (1.0, 1.0), ("chi-squared", False): (2.0, 1.0),
-            ("neyman-chi-squared", True): (2.0, 1.0)}.get((name, mirrored))  # fmt: skip
-
-
-def _orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
-    named = [float(o) for c in constraints for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
-    return sorted({o for o in (*ORDERS, *named) if 1 < o < np.inf})
-
-
-def _least(each: Sequence[Enclosure]) -> Enclosure | None:
-    return min(each, key=lambda one: float(one.upper), default=None)
+    return least([made for c in constraints if (made := c.spread(inputs, of)) is not None])
 
 
 def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:

@@ -22,9 +22,10 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio, dominates
-from ldpopt.design.certificates.numbers import nonnegative, nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import increasing, nonnegative, nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps, factor, shortfall
 from ldpopt.design.problems.cells import Cells
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
@@ -45,6 +46,8 @@ class EnvelopeDual(Certificate):
     real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the channel's.
     """
 
+    proves = Divergence
+
     level: float
     potentials: Array
     points: Array | None
@@ -58,8 +61,6 @@ class EnvelopeDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """kappa (A + eta (U - A)_+) with U = u_n - u_0."""
-        if self.finite.pair is None:
-            raise Unproved(f"{self.utility.name} is not a divergence of two hypotheses")
         caps = Caps.of(self.constraints, arithmetic)
         p0, p1 = self._masses()
         order = by_ratio(p0, p1)
@@ -82,17 +83,14 @@ class EnvelopeDual(Certificate):
             return np.asarray(p0), np.asarray(p1)
         if self.cuts is None or self.points is None:
             raise Unproved("the answers are real numbers, and no points are given that dominate them")
-        cuts = real_array(self.cuts, (len(self.cuts),), "cut points")
-        if not (np.diff(cuts) > 0).all():
-            raise Unproved("the cut points do not increase")
-        return Cells(self.cells.p0, self.cells.p1, cuts).endpoints()
+        return Cells(self.cells.p0, self.cells.p1, increasing(self.cuts, "cut points")).endpoints()
 
     def _masses(self) -> tuple[Array, Array]:
         """The masses that the potentials are for, checked to dominate the hypotheses."""
         p0, p1 = self._hypotheses()
         if self.points is None:
             return p0, p1
-        points = nonnegative_array(self.points, (len(self.points), 2), "points")
+        points = nonnegative_array(self.points, (-1, 2), "points")
         a0, a1 = points.T
         if not (a0.sum() > 0 and a1.sum() > 0) or not dominates(a0, a1, p0, p1):
             raise Unproved("the points do not dominate the hypotheses")

@@ -64,8 +64,8 @@ class ColumnDual(Certificate):
         return tuple(given) if given is not None else range(self.utility.size)
 
     @abstractmethod
-    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Gains:
-        """Linear utilities, one of them above the true one at every column.
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
+        """One or several choices of linear utilities, in each of which one is above the true one at every column.
 
         spread : a cap on the log-ratio of any two entries of a column, None where there is none.
         """
@@ -79,10 +79,10 @@ class ColumnDual(Certificate):
         inputs = self.inputs
         spread = least_spread(self.used(), inputs, arithmetic)
         gains = self.gains(spread, arithmetic)
-        labels = len(gains.sums)
+        labels = len(gains[0].sums)
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
-        total = rows.sum()
-        reduced, sums, bound = gains.values - rows, gains.sums - total, total + gains.charge
+        bound = rows.sum()
+        paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         terms = self._terms(inputs)
         try:
             for one in self.multipliers:
@@ -90,11 +90,12 @@ class ColumnDual(Certificate):
                 if term is None:
                     continue
                 support, over_inputs = term.enclosed_support(one.values, labels, len(inputs), arithmetic)
-                reduced, sums = reduced - support, sums - over_inputs
+                paid, sums = paid + support, sums + over_inputs
                 bound = bound + term.enclosed_charge(one.values, labels, arithmetic)
         except Malformed as error:
             raise Unproved(str(error)) from None
-        return bound + enclosed_residual(reduced, sums, spread)
+        each = [bound + one.charge + enclosed_residual(one.values - paid, one.sums - sums, spread) for one in gains]
+        return min(each, key=lambda one: float(one.upper))
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term | Ratio]:
         """The terms that the multipliers are numbered by."""
@@ -152,7 +153,7 @@ class IntervalDual(ColumnDual):
         """Where inputs are merged, the constraints that treat all inputs alike."""
         return tuple(c for c in super().used() if self.classes is None or c.symmetric)
 
-    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Gains:
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
         """The chords of the divergence."""
         p0, p1 = self._masses()
         laws = Laws.of(p0, p1, arithmetic)

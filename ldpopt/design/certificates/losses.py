@@ -25,7 +25,7 @@ class LossDual(ColumnDual):
 
     argument = "linear-programming duality, one column a decision"
 
-    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Gains:
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss under the mixture of the priors, which is below the worst of them."""
         if not isinstance(self.utility, ExpectedLoss):
             raise Unproved(f"{self.utility.name} is not an expected loss")
@@ -36,4 +36,4 @@ class LossDual(ColumnDual):
             raise Unproved("the weights of the priors are all zero")
         mixture = (weights / total) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
         values = -(mixture * self.utility.loss.T)
-        return Gains(values, values.sum(axis=1), arithmetic.zeros(()))
+        return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

@@ -11,15 +11,15 @@ from ldpopt.distribution import Array
 
 
 def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Finite float64 of exactly this shape, or `Unproved`."""
+    """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
     try:
         given = np.asarray(values)
         made = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Unproved(f"{what} are not numbers") from None
     if given.dtype.kind not in "fiu":
         raise Unproved(f"{what} are not numbers")
-    if made.shape != shape:
+    if made.ndim != len(shape) or not all(own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)):
         raise Unproved(f"{what} have shape {made.shape}, not {shape}")
     if not np.isfinite(made).all():
         raise Unproved(f"{what} are not all finite")
@@ -37,3 +37,11 @@ def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
 def nonnegative(value: Any, what: str) -> float:
     """One finite number, not below zero."""
     return float(nonnegative_array(value, (), what))
+
+
+def increasing(values: Any, what: str) -> Array:
+    """Finite numbers in strictly increasing order, at least one."""
+    made = real_array(values, (-1,), what)
+    if not len(made) or not (np.diff(made) > 0).all():
+        raise Unproved(f"{what} do not increase")
+    return made

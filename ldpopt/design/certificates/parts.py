@@ -23,6 +23,8 @@ class PartsBound(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """What the parts' bounds, each for the part itself, make together."""
         parts = self.utility.parts()
+        if not isinstance(self.each, tuple) or not all(isinstance(one, Certificate) for one in self.each):
+            raise Unproved("the certificates of the parts are none")
         if not parts or len(parts) != len(self.each):
             raise Unproved(f"{self.utility.name} has {len(parts)} parts, the certificate {len(self.each)}")
         bounds = [

@@ -6,11 +6,11 @@ Primal, over weights theta_A >= 0 of the patterns S_A = t + 1_A, t = 1/(e^epsilo
 
 Dual, for weights w >= 0 of the criteria that sum to one:
 
-    min  sum lambda + eta sum nu   s.t.  lambda.S_A + sum_{x in A, x' not in A} nu[x,x'] >= sum_j w_j mu_j(S_A)  for all A
+    min  sum lambda + eta sum nu   s.t.  lambda.S_A + sum_{x in A, x' not in A} nu[x,x'] >= sum_j w_j mu_j(S_A)
 
-Multipliers that fall short of a constraint by a factor kappa prove kappa times their bound, as all of it is homogeneous.
-A linear utility l is set aside before, worth sum l on every channel: the one that touches sum_j w_j mu_j at the constant
-column, so that no pattern is worth less than nothing. Any other would only make the bound larger.
+Multipliers that fall short of a constraint by a factor kappa prove kappa times their bound: all of it is homogeneous.
+A linear utility l is set aside before, worth sum l on every channel: the one that touches sum_j w_j mu_j at the
+constant column, so that no pattern is worth less than nothing. Any other would only make the bound larger.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class PatternDual(Certificate):
     """Multipliers of the pattern program of any column utility [KOV14, Thm 4], with a cap on total variation or none.
 
     rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for patterns with x and without x', the
-    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for the
-    utility less its tangent at the constant column.
+    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for
+    the utility less its tangent at the constant column.
     """
 
     rows: Array

@@ -5,16 +5,19 @@ lambda of the rows, with sum L >= 0, and nu >= 0 of the pairs prove L + eta sum 
 
     mu(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+    for all s in [t, t + 1]^n.
 
-Where the ratio of a column's marginals (a, b) lies in an interval, mu lies below a plane slope (a - b) + even b, which is
-linear in s. A flow 0 <= z <= nu turns the pairs into something linear as well, since nu (a)_+ >= z a: what is left,
+Where the ratio of a column's marginals (a, b) lies in an interval, mu lies below a plane slope (a - b) + even b, linear
+in s. A flow 0 <= z <= nu turns the pairs into something linear as well, since nu (a)_+ >= z a: what is left,
 
     h_x = slope (P0 - P1)[x] + even P1[x] - lambda_x - (div z)_x,    gains at most   t (even - L) + sum h_+.
 
-Where that is above zero, the multipliers fall short, and are raised in the cheaper of two ways. (1) lambda by delta times
-the mean w of the hypotheses, which costs delta, as w.Q sums to one. (2) Where even <= 0, so that the h sum to less than
-zero: nu by p_x r_x', the flow that takes the same share of every profit h_+, p, to the losses, shared as these are; that
-costs eta sum p sum r, and is the better one where eta is small. Any flow gives a bound; good ones are found in floats, by minimum
-cuts, and enter with their rounding. Without a cap there is nothing to route.
+Where that is above zero, the multipliers fall short, and are raised in the cheaper of two ways.
+
+(1) lambda by delta times the mean w of the hypotheses, which costs delta, as w.Q sums to one.
+(2) Where even <= L, so that the h sum to zero or less: nu by p_x r_x', the flow that takes the same share p of every
+profit h_+ to the losses, shared as these are. It costs eta sum p sum r, and is the better one where eta is small.
+
+Any flow gives a bound; good ones are found in floats, by minimum cuts, and enter with their rounding. Without a cap
+there is nothing to route.
 """
 
 from __future__ import annotations
@@ -167,7 +170,7 @@ class _Ratios:
         return chord - self.rows, self.level * (even - self.total)
 
     def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> _Raise:
-        """What raises the multipliers enough; by pairs only on the intervals `sinks`, where `left` sums to zero or less."""
+        """What raises the multipliers enough; by pairs only where `left` sums to zero or less, in `sinks`."""
         gains, losses = left.positive(), (-left).positive()
         gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
         with np.errstate(all="ignore"):
@@ -219,7 +222,7 @@ def _root(left: Array, base: Array, mean: Array, level: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Raise:
-    """What raises the multipliers enough on each of some intervals: delta (m,), or else profits (m, n) and shares (m, n)."""
+    """What raises the multipliers enough on each of m intervals: delta (m,), or else profits and shares (m, n)."""
 
     delta: Array
     profits: Array
@@ -228,7 +231,9 @@ class _Raise:
     def cost(self, eta: float) -> tuple[Array, Array]:
         """What each way costs for each interval alone."""
         with np.errstate(all="ignore"):
-            return self.delta, np.nan_to_num(eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf)
+            return self.delta, np.nan_to_num(
+                eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf, posinf=np.inf
+            )
 
     def better(self, other: _Raise, eta: float) -> _Raise:
         """For each interval the one of two raises that costs less in its cheaper way."""
@@ -285,7 +290,7 @@ def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) 
             moved = _replaced(moved, tried[nearer], sent[nearer])
             for own, new in zip(found.parts, again.parts, strict=True):
                 own[tried[nearer]] = new[nearer]
-        # What holds on an interval holds on its halves; where these prove no more, rounding or the numbers are at fault.
+        # What holds on an interval holds on its halves; where these prove no more, rounding is all that is left.
         cost = np.minimum(*found.cost(cap))
         settled = np.zeros(len(cost), dtype=bool)
         if known is not None:

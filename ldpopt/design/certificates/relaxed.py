@@ -26,7 +26,9 @@ class Relaxed(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
+        if not isinstance(self.relaxation, Certificate):
+            raise Unproved("the relaxation is no certificate")
         kept = self.relaxation.constraints
         if not kept or not all(any(one is own or one == own for own in self.constraints) for one in kept):
             raise Unproved("the relaxation has a constraint that the problem has not")
-        return self.relaxation.of(self.utility, kept, self.channel, self.edges).enclosed_bound(arithmetic)
+        return arithmetic.of(self.relaxation.of(self.utility, kept, self.channel, self.edges).proved(arithmetic))

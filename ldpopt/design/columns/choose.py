@@ -62,7 +62,7 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
         raise InvalidInput(
             "policy graph: expected a path between any two inputs where the share of a category may be 0, got none"
         )
-    if widest == apart.min():
+    if math.isfinite(widest) and widest == apart.min():
         # Limits along a graph are rounded products and sums: a little more is surely not too little.
         if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
             widest *= 1 + OUTWARD

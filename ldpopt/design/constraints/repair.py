@@ -34,8 +34,8 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     Entries too small for epsilon are raised to the largest of their column over exp(epsilon), or to what the edges of a
     policy graph ask for, rows given equal sums, and the result mixed with the constant channel of its own column means,
     with the least weight, to a few percent, that makes every re-measured (and outward rounded) guarantee hold. That
-    weight is the share by which differences between rows shrink, whatever their size. A matrix that would need more than
-    `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
+    weight is the share by which differences between rows shrink, whatever their size. A matrix that would need more
+    than `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
     """
     matrix = np.maximum(matrix, 0.0)
     clipped = np.maximum(matrix, matrix.max(axis=0) * math.exp(-plain_caps(constraints)[0]))
@@ -52,7 +52,7 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
 
 
 def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """`matrix`, mixed with the constant channel as far as it takes for `repair`: all of it tells nothing, and is private.
+    """`matrix`, mixed with the constant channel as far as it takes for `repair`.
 
     Raises `Unrepairable` where even the constant channel breaks a constraint.
     """
@@ -88,7 +88,7 @@ def stochastic(matrix: Array) -> Array:
 def _mixed_until_private(
     matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None, most: float
 ) -> Array | None:
-    """`matrix` mixed with the least share of its mean row, to a few percent, that meets the constraints; None beyond."""
+    """`matrix` with the least share of its mean row, to a few percent, that meets the constraints; None beyond."""
     mean = matrix.mean(axis=0)
 
     def tried(weight: float) -> Array | None:

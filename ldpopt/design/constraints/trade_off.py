@@ -46,7 +46,7 @@ class TradeOff(ColumnConstraint):
                 reached = height if slope >= 1 else height / slope
                 epsilon, delta = abs(math.log(slope)), 1 - reached
                 found.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
-        object.__setattr__(self, "levels", tuple(sorted(found)))
+        object.__setattr__(self, "levels", _distinct(sorted(found)))
 
     @property
     def plain(self) -> tuple[float, float] | None:
@@ -83,3 +83,15 @@ class TradeOff(ColumnConstraint):
         """The epsilon of a line with delta = 0."""
         pure = min((e for e, d in self.levels if d == 0), default=None)
         return None if pure is None else arithmetic.of(pure)
+
+
+def _distinct(levels: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """The levels, of increasing epsilon, that no other implies: each with a smaller delta than those before it."""
+    kept: list[tuple[float, float]] = []
+    for epsilon, delta in levels:
+        if kept and epsilon - kept[-1][0] <= 1e-12 * (1 + epsilon):
+            # Rounding alone tells apart a line and its mirror image in a symmetric curve.
+            kept[-1] = (kept[-1][0], min(delta, kept[-1][1]))
+        elif not kept or delta < kept[-1][1]:
+            kept.append((epsilon, delta))
+    return tuple(kept)

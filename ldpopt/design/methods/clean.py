@@ -20,6 +20,9 @@ LEVELS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13)
 
 FREE = 1e-9
 
+FINE = 1e-6
+"""Rows that differ by less are kept in columns of their own size."""
+
 
 def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array]) -> Array:
     """The channel with the fewest outputs among those of `LEVELS` that keep the most utility once repaired.
@@ -44,15 +47,18 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
 def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
     """Outputs next to each other in likelihood ratio merged, the cheapest first, while each costs at most `share`.
 
-    What a merger costs is what the two outputs tell less together than apart, as a share of all that is kept.
+    What a merger costs is what the two outputs tell less together than apart, as a share of all that is kept. An output
+    that is frequent and says nothing stays apart from rare ones that do: in their sum, floats would not hold what these
+    say.
     """
     q = np.maximum(matrix, 0.0)
     q = q[:, q.max(axis=0) > 0]
     q = q[:, np.argsort(posteriors(pair, q), kind="stable")]
     worth = kept(f, pair, q)
     most = share * float(worth.sum())
+    fine = float(np.ptp(q, axis=0).max(initial=0.0)) < FINE
     if q.shape[1] > 1:
-        cost = worth[:-1] + worth[1:] - kept(f, pair, q[:, :-1] + q[:, 1:])
+        cost = _cost(f, pair, q, worth, fine)
     while q.shape[1] > 1:
         at = int(cost.argmin())
         if not cost[at] <= most:
@@ -64,5 +70,15 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
         cost = np.delete(cost, at)
         if near.shape[1] > 1:
             start = max(at - 1, 0)
-            cost[start : start + near.shape[1] - 1] = own[:-1] + own[1:] - kept(f, pair, near[:, :-1] + near[:, 1:])
+            cost[start : start + near.shape[1] - 1] = _cost(f, pair, near, own, fine)
     return stochastic(q)
+
+
+def _cost(f: FDivergence, pair: Pair, q: Array, worth: Array, fine: bool) -> Array:
+    """What the mergers of neighbouring columns cost."""
+    cost = worth[:-1] + worth[1:] - kept(f, pair, q[:, :-1] + q[:, 1:])
+    if fine:
+        spread = np.ptp(q, axis=0) / q.max(axis=0)
+        least, most = np.minimum(spread[:-1], spread[1:]), np.maximum(spread[:-1], spread[1:])
+        cost = np.where(1e3 * least < most, np.inf, cost)
+    return np.asarray(cost)

@@ -80,7 +80,13 @@ class ColumnGeneration:
         columns = PatternProgram(f, pair, problem.ratio, problem.cap, 1.0, np.zeros((len(pair), 0), dtype=bool))
         top = float(columns.worth(columns.inside).max())
         if top <= 0 or problem.cap == 0:
-            return Candidate(np.ones((len(pair), 1)), "column generation: nothing can be kept")
+
+            def nothing(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+                if posed.cells is None:
+                    k = len(pair)
+                    yield ratio_dual(posed, channel, np.zeros(k), np.full((k, k), max(top, 0.0)))
+
+            return Candidate(np.ones((len(pair), 1)), "column generation: nothing can be kept", nothing)
         # What one pattern of the binary mechanism keeps, for a scale; then the value of the first program.
         reach = min(problem.eta, math.tanh(problem.epsilon / 2)) / (problem.ratio - 1)
         columns.scale = top * reach

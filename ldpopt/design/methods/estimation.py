@@ -35,7 +35,7 @@ WIDEST = 300.0
 
 
 LARGEST = 40
-"""The most categories: the program's memory grows with their fourth power, about 2 GB here."""
+"""The most categories: the memory of the program grows with their fourth power, and 40 take minutes already."""
 
 
 FINE = 14

@@ -21,6 +21,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
+from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private
@@ -130,19 +131,22 @@ class Round:
     matrix: Array
 
     def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
-        """The certificate of the dual values; none where a constraint has no column form."""
+        """The certificates of the dual values, closed and as they are; none where a constraint has no column form."""
         if problem.others:
             return
-        multipliers = []
-        rows, flows = self._closed(problem)
-        for number, (pairs, values) in enumerate(zip(self.active, flows, strict=True)):
-            if isinstance(self.terms[number], HockeyStick) and len(pairs):
-                paid = np.flatnonzero(values.any(axis=0))
-                pairs, values = pairs[paid], values[:, paid]
-            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], values, self.scale)))
-        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
-        yield IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+        if not any(isinstance(term, Ratio) for term in self.terms):
+            yield self._certificate(problem, channel, *self._closed(problem))
+        yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
 
+    def _certificate(self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]) -> IntervalDual:
+        multipliers = []
+        for number, (pairs, each) in enumerate(zip(self.active, values, strict=True)):
+            if isinstance(self.terms[number], HockeyStick) and len(pairs):
+                paid = np.flatnonzero(each.any(axis=0))
+                pairs, each = pairs[paid], each[:, paid]
+            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], each, self.scale)))
+        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
+        return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
     def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
         """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
@@ -164,6 +168,7 @@ class Labels:
     expressions: tuple[Expression, ...]
     low: float
     high: float
+    inner: tuple[float, float]
 
     @classmethod
     def of(cls, problem: Problem) -> Labels:
@@ -182,11 +187,16 @@ class Labels:
             raise InvalidInput(
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
-        return cls(f, pair, tuple(terms), tuple(expressions), *ends)
+        inner = list(ends)
+        for end, mirrored in ((0, True), (1, False)):
+            if not np.isfinite(f.excess(ends[end], 1 - ends[end])):
+                far = far_enough(f, mirrored, columns) or 1.0
+                inner[end] = 1 / (1 + far) if mirrored else far / (1 + far)
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]))
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
-        low, high = _told(self.pair, self.terms, self.low, self.high)
+        low, high = _told(self.pair, self.terms, *self.inner)
         return np.unique(np.concatenate([[self.low, self.high], even_knots(low, high, count)]))
 
     @property
@@ -284,7 +294,9 @@ class Labels:
         """The size of what can be kept, for a first program: that at the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
         size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
-        capped = [float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1]
+        capped = [
+            float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
+        ]
         variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 

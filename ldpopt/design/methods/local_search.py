@@ -26,6 +26,14 @@ STEPS = 60
 GAIN = 1e-9
 
 
+INPUTS = 200
+"""The most inputs: a start takes minutes beyond."""
+
+
+ENTRIES = 400_000
+"""The most outputs times inputs and constrained pairs of inputs."""
+
+
 @dataclass(frozen=True)
 class LocalSearch:
     """Multi-start local search, for every convex constraint and any alphabet: a feasible channel, and no bound [CCP].
@@ -59,13 +67,19 @@ class LocalSearch:
         """It needs a utility with gradients at columns."""
         if not isinstance(problem.utility, ColumnUtility):
             return f"{problem.utility.name} is no sum over outputs of functions of the column"
-        return ""
+        k = len(problem.inputs)
+        if k > INPUTS:
+            return f"{k} inputs make programs too large to search with (at most {INPUTS})"
+        m = outputs_of(problem.given, k) if problem.given else self.outputs or k + 1
+        entries = m * (k + sum(len(term) for term in problem.terms))
+        return f"its programs would have {entries} entries, and it takes at most {ENTRIES}" if entries > ENTRIES else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts."""
         climb = Climb.of(problem, self.outputs)
         k, m = climb.program.shape
-        given = (np.eye(k) + 0.1,) if k == m else ()
+        # Reports beyond the inputs begin as copies, which the first program merges or sets free.
+        given = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
         matrix, _ = climb.best(self.starts - len(given), self.rng or np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {self.starts} starts")
 

@@ -25,7 +25,7 @@ LIMIT = 14
 
 @dataclass(frozen=True)
 class PatternLP:
-    """The staircase-pattern linear program [KOV14, Thm 4], with TV rows: exact for any column utility of up to 14 inputs."""
+    """The staircase-pattern program [KOV14, Thm 4], with TV rows: exact for column utilities of up to 14 inputs."""
 
     reference = "[KOV14]"
 

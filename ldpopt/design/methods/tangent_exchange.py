@@ -26,13 +26,13 @@ from ldpopt.design.constraints.repair import private, repair
 from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Exchange, Labels
-from ldpopt.design.methods.knots import even_knots, graded_knots, quartered_knots
+from ldpopt.design.methods.knots import graded_knots, quartered_knots
 from ldpopt.design.methods.local_search import LocalSearch
-from ldpopt.design.problems.problem import Problem
+from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
-from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import InvalidInput, SolverError, invalid
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput, SolverError
 
 ROUNDS = 25
 
@@ -48,6 +48,9 @@ GRID = 25
 
 SHARE = 0.1
 
+
+STILL = 1e-9
+"""Steps of the search that gain a smaller share than this are its last."""
 
 NEARLY = 1e-7
 """An easier problem's optimum that loses at most this share in being mended is taken as it is."""
@@ -76,9 +79,7 @@ class TangentExchange:
     reference = "[BS]"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", positive_integer(self.rounds, "rounds"))
-        if self.accuracy is not None and not self.accuracy > 0:
-            raise invalid("accuracy", "a positive number", self.accuracy)
+        check_rounds(self.rounds, ACCURACY if self.accuracy is None else self.accuracy)
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and a cap on divergences between rows."""
@@ -183,7 +184,12 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
             break
         problem = tighter
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
-    return Candidate(private(matrix, problem.constraints, problem.inputs), found.method + _orders(problem), found.prove, problem=problem)
+    return Candidate(
+        private(matrix, problem.constraints, problem.inputs),
+        found.method + _orders(problem),
+        found.prove,
+        problem=problem,
+    )
 
 
 def _orders(problem: Problem) -> str:
@@ -197,7 +203,7 @@ class _Exchange:
     def __init__(self, problem: Problem) -> None:
         labels = Labels.of(problem)
         self.f, self.pair = labels.f, labels.pair
-        self.knots = even_knots(labels.low, labels.high, GRID)
+        self.knots = labels.first(GRID)
         self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
@@ -229,7 +235,8 @@ class _Exchange:
         least, stale, value = np.inf, 0, 0.0
         for number in range(1, rounds + 1):
             gains = chord_gains(self.f, self.pair, self.knots)
-            scale = value if value > 0 else float(np.abs(gains.each).max()) or 1.0
+            # Half of the labels gain more: those near an end where the utility is steep say nothing of the optimum.
+            scale = value if value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
             solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
             q = _channel(solved)
             better = self.ascend(merge(q, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
@@ -260,13 +267,15 @@ class _Exchange:
         height = heights(self.f, self.knots)
         above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
         above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
-        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap))
+        # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
+        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
+        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap) & closed)
         # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
         idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
         gone = self.knots[gone[gone % 2 == 1]]
         cut = quartered_knots(self.knots, at)
-        return cut[~np.isin(cut, gone) | (cut == 0.5)]
+        return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
 
     def posterior(self, matrix: Array) -> Array:
         """Of the outputs that matter."""
@@ -302,7 +311,7 @@ class _Exchange:
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
             new = _channel(self.solve(gains.each)[0])
             reached = self.value(new)
-            if not anew and reached <= value * (1 + 1e-10):
+            if not anew and reached <= value * (1 + STILL):
                 break
             matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
         return matrix

@@ -19,6 +19,7 @@ from ldpopt.design.problems.cells import Cells
 from ldpopt.design.problems.reduction import Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, invalid
 
 CELLS = 8000
@@ -159,7 +160,6 @@ def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) ->
 
 def check_rounds(rounds: int, accuracy: float) -> None:
     """Refuse what is no limit of rounds, or no relative gap at which to stop."""
-    if not isinstance(rounds, int) or rounds < 1:
-        raise invalid("rounds", "an integer of at least 1", rounds)
+    positive_integer(rounds, "rounds")
     if not accuracy > 0:
         raise invalid("accuracy", "a positive number", accuracy)

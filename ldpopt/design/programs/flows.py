@@ -71,7 +71,7 @@ def _cost(profits: Array, terms: Sequence[Term | Ratio], solved: Sequence[Array]
         if isinstance(term, HockeyStick) and len(term):
             beyond = np.maximum(new - old.max(axis=0), 0.0) + np.maximum(-new, 0.0)
             cost = cost + beyond @ term.caps
-    return cost
+    return np.asarray(cost)
 
 
 def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]) -> Array:

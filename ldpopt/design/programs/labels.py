@@ -109,7 +109,7 @@ FARTHEST = (1e8, 1e6, 1e4)
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in units that suit the terms.
+    """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in the terms' own units.
 
     Where constraints leave rows little apart, a solver's absolute accuracy is enough for the parts, not for their sum.
     base : (1, n) variable, None where the columns are `rise` alone. rest : what an output that says nothing takes.
@@ -152,7 +152,8 @@ class Split:
     @property
     def shape(self) -> tuple[int, int]:
         """(k, n)."""
-        return self.rise.shape
+        k, n = self.rise.shape
+        return int(k), int(n)
 
     def gain(self, cp: Any, each: Array, flat: Array) -> Any:
         """The linear utility of the matrix."""

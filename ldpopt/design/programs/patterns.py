@@ -1,6 +1,6 @@
 """The staircase-pattern linear program of any column utility, under epsilon-LDP and a cap on total variation or none.
 
-In the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, so that with t = 1/(e^epsilon - 1)
+In the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, and with t = 1/(e^epsilon - 1)
 they are S_A = t + 1_A, of weight phi_A, and
 
     max  min_j sum_A phi_A mu_j(S_A)   s.t.  sum_A phi_A S_A = 1,  sum_{A with x, without x'} phi_A <= eta
@@ -51,11 +51,14 @@ PAID = 1e-9
 SHARP = 1e-11
 """The same of vertex solutions."""
 
+ERASED = 1e-12
+"""Erasure of a smaller probability is rounding."""
+
 TINY = 1e-306
 """t where exp(-epsilon) underflows."""
 
 PADDING = 2.0**-46
-"""What every pattern pays besides, in units of the best one, so that rounding leaves none that pays less than nothing."""
+"""What every pattern pays besides, in units of the best one: rounding leaves none that pays less than nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +97,12 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         raise SolverError(f"pattern LP: a pattern of {utility.name} is worth no finite number at this epsilon")
     if scale <= 0 or eta == 0:
         # Nothing can be kept: one criterion is zero on every pattern, or all rows are one.
-        weights = np.eye(len(mu))[int(mu.max(axis=1).argmin())]
-        pairs = np.full((k, k), 2 * max(scale, 0.0)) * ~np.eye(k, dtype=bool)
+        least = int(mu.max(axis=1).argmin())
+        paid = level * k + inside.sum(axis=1)
+        hidden = float((top[least] / paid)[: 1 if eta == 0 else None].max())  # what rounding may leave of zero
+        rows, pairs = np.full(k, 1.01 * max(hidden, 0.0)), np.full((k, k), 2 * max(scale, 0.0)) * ~np.eye(k, dtype=bool)
         erased = np.full(1, (level + 1) / level)
-        return PatternSolution(np.zeros(1, dtype=np.int64), erased, np.zeros(k), pairs, weights)
+        return PatternSolution(np.zeros(1, dtype=np.int64), erased, rows, pairs, np.eye(len(mu))[least])
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
     program = _Program(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
     chosen, found, best = program.generate()
@@ -106,7 +111,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
 
 
 def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Array]:
-    """(criteria, n) values of the columns base + rise, zero where they are not surely positive or negative; their tops."""
+    """(criteria, n) values of the columns base + rise, zero where their sign is not sure; and their tops."""
     found = utility.enclosed_columns(FLOAT.of(base), FLOAT.of(rise))
     top = np.asarray(found.upper)
     unsure = (np.asarray(found.lower) <= 0) & (top >= 0)
@@ -125,7 +130,7 @@ class _Solved:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """All patterns `inside` (n, k), their worth `mu` (criteria, n), what it is at most, and that of the constant column."""
+    """All patterns `inside` (n, k), their worth `mu` (criteria, n), its `top`, and that of the constant column."""
 
     inside: Array
     mu: Array
@@ -216,7 +221,7 @@ class _Program:
     def raised(self, found: _Solved, gain: Array) -> _Solved:
         """The multipliers raised until no pattern gains, and every one pays a little more than it must."""
         k = self.inside.shape[1]
-        # Erasure pays t k times a raise of all rows, every other pattern more; what the sum of rows rounds is made good.
+        # Erasure pays t k times a raise of all rows, every other pattern more; the sum of rows rounds.
         erased = max(float(gain[0]), 0.0) / (self.level * k)
         erased += (0.01 * erased + PADDING / 16 * float(np.abs(found.rows).max())) * (erased > 0)
         rows, pairs = found.rows + erased, found.pairs
@@ -239,7 +244,7 @@ class _Program:
         """The weights phi of the patterns, what is missing to one given to erasure."""
         phi = tau * self.unit
         mass = self.level * phi.sum() + float((phi @ self.inside[chosen]).max())
-        if mass > 1:
+        if mass > 1 - ERASED:
             phi, mass = phi / mass, 1.0
         phi[0] = (1 - mass) / self.level
         return phi

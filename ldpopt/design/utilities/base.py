@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,11 +35,16 @@ class Utility(ABC):
     information : whether it is the mutual information of an answer and its report, in nats.
     """
 
-    name: str
     inputs: Any
     error: ClassVar[bool] = False
     contracts: ClassVar[bool] = False
     information: ClassVar[bool] = False
+
+    if TYPE_CHECKING:  # an attribute of the class, one of the object, or a property: whatever suits the utility
+
+        @property
+        def name(self) -> str:
+            """What reports call it."""
 
     @property
     @abstractmethod

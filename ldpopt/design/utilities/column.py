@@ -198,12 +198,13 @@ class WeightedSum(ColumnUtility):
     @property
     def unprivate(self) -> float:
         """The weighted sum of the parts' own."""
-        return sum(w * part.unprivate for w, part in zip(self.weights, self.utilities, strict=True))
+        return float(sum(w * part.unprivate for w, part in zip(self.weights, self.utilities, strict=True)))
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """The weighted sum of the parts' columns, between two ends."""
         rows = [part.enclosed_columns(base, rise) * w for w, part in zip(self.weights, self.utilities, strict=True)]
-        return reduce(lambda a, b: a + b, rows)
+        total: Enclosure = reduce(lambda a, b: a + b, rows)
+        return total
 
     def parts(self) -> Sequence[Utility]:
         """Each utility alone."""
@@ -211,5 +212,7 @@ class WeightedSum(ColumnUtility):
 
     def from_parts(self, bounds: Sequence[float], arithmetic: Arithmetic) -> Enclosure:
         """The weighted sum of the bounds."""
-        used = [(w, bound) for w, bound in zip(self.weights, bounds, strict=True) if w > 0]
-        return sum((arithmetic.of(bound) * w for w, bound in used), arithmetic.of(0.0))
+        total = arithmetic.of(0.0)
+        for weight, bound in zip(self.weights, bounds, strict=True):
+            total = total + arithmetic.of(bound) * weight if weight > 0 else total
+        return total

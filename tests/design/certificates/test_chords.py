@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.chords import enclosed_chords, rays, reach, tail_power
+from ldpopt.design.certificates.chords import enclosed_chords, rays, reach
 from ldpopt.design.certificates.hypotheses import by_ratio
+from ldpopt.design.certificates.tails import tail_power
 from ldpopt.design.constraints import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, REVERSE_KL, alpha
@@ -38,7 +39,7 @@ def test_chords_lie_above_every_column_of_their_interval(arithmetic, scale, spre
     if len(knots) < 3:
         knots = np.array(ends)
     cut = rays(laws, order, knots, given, arithmetic)
-    gains = enclosed_chords(CHI_SQUARED, laws, cut, knots, ())
+    (gains,) = enclosed_chords(CHI_SQUARED, laws, cut, knots, ())
     rng = np.random.default_rng(1)
     for _ in range(60):
         rise = rng.random(3) if rng.random() < 0.5 else rng.integers(0, 2, 3).astype(float)

@@ -174,3 +174,16 @@ def test_a_path_over_24_incomes_is_designed():
     assert design.relative_gap <= design.tolerance == 1e-3
     assert design.certificate.verify()
     assert "relaxation of the columns of the policy graph" in design.certificate.argument
+
+
+def test_a_graph_without_edges_leaves_the_answers_free():
+    """Where nothing must be indistinguishable the design discloses all; under a cap on total variation, less."""
+    p = np.array([0.5, 0.3, 0.2])
+    utility, free = FisherInformation(p), LocalDP(1.0, nx.empty_graph(3))
+    design = optimal_channel(utility, free)
+    assert design.value == pytest.approx(utility.unprivate, rel=1e-7)
+    assert design.certified
+    capped = optimal_channel(utility, [free, TotalVariation(0.4)])
+    assert capped.certified
+    assert utility.unprivate < capped.lower_bound
+    assert capped.value <= utility.value(Channel(np.eye(3)).erase(0.6)) * (1 + 1e-6)

@@ -1,10 +1,11 @@
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from ldpopt.design.columns.extreme import extreme_columns
+from ldpopt.design.columns.extreme import OUTWARD, Grid, extreme_columns
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.errors import InvalidInput
@@ -13,6 +14,8 @@ NONE = math.inf
 PATH4 = [[0, 1, NONE, NONE], [1, 0, 1, NONE], [NONE, 1, 0, 1], [NONE, NONE, 1, 0]]
 WEIGHTED_CYCLE = [[0, 1, NONE, 0.4], [1, 0, 0.7, NONE], [NONE, 0.7, 0, 1.5], [0.4, NONE, 1.5, 0]]
 ONE_WAY = [[0, 1, NONE], [NONE, 0, 1], [NONE, NONE, 0]]
+TIES = [[0, 0.1, 0.1 + 0.2, NONE], [0.1, 0, 0.2, NONE], [0.3, 0.2, 0, 0.7], [NONE, NONE, 0.7, 0]]
+THIRDS = [[0, 1 / 3, NONE, 1], [1 / 3, 0, 1 / 3, NONE], [NONE, 1 / 3, 0, 1 / 3], [1, NONE, 1 / 3, 0]]
 TWO_PARTS = [[0, 1, NONE, NONE], [1, 0, NONE, NONE], [NONE, NONE, 0, 2], [NONE, NONE, 1, 0]]
 
 
@@ -40,7 +43,11 @@ def brute_rays(limits, ordered):
     return rays
 
 
-@pytest.mark.parametrize("limits", [PATH4, WEIGHTED_CYCLE, ONE_WAY, TWO_PARTS], ids=["path", "cycle", "one way", "two"])
+@pytest.mark.parametrize(
+    "limits",
+    [PATH4, WEIGHTED_CYCLE, ONE_WAY, TWO_PARTS, TIES, THIRDS],
+    ids=["path", "cycle", "one way", "two", "ties", "thirds"],
+)
 @pytest.mark.parametrize("ordered", [False, True])
 def test_extreme_columns_are_the_rays_of_the_cone(limits, ordered):
     """The listed columns are the extreme rays that brute force over all sets of equalities finds, each once."""
@@ -68,6 +75,23 @@ def test_a_path_has_a_column_for_every_choice_of_signs():
     assert len(found) == 2 ** (k - 1)
     assert np.abs(np.diff(found, axis=1)) == pytest.approx(0.5)
     assert len(extreme_columns(limits[:6, :6], ordered=True)) == 3**5
+
+
+@pytest.mark.parametrize("limits", [PATH4, WEIGHTED_CYCLE, TIES, THIRDS], ids=["path", "cycle", "ties", "thirds"])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 2.0**-0.5, 7.7])
+def test_the_cone_of_the_list_contains_the_true_one(limits, epsilon):
+    """In fractions, the limits of the grid, in outward units, are nowhere below the true ones, and hardly above."""
+    weights = [[None if math.isinf(w) else Fraction(float(w)) * Fraction(epsilon) for w in row] for row in limits]
+    grid = Grid.of(np.array(limits, dtype=float) * epsilon)
+    unit = Fraction(grid.unit) * (1 + Fraction(OUTWARD))
+    k = len(weights)
+    for y, x, z in itertools.product(range(k), repeat=3):
+        if weights[x][y] is not None and weights[y][z] is not None:
+            through = weights[x][y] + weights[y][z]
+            weights[x][z] = through if weights[x][z] is None else min(weights[x][z], through)
+    for x, z in itertools.permutations(range(k), 2):
+        limit = Fraction(int(grid.limits[x, z])) * unit
+        assert weights[x][z] <= limit <= weights[x][z] * (1 + Fraction(2) ** -30)
 
 
 def test_limits_follow_paths():

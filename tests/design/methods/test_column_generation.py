@@ -78,8 +78,8 @@ def test_sensible_settings(bad):
 @pytest.mark.parametrize(
     ("problem", "caps", "message"),
     [
-        (utility(4, 0), [TotalVariation(0.2)], "ColumnGeneration: expected a LocalDP"),
-        (utility(4, 0), [ApproximateLDP(1.0, 0.1)], "ColumnGeneration: expected LocalDP"),
+        (utility(4, 0), [TotalVariation(0.2)], "ColumnGeneration: it needs a LocalDP"),
+        (utility(4, 0), [ApproximateLDP(1.0, 0.1)], "ColumnGeneration: it takes LocalDP and TotalVariation"),
         (utility(201, 0), [LocalDP(1.0)], "at most 200"),
     ],
 )
