@@ -23,6 +23,8 @@ from ldpopt.errors import LdpoptError
 RANDOM, CLIMB, DESIGNS, FILES = 60, 36, 2, 2
 BLOCK = RANDOM + CLIMB + DESIGNS + FILES
 """Forgeries in a block: certificates at random, certificates climbing down, designs, and design files."""
+SEARCHES = 1
+"""Problems whose truth takes a second that a block may meet for the first time."""
 PROBLEM = ("utility", "constraints", "channel")
 
 
@@ -59,6 +61,7 @@ class Forger:
 
     def block(self, kind: str, seed: int, at: int) -> Tally:
         """Block number `at` of a class."""
+        self.judge.allowed = SEARCHES
         rng, tally = np.random.default_rng([seed, zlib.crc32(kind.encode()), at]), Tally()
         base = self.bases[kind][int(rng.integers(len(self.bases[kind])))]
         with np.errstate(all="ignore"):
@@ -130,7 +133,8 @@ class Forger:
         if not places:
             places = [path for path, value in sites(best) if path[0] not in PROBLEM] or [("constraints",)]
         sign = -1.0 if best.utility.error else 1.0
-        lowest, size = sign * _bound(best), 10.0 ** rng.uniform(-12, 0)
+        self.judge.certificate(best)
+        lowest, size = sign * self.judge.last, 10.0 ** rng.uniform(-12, 0)
         for _ in range(CLIMB):
             path = places[int(rng.integers(len(places)))]
             value = _at(best, path)
@@ -142,7 +146,7 @@ class Forger:
                 continue
             said = self.judge.certificate(forged)
             tally.add("climb", said, f"{base.name}: {'.'.join(map(str, path))} moved to {brief(new)}")
-            found = sign * _bound(forged) if said[0] in ("proved", "unknown") else math.inf
+            found = sign * self.judge.last if said[0] in ("proved", "unknown") else math.inf
             if found <= lowest or (math.isinf(lowest) and math.isfinite(found)):
                 best, lowest = forged, found
             else:
@@ -269,13 +273,6 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
     for step in path:
         value = getattr(value, step) if isinstance(step, str) else value[step]
     return value
-
-
-def _bound(certificate: Any) -> float:
-    try:
-        return float(certificate.bound)
-    except LdpoptError:
-        return math.nan
 
 
 def _one(values: Any, rng: np.random.Generator) -> Any:

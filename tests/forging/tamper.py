@@ -54,7 +54,7 @@ def is_numbers(value: Any) -> bool:
 
 def number(rng: np.random.Generator, x: Any) -> float:
     """Another number in the place of x."""
-    x = float(x)
+    x = float(x) if isinstance(x, int | float | np.integer | np.floating) else 1.0
     small = float(rng.choice([-1.0, 1.0])) * 10.0 ** -rng.integers(1, 16)
     with np.errstate(all="ignore"):
         made = [
@@ -69,6 +69,8 @@ def scalar(rng: np.random.Generator, x: Any) -> Any:
     """Anything in the place of a number."""
     if isinstance(x, int | np.integer):
         x = max(-(2**60), min(2**60, int(x)))
+    elif not isinstance(x, float | np.floating):
+        x = 1.0
     if rng.random() < 0.6:
         made = number(rng, x)
         if isinstance(x, int | np.integer) and rng.random() < 0.7:
