@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import random
@@ -49,7 +50,7 @@ def change(rng: random.Random, data: bytes) -> bytes:
         near = [old * 2, -old, old * 0.9, old * 1.001, old * (1 + 1e-12)] if isinstance(old, float) else []
         near += [old + 1, old - 1, -old] if isinstance(old, int) else []
         near += [old[1:], old[::-1], old * 2] if isinstance(old, list) else []
-        at[key] = rng.choice(near) if near and rng.random() < 0.6 else rng.choice(VALUES)
+        at[key] = copy.deepcopy(rng.choice(near if near and rng.random() < 0.6 else VALUES))
     return json.dumps(document).encode()
 
 

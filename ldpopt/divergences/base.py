@@ -145,19 +145,21 @@ class FDivergence:
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         return self._edged(a - b, a, b)
 
-    def excess_of(self, d: Any, b: Any) -> Any:
+    def excess_of(self, d: Any, b: Any, a: Any = None) -> Any:
         """`excess(b + d, b)` from the difference d, for b >= 0 and b + d >= 0.
 
-        It keeps all digits where |d| is far below b, which a = b + d as a float64 would have lost.
+        It keeps all digits where |d| is far below b, which a = b + d as a float64 would have lost. `a` may be given
+        where it is known to more digits than the sum has: far below b, the sum does not say how far a is from zero.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.excess_of(1e-100, 0.5), CHI_SQUARED.excess(0.5 + 1e-100, 0.5)
         (2e-200, 0.0)
         """
-        d, b = np.broadcast_arrays(np.asarray(d, np.float64), np.asarray(b, np.float64))
-        with np.errstate(over="ignore", invalid="ignore"):
-            # The rounded sum of exact d and b is exact where they nearly cancel, and good to one rounding elsewhere.
-            a = np.asarray(b + d)
+        if a is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                # The rounded sum of exact d and b is exact where they nearly cancel, else good to one rounding.
+                a = np.add(b, d)
+        d, a, b = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (d, a, b)))
         return self._edged(d, a, b)
 
     def _edged(self, d: Array, a: Array, b: Array) -> Any:

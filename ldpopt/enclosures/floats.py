@@ -58,6 +58,9 @@ class FloatEnclosure(Enclosure):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an enclosure is frozen; cannot set {name}")
 
+    def __reduce__(self) -> Any:
+        return (FloatEnclosure, (self._low, self._high))
+
     @property
     def arithmetic(self) -> FloatArithmetic:
         """`FLOAT`."""

@@ -133,8 +133,8 @@ def test_bad_distributions(refused, pair, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-e", "0"], "epsilon: expected a number of nats between 1e-09 and 500, got 0.0"),
-        (["-e", "-1"], "epsilon: expected a number of nats between 1e-09 and 500, got -1.0"),
+        (["-e", "0"], "epsilon: expected a number of nats between 1e-09 and 700, got 0.0"),
+        (["-e", "-1"], "epsilon: expected a number of nats between 1e-09 and 700, got -1.0"),
         (["-e", "inf"], "epsilon: expected a positive finite number of nats, got inf"),
         (["-e", "nan"], "epsilon: expected a positive finite number of nats, got nan"),
         (["-e", "one"], "epsilon: expected a number, got 'one'"),

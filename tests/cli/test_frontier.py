@@ -32,7 +32,7 @@ def test_the_default_grid(run, tmp_path):
 
 def test_bad_input(refused, tmp_path):
     """Bad grids, bad populations and existing files are refused before anything is written."""
-    assert "epsilon: expected a number of nats between 1e-09 and 500, got 0.0" in refused(
+    assert "epsilon: expected a number of nats between 1e-09 and 700, got 0.0" in refused(
         "frontier", *PAIR, "-e", "1,0"
     )
     assert "eta: expected a number in [0, 1], got 2.0" in refused("frontier", *PAIR, "-t", "0.5,2")

@@ -11,7 +11,7 @@ import pytest
 from design_problems import random_pair, utility
 
 from ldpopt import Divergence, InvalidInput, LocalDP, RenyiLDP, frontier
-from ldpopt.divergences import KL, FDivergence
+from ldpopt.divergences import CHI_SQUARED, FDivergence
 
 EPSILONS, ETAS = [0.5, 1.5], [0.02 * i for i in range(1, 13)]
 GRID = (EPSILONS, ETAS)
@@ -158,7 +158,7 @@ def test_other_folders_are_refused(alone, tmp_path):
 
 def test_a_failing_point_is_said(tmp_path):
     """An error in a worker reaches the caller, and what was finished stays."""
-    infinite = Divergence(KL, [0.2, 0.3, 0.5], [0.5, 0.5, 0.0])
+    infinite = Divergence(CHI_SQUARED, [0.2, 0.3, 0.5], [0.5, 0.5, 0.0])
 
     def family(epsilon):
         return LocalDP(epsilon) if epsilon < 1 else RenyiLDP(0.5 + epsilon, epsilon)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
@@ -61,17 +62,20 @@ class BranchDual(Certificate):
         utility: Any = self.utility
         if utility.pair is None or utility.continuous:
             raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
-        merger = Merger.checked(*utility.pair, self.classes, symmetric(self.constraints))
+        p0, p1 = utility.pair
+        merger = Merger.checked(p0, p1, self.classes, symmetric(self.constraints))
         labels = tuple(range(utility.size)) if utility.inputs is None else tuple(utility.inputs)
         inputs = labels if merger.trivial else tuple(range(merger.count))
         boxes = Boxes.of(utility.f, merger, utility.pair, self.constraints, inputs, arithmetic)
-        bounds = [boxes.bound(leaf, box) for leaf, box in self._leaves(boxes)]
-        if not bounds:
+        leaves = self._leaves(boxes)
+        if not leaves:
             raise Unproved("no box holds a channel")
-        return arithmetic.stack(bounds).max()
+        return arithmetic.stack(boxes.bounds(leaves)).max()
 
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
         """Every leaf with its box, but for boxes without channels; `Unproved` for what is no tree."""
+        if not isinstance(self.nodes, tuple):
+            raise Unproved("the nodes are not a tree")
         found, visited, open_nodes = [], set(), [(0, boxes.root)]
         while open_nodes:
             at, box = open_nodes.pop()
@@ -202,30 +206,40 @@ class Boxes:
         return self.laws.p0 + self.laws.p1
 
     def chords(self, box: Array) -> Enclosure:
-        """(1, m, k) linear functions above the divergence of the columns of the box.
+        """(1, m, k) linear functions above the divergence of the columns of the box."""
+        return self._chords(self.planes(box[None]), 0)
+
+    def _chords(self, planes: Planes, at: int) -> Enclosure:
+        of, laws = self.arithmetic, self.laws
+        near, above = planes.near[at, :, None], planes.above[at, :, None]
+        sloped = of.where(near, laws.apart, of.where(above, laws.p1, laws.p0))
+        return (planes.level[at][:, None] * self._total + planes.slope[at, :, None] * sloped)[None]
+
+    def planes(self, boxes: Array) -> Planes:
+        """The planes above mu in each interval of `boxes` (n, 2, m).
 
         A plane that is not below the convex mu on the two rays of an interval is not below it in between. Its slope is
         any float, that of the chord but for rounding; its level is then as low as the two rays allow, so that narrow
         intervals lose no digits. The plane is level (a + b) + slope c, in a coordinate c that is small where digits
         matter: a - b near equal marginals, b where a is much larger, a where b is.
         """
-        of, laws = self.arithmetic, self.laws
-        near, above = np.asarray((np.abs(box) <= 1).all(axis=0)), np.asarray(box[1] >= -box[0])
+        of = self.arithmetic
+        near, above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
 
-        def ends(of: Arithmetic) -> list[tuple[Enclosure, Enclosure]]:
-            """The coordinates of the two rays, and numbers not below mu there, which serve as well as mu."""
-            rays = [Rays.at(side, of) for side in box]
-            tops = [of.of(np.asarray(enclosed_excess(self.f, ray.lean, ray.on_p1, ray.on_p0).upper)) for ray in rays]
-            return [
-                (of.where(near, ray.lean, of.where(above, ray.on_p1, ray.on_p0)), top)
-                for ray, top in zip(rays, tops, strict=True)
-            ]
+        def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+            """(n, 2, m) coordinates of the rays, and numbers not below mu there, which serve as well as mu."""
+            rays = Rays.at(boxes, of)
+            tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.on_p1, rays.on_p0).upper))
+            return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.on_p1, rays.on_p0)), tops
 
-        slope = _slope(*ends(FLOAT))
-        (start, below), (end, top) = ends(of)
-        level = (below - start * slope).maximum(top - end * slope)
-        sloped = of.where(near[:, None], laws.apart, of.where(above[:, None], laws.p1, laws.p0))
-        return (level[:, None] * self._total + slope[:, None] * sloped)[None]
+        place, tops = ends(FLOAT)
+        with np.errstate(all="ignore"):
+            rise, run = np.diff(np.asarray(tops.upper), axis=1)[:, 0], np.diff(np.asarray(place.midpoint), axis=1)[:, 0]
+            slope = rise / run
+        slope = np.where(np.isfinite(slope), slope, 0.0)
+        place, tops = (place, tops) if of is FLOAT else ends(of)
+        level = (tops - place * slope[:, None]).max(axis=1)
+        return Planes(level, slope, near, above)
 
     def sides(self, box: Array) -> Enclosure:
         """(2, m, k) functions r a - w b, at the lower ends, and w b - r a, at the upper: not negative in the box."""
@@ -237,9 +251,23 @@ class Boxes:
         by_each = ray.on_p1[:, None] * laws.p0 - ray.on_p0[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
 
-    def bound(self, leaf: Leaf, box: Array) -> Enclosure:
-        """The bound that the numbers of `leaf` prove on the box."""
-        return leaf_bound(leaf, self.chords(box), self.limits, self.sides(box), self.arithmetic)
+    def bounds(self, leaves: Sequence[tuple[Leaf, Array]]) -> list[Enclosure]:
+        """The bounds that the numbers of leaves prove on their boxes."""
+        planes = self.planes(np.stack([box for _, box in leaves]))
+        return [
+            leaf_bound(leaf, self._chords(planes, at), self.limits, self.sides(box), self.arithmetic)
+            for at, (leaf, box) in enumerate(leaves)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """level (a + b) + slope c for each interval (n, m): c is a - b where `near`, else b where `above`, else a."""
+
+    level: Enclosure
+    slope: Array
+    near: npt.NDArray[np.bool_]
+    above: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,14 +292,6 @@ class Rays:
             arithmetic.where(above, large, small), arithmetic.where(above, small, large),
             arithmetic.where(above, lean, -lean),
         )  # fmt: skip
-
-
-def _slope(start: tuple[Enclosure, Enclosure], end: tuple[Enclosure, Enclosure]) -> Array:
-    """The slope of the chord between two points, in float64; 0 where it is not known."""
-    with np.errstate(all="ignore"):
-        rise = np.asarray(end[1].upper) - np.asarray(start[1].upper)
-        slope = rise / (np.asarray(end[0].midpoint) - np.asarray(start[0].midpoint))
-    return np.where(np.isfinite(slope), slope, 0.0)
 
 
 def log_ratios(laws: Laws) -> tuple[float, float]:

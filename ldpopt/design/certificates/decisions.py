@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
-from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.certificates.numbers import nonnegative_array, nonnegative_list
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -41,14 +41,15 @@ class SamplingDual(Certificate):
         if not isinstance(utility, PrivateSampling):
             raise Unproved(f"{utility.name} is no private sampling")
         on_held, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
+        prior = nonnegative_array(self.prior, (utility.size,), "the prior")
+        if not isinstance(self.loss, Certificate):
+            raise Unproved("no certificate of the loss is given")
         try:
-            posed = ExpectedLoss(self.prior, slopes, utility.inputs, utility.answers)
+            posed = ExpectedLoss(prior, slopes, utility.inputs, utility.answers)
         except InvalidInput as error:
             raise Unproved(str(error)) from None
         held = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
         # The prior is the one that the loss was posed for: floats are divided by their sum on the way.
-        if len(posed.priors) != 1:
-            raise Unproved("the prior is not one distribution")
         constant = law(posed.priors[0], arithmetic) @ (held * on_held).sum(axis=1)
         return self.loss.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic) - constant
 
@@ -59,7 +60,7 @@ def tangent_planes(
     """Slopes (n, k) in what is held, and floats not above those in what is drawn, of planes below every mu."""
     held = np.asarray(utility.distributions)
     n, k = held.shape
-    given = nonnegative_array(ratios, (len(ratios),), "ratios")
+    given = nonnegative_list(ratios, "ratios")
     if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
     weights = nonnegative_array(mixture, (n, k, len(given)), "weights of tangents").reshape(n * k, -1)
@@ -101,6 +102,8 @@ class AlphabetLossDual(Certificate):
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
+        if not isinstance(self.leaf, Leaf):
+            raise Unproved("no multipliers are given")
         # A budget of outputs is left out, which only helps.
         priors = arithmetic.stack([law(prior, arithmetic) for prior in utility.priors])
         gains = -(priors[:, None, :] * utility.loss.T[None])

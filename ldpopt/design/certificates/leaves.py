@@ -84,6 +84,10 @@ def leaf_bound(
     `Unproved` for numbers that are no multipliers.
     """
     _, m, k = gains.shape
+    if not isinstance(leaf.terms, tuple) or not all(isinstance(one, TermMultiplier) for one in leaf.terms):
+        raise Unproved("the multipliers of the constraints are none")
+    if not isinstance(leaf.fixed, tuple) or len(leaf.fixed) != len(limits.fixed):
+        raise Unproved(f"no multipliers are given for the {len(limits.fixed)} constraints on the outputs")
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     reduced = _mixed(gains, leaf.weights, arithmetic) - rows
     bound = rows.sum()
@@ -94,8 +98,6 @@ def leaf_bound(
             bound = bound + kept.enclosed_charge(multiplier.values, m, arithmetic)
     except Malformed as error:
         raise Unproved(str(error)) from None
-    if len(leaf.fixed) != len(limits.fixed):
-        raise Unproved(f"{len(leaf.fixed)} multipliers are given for {len(limits.fixed)} constraints on the outputs")
     for constraint, one in zip(limits.fixed, leaf.fixed, strict=True):
         reduced = reduced - constraint.enclosed_support(one, (k, m), arithmetic)
         bound = bound + constraint.enclosed_charge(one, (k, m), arithmetic)

@@ -45,3 +45,11 @@ def increasing(values: Any, what: str) -> Array:
     if not len(made) or not (np.diff(made) > 0).all():
         raise Unproved(f"{what} do not increase")
     return made
+
+
+def nonnegative_list(values: Any, what: str) -> Array:
+    """Finite float64 in a row of any length but zero, none below zero, or `Unproved`."""
+    shape = np.shape(values) if isinstance(values, np.ndarray | list | tuple) else ()
+    if len(shape) != 1 or not shape[0]:
+        raise Unproved(f"{what} are not a list of numbers")
+    return nonnegative_array(values, shape, what)

@@ -35,7 +35,7 @@ class SaddlePoint(Certificate):
     channel. support : the linear function that proves the value.
 
     A mixture of floats is no float. Where members m0, m1 differ from the laws p0, p1 by rounding, m = (1 - s) p + s r
-    for laws r and a small share s; the divergence is jointly convex in the pair, so that the members' is at most (1 - s)
+    for laws r and a small share s; the divergence is jointly convex in the pair, so that the members' is at most 1 - s
     times that of p0, p1 plus s times that of r0, r1, which contracts.
     """
 
@@ -50,9 +50,11 @@ class SaddlePoint(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound of the pair, and what rounding the pair may hide."""
         utility = self._checked()
+        if not isinstance(self.pair, Certificate):
+            raise Unproved("no certificate of the pair is given")
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
         bound = self.pair.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic)
-        if len(self.mixtures) != 2:
+        if not isinstance(self.mixtures, tuple) or len(self.mixtures) != 2:
             raise Unproved("the certificate does not say which members of the two sets the pair is")
         laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
         members = [
@@ -61,7 +63,7 @@ class SaddlePoint(Certificate):
         ]
         if all(member is None for member in members):
             return bound
-        share = SHARE * (8 + sum(0 if mixture is None else len(mixture) for mixture in self.mixtures))
+        share = SHARE * (8 + sum(np.size(np.asarray(mixture)) for mixture in self.mixtures))
         rests = [
             own * share if member is None else member - own * (1 - share)
             for own, member in zip(laws, members, strict=True)
@@ -71,11 +73,14 @@ class SaddlePoint(Certificate):
         caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
         least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
         hidden = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
-        return bound * (1 - share) + least * hidden
+        whole: Enclosure = bound * (1 - share) + least * hidden
+        return whole
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The least of a linear function below the divergence, over both sets."""
         utility = self._checked()
+        if not isinstance(self.support, LowerLine):
+            raise Unproved("no linear function below the divergence is given")
         return self.support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
 
     def _checked(self) -> AgainstSet:
@@ -87,7 +92,7 @@ class SaddlePoint(Certificate):
 def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
     """The divergence of two hypotheses whose floats are kept as they are, not divided by their sum once more."""
     try:
-        made = Divergence(f, p0, p1, inputs)  # type: ignore[arg-type]
+        made = Divergence(f, p0, p1, inputs)
     except InvalidInput as error:
         raise Unproved(str(error)) from None
     for name, p in (("p0", p0), ("p1", p1)):

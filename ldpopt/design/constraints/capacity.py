@@ -110,7 +110,8 @@ class CapacityBounded(AlphabetConstraint):
         left, right = all_pairs(shape[0])
         h, star = self._conjugate(arithmetic.of(coefficients) @ self._basis.T, arithmetic)
         on_left, on_right = weight[:, None] * h, weight[:, None] * star
-        return (_members(left, shape[0]) @ on_left - _members(right, shape[0]) @ on_right).T
+        first, second = (arithmetic.of(_members(at, shape[0])) for at in (left, right))
+        return (first @ on_left - second @ on_right).T
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
         """The weights, times the cap of the f-divergence."""

@@ -13,6 +13,7 @@ from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.rounding import SUBNORMAL, ULP
 
 _HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
 
@@ -38,7 +39,9 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     than `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
     """
     matrix = np.maximum(matrix, 0.0)
-    clipped = np.maximum(matrix, matrix.max(axis=0) * math.exp(-plain_caps(constraints)[0]))
+    least = matrix.max(axis=0) * math.exp(-_within_rounding(plain_caps(constraints)[0]))
+    # A subnormal number is a multiple of the smallest one, which may round it down by more than epsilon allows.
+    clipped = np.maximum(matrix, np.where(least > 0, least + 2 * SUBNORMAL, 0.0))
     for constraint in constraints:
         if isinstance(constraint, LocalDP) and not constraint.symmetric:
             clipped = _raised(clipped, constraint.columns(inputs or range(len(clipped))))
@@ -49,6 +52,16 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     if made is None:
         raise Unrepairable(clipped)
     return made
+
+
+def _within_rounding(epsilon: float) -> float:
+    """Less than epsilon by about what rounding of entries and of their logarithm takes, at most 2^-49 of itself.
+
+    So columns keep to epsilon before any mixing, which would raise entries of size e^-epsilon out of all proportion.
+    """
+    if math.isinf(epsilon):
+        return epsilon
+    return epsilon - min(8 * ULP * epsilon, (4 + 6 * epsilon) * ULP)
 
 
 def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:

@@ -20,6 +20,8 @@ from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
+LARGEST = float(np.finfo(np.float64).max)
+
 COARSE = 400
 """Above twice this many inputs, a merged problem of this size finds where to start."""
 
@@ -55,9 +57,18 @@ class Blocks:
         return max(math.exp(-self.epsilon) / -math.expm1(-self.epsilon), 1e-306)
 
     @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        """(k+1,) prefix sums of p0 - p1 and p1."""
-        return tuple(np.concatenate([[0.0], np.cumsum(part)]) for part in (self.pair.apart, self.pair.p1))  # type: ignore[return-value]
+    def _parts(self) -> tuple[Array, Array, Array]:
+        """p0 - p1, p1 and p0 of the inputs, shape (k,) each."""
+        return self.pair.apart, self.pair.p1, self.pair.p0
+
+    @cached_property
+    def _sums(self) -> list[Array]:
+        """(k+1,) prefix sums of each."""
+        return [np.concatenate([[0.0], np.cumsum(part)]) for part in self._parts]
+
+    def _worth(self, d: Array, p1: Array, p0: Array) -> Array:
+        """mu(t + p0, t + p1) for d = p0 - p1."""
+        return np.asarray(self.f.excess_of(d, self.level + p1, self.level + p0))
 
     @cached_property
     def _fine(self) -> bool:
@@ -68,19 +79,15 @@ class Blocks:
     def value(self, start: Index, stop: Index) -> Array:
         """mu(t + P0(B), t + P1(B)) for blocks [start, stop), element by element."""
         if self._fine and np.size(start) < 10_000:
-            sums = [np.array([part[i:j].sum() for i, j in zip(start, stop, strict=True)])
-                    for part in (self.pair.apart, self.pair.p1)]  # fmt: skip
-            return np.asarray(self.f.excess_of(sums[0], self.level + sums[1]))
-        d, b = self._sums
-        return np.asarray(self.f.excess_of(d[stop] - d[start], self.level + (b[stop] - b[start])))
+            ends = [slice(i, j) for i, j in zip(start, stop, strict=True)]
+            return self._worth(*(np.array([part[block].sum() for block in ends]) for part in self._parts))
+        return self._worth(*(part[stop] - part[start] for part in self._sums))
 
     def _ending_at(self, j: int) -> Array:
         """(j,) values of the blocks [i, j) for i = 0 .. j-1."""
         if self._fine:
-            d, b = (np.cumsum(part[j - 1 :: -1] if j else part[:0])[::-1] for part in (self.pair.apart, self.pair.p1))
-            return np.asarray(self.f.excess_of(d, self.level + b))
-        d, b = self._sums
-        return np.asarray(self.f.excess_of(d[j] - d[:j], self.level + (b[j] - b[:j])))
+            return self._worth(*(np.cumsum(part[j - 1 :: -1] if j else part[:0])[::-1] for part in self._parts))
+        return self._worth(*(part[j] - part[:j] for part in self._sums))
 
     def cut(self, cuts: list[int]) -> Cut:
         """The partition at `cuts`, valued."""
@@ -97,7 +104,7 @@ class Blocks:
 
     def potentials(self, price: float) -> tuple[Array, npt.NDArray[np.intp]]:
         """(k+1,) the most that partitions of the first j inputs are worth, a block costing `price`; the last cuts."""
-        k = len(self.pair)
+        k, price = len(self.pair), min(price, LARGEST)
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j in range(1, k + 1):
             gained = self._ending_at(j)

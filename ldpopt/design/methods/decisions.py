@@ -16,7 +16,7 @@ from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.labels import label_program, scaled, term_expressions
+from ldpopt.design.programs.labels import FARTHEST, label_program, scaled, term_expressions
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.least_pair import GRID, NEAR, tangents
@@ -48,7 +48,7 @@ class DecisionProgram:
         gains = -(utility.priors[:, None, :] * utility.loss.T[None])
         scale = float(np.abs(utility.loss).max()) or 1.0
         solved = label_program(gains / scale, problem.terms, problem.others)
-        used = np.maximum(solved.matrix, 0.0)
+        used = _stretched(np.maximum(solved.matrix, 0.0), max((term.farthest for term in problem.terms), default=1.0))
         used[:, used.max(axis=0) <= 1e-9] = 0.0
         multipliers = tuple(
             TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
@@ -62,6 +62,15 @@ class DecisionProgram:
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
 
         return Candidate(used / used.sum(axis=1, keepdims=True), "linear program on the decisions", prove)
+
+
+def _stretched(matrix: Array, ratio: float) -> Array:
+    """Entries at the smallest ratio that a program poses, brought to that of the constraints: `repair` raises the rest."""
+    if ratio <= FARTHEST[0]:
+        return matrix
+    share = matrix / np.where(matrix.max(axis=0) > 0, matrix.max(axis=0), 1.0)
+    power = np.log(ratio) / np.log(FARTHEST[0])
+    return np.where(share < 1e-6, matrix.max(axis=0) * share**power, matrix)
 
 
 @dataclass(frozen=True)

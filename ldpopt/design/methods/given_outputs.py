@@ -1,4 +1,4 @@
-"""Designs whose outputs are given, for utilities without a likelihood ratio: local search, and exact linear programs."""
+"""Designs whose outputs are given, for utilities without a likelihood ratio: local search and linear programs."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
     """A matrix near `matrix` (k, m) that meets all constraints by measurement.
 
     Equations are restored first; then the matrix is mixed with a channel that meets everything with room to spare, a
-    constant one where that can be, and the equations are restored again. Raises `Unrepairable` where that does not help.
+    constant one where that can be, and the equations are restored again. Raises `Unrepairable` where that is no help.
     """
     fixed = [constraint for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
 

@@ -17,6 +17,7 @@ from ldpopt.design.methods.potentials import own_envelope_dual
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
+from ldpopt.rounding import ULP
 
 PARTITION_LIMIT = 20_000
 """Above this many inputs of distinct ratio the quadratic dynamic program gives way to merged inputs."""
@@ -72,6 +73,11 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     blocks = Blocks(problem.utility.f, pair.merge(starts), problem.epsilon)
     parts = blocks.coin(problem.cap)
     edges = np.append(starts, len(pair))
+    if any(cut.blocks == 1 for _, cut in parts):
+        # A share that no rounding exceeds goes to erasure, so that the cap holds without a repair. A repair mixes rows,
+        # and so raises entries as small as e^-epsilon by far more than itself.
+        kept = 1 - 2 * (8 + max(cut.blocks for _, cut in parts)) * ULP
+        parts = tuple((weight * kept if cut.blocks > 1 else weight * kept + (1 - kept), cut) for weight, cut in parts)
     columns = [weight * _randomized_blocks(edges[list(cut.cuts)], problem.epsilon) for weight, cut in parts if weight]
     sizes = " and ".join(f"{cut.blocks}" for weight, cut in parts if weight and cut.blocks > 1) or "1"
     erased = ", with erasure" if any(weight and cut.blocks == 1 for weight, cut in parts) and sizes != "1" else ""

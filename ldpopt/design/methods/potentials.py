@@ -12,7 +12,7 @@ from ldpopt.design.candidate import Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.envelope import MOST, EnvelopeDual
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.methods.blocks import Blocks
+from ldpopt.design.methods.blocks import LARGEST, Blocks
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, reduce
 from ldpopt.design.problems.spread import dominating, knots
@@ -61,5 +61,5 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
     reach, _ = blocks.potentials(price)
-    padding = PADDING * max(float(reach[-1]), 0.0)
+    padding = PADDING * min(max(float(reach[-1]), 0.0), LARGEST)
     return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))

@@ -18,6 +18,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.rounding import exact_sum
 
 TRUSTED = 2.0**-40
 """How far, relatively, a value of a user's own float function is taken to be from what it stands for."""
@@ -157,6 +158,6 @@ def base_and_rise(channel: Channel, arithmetic: Arithmetic) -> tuple[Enclosure, 
     base = channel.matrix.min(axis=0)
     # The excess of a row's sum over one is formed before it is rounded: sum (Q - base) - (1 - sum base).
     above = matrix - base[None, :]
-    excess = above.sum(axis=1) - (1 - arithmetic.of(base).sum())
+    excess = above.sum(axis=1) - arithmetic.of(1 - exact_sum(base))
     rise = above - matrix * (excess / (1 + excess))[:, None]
     return arithmetic.of(base), rise

@@ -104,7 +104,8 @@ class Divergence(ColumnUtility):
         """(1, n) values of the columns base + rise, between two ends."""
         laws = self.laws(base.arithmetic)
         # The laws sum to one, so that the constant part of a column tells nothing apart.
-        return enclosed_excess(self.f, laws.apart @ rise, base + laws.p1 @ rise)[None, :]
+        m0, m1 = base + laws.p0 @ rise, base + laws.p1 @ rise
+        return enclosed_excess(self.f, laws.apart @ rise, m1, m0)[None, :]
 
     def laws(self, arithmetic: Arithmetic) -> Laws:
         """The hypotheses between two ends."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.certificates.numbers import nonnegative_array, nonnegative_list
 from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.sets import HypothesisSet
@@ -48,8 +48,8 @@ class LowerLine:
     def enclosed_bound(self, f: FDivergence, sets: Sets, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """A number below the function on the sets, at least 0; right whatever the numbers are, or `Unproved`."""
         m = channel.shape[1]
-        ratios = nonnegative_array(self.ratios, (len(self.ratios),), "ratios of tangents")
-        if not len(ratios) or not (ratios > 0).all():
+        ratios = nonnegative_list(self.ratios, "ratios of tangents")
+        if not (ratios > 0).all():
             raise Unproved("the ratios of tangents are not all positive")
         given = nonnegative_array(self.weights, (m, len(ratios)), "weights of tangents")
         if not (given.sum(axis=1) > 0).all():

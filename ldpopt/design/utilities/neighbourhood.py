@@ -86,7 +86,7 @@ class Box(Neighbourhood):
         return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), for the price t of mass where the greedy filling stops."""
+        """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), for the price t of mass where the filling stops."""
         near = np.asarray(slope.midpoint)
         p, order = self.highest(-near, pilot), np.argsort(near, kind="stable")
         full = p[order] >= np.minimum(pilot + self.radius, 1.0)[order]

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.programs.gains`: the largest gain of any column, against all patterns."""
+"""Tests of `ldpopt.design.programs.column_gains`: the largest gain of any column, against all patterns."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from design_problems import DIVERGENCES
 
-from ldpopt.design.programs.gains import column_gain, largest_violation
+from ldpopt.design.programs.column_gains import column_gain, largest_violation
 
 
 def instance():

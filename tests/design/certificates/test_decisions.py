@@ -1,0 +1,68 @@
+"""Losses of given decisions and private sampling: sound for any numbers, in float64 and in balls."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ldpopt.design import (
+    AlphabetLossDual,
+    ExpectedLoss,
+    Invariant,
+    LocalDP,
+    PrivateSampling,
+    SamplingDual,
+    Support,
+    TotalVariation,
+    optimal_channel,
+)
+from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
+from tests.design.certificates.forging import forged
+
+MASK = Support(np.array([[True, True, False], [True, True, True], [False, True, True]]))
+
+
+@pytest.mark.parametrize(
+    "caps", [[LocalDP(1.0), Invariant([0.5, 0.3, 0.2])], [TotalVariation(0.4), MASK]], ids=["invariant", "mask"]
+)
+@pytest.mark.parametrize("prior", [[0.5, 0.3, 0.2], None], ids=["one prior", "every prior"])
+def test_forged_losses(caps, prior):
+    """No accepted bound on minus the loss is below that of a feasible channel."""
+    rng = np.random.default_rng(1)
+    loss = np.abs(np.subtract.outer(np.arange(3), np.arange(3))).astype(float)
+    design = optimal_channel(ExpectedLoss(prior, loss), caps)
+    assert isinstance(design.certificate, AlphabetLossDual)
+    assert design.verify()
+    assert design.verify(exact=True)
+    bounds = [replace(design.certificate, leaf=leaf).bound for leaf in forged(design.certificate.leaf, rng)]
+    assert min(bounds) >= design.value
+    assert np.isfinite(bounds).sum() >= 20
+    assert np.isinf(bounds).sum() >= 20
+
+
+@pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER], ids=lambda f: f.name)
+def test_forged_tangents(f):
+    """No accepted bound on minus the risk is below that of a feasible channel, for the inner numbers neither."""
+    rng = np.random.default_rng(2)
+    held = np.array([[0.7, 0.2, 0.1], [0.1, 0.0, 0.9], [0.3, 0.3, 0.4]])
+    design = optimal_channel(PrivateSampling(f, held), LocalDP(1.0))
+    certificate = design.certificate
+    assert isinstance(certificate, SamplingDual)
+    assert design.certified
+    assert design.verify()
+    assert design.verify(exact=True)
+    keep = ("utility", "constraints", "channel", "edges")
+    outer = [one.bound for one in forged(certificate, rng, (*keep, "loss"))]
+    inner = [replace(certificate, loss=one).bound for one in forged(certificate.loss, rng, (*keep, "posed"))]
+    for bounds in (outer, inner):
+        assert min(bounds) >= design.value
+        assert np.isfinite(bounds).sum() >= 5
+        assert np.isinf(bounds).sum() >= 5
+
+
+def test_a_certificate_of_another_utility_proves_nothing():
+    """Numbers for a loss are none for a risk, nor the other way round."""
+    loss = optimal_channel(ExpectedLoss([0.5, 0.3, 0.2], 1 - np.eye(3)), [TotalVariation(0.4), MASK])
+    risk = optimal_channel(PrivateSampling(KL, np.eye(3)), LocalDP(1.0))
+    assert np.isinf(loss.certificate.of(risk.utility, loss.constraints, loss.channel).bound)
+    assert np.isinf(risk.certificate.of(loss.utility, risk.constraints, loss.channel).bound)
