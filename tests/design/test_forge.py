@@ -92,7 +92,9 @@ def test_every_part_can_be_replaced():
     """A part put back where it was found leaves every number of the certificate as it is."""
     certificate = designed(simple()["loss, support"]).certificate
     found = dict(sites(certificate))
-    assert {("leaf",), ("leaf", "rows"), ("leaf", "terms"), ("leaf", "terms", 0, "values"), ("constraints",)} <= set(found)
+    assert {("leaf",), ("leaf", "rows"), ("leaf", "terms"), ("leaf", "terms", 0, "values"), ("constraints",)} <= set(
+        found
+    )
     for path, value in found.items():
         assert put(certificate, path, value).bound == certificate.bound
     rows = found["leaf", "rows"]

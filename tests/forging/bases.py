@@ -13,10 +13,10 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-from forging.judge import Judge
 from scipy import stats
 from truth.problems import KINDS, of_kind
 
+from forging.judge import Judge
 from ldpopt import InvalidInput, LocalDP, SolverError, TotalVariation, optimal_channel
 from ldpopt import design as ld
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION, hockey_stick

@@ -8,13 +8,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from forging.plain import Unknown, posed
 from mpmath import mpf
 from truth.feasible import violations
 from truth.optimum import envelope, rows_of
 from truth.utilities import Kept
 from truth.verdict import Found, Posed, caps, faults, truth
 
+from forging.plain import Unknown, posed
 from ldpopt.errors import LdpoptError
 
 OWN = 1e-24
@@ -116,7 +116,9 @@ class Judge:
         """The end of the words for a value that is not the channel's, where it claims less than the channel keeps."""
         matrix = np.asarray(forged.channel.matrix)
         least = [v for v in matrix.ravel().tolist() if v > 0]
-        with mpmath.workdps((told.utility.digits(*least) if isinstance(told.utility, Kept) else told.utility.digits()) + 20):
+        with mpmath.workdps(
+            (told.utility.digits(*least) if isinstance(told.utility, Kept) else told.utility.digits()) + 20
+        ):
             own = told.utility.value(rows_of(matrix))
             claimed = mpf(forged.value) if math.isfinite(forged.value) else mpmath.nan
             less = claimed >= own if forged.utility.error else claimed <= own

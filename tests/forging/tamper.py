@@ -90,10 +90,7 @@ def array(rng: np.random.Generator, a: np.ndarray) -> Any:
     where = rng.random()
     if where < 0.55 and a.size and a.dtype.kind in "fiu":
         return _numbers(rng, a)
-    if where < 0.8:
-        made = _shapes(rng, a)
-    else:
-        made = _types(a)
+    made = _shapes(rng, a) if where < 0.8 else _types(a)
     for _ in range(9):
         try:
             return made[int(rng.integers(len(made)))]()
