@@ -50,7 +50,7 @@ def start(utility: Kept, constraints: Sequence[Told]) -> np.ndarray | None:
 
 def _columns(k: int, constraints: Sequence[Told]) -> np.ndarray | None:
     given = {told[0]: told for told in constraints}
-    if k > 4 or set(given) - LINEAR:
+    if k > 4 or set(given) - LINEAR or set(given) == {"total-variation"} or not given:
         return None
     if "local-dp" in given:
         low = math.exp(-given["local-dp"][1])

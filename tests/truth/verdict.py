@@ -127,8 +127,10 @@ def _ceiling(found: Found, utility: Kept, epsilon: float, eta: float) -> None:
         found.upper = min(found.upper, optimum(utility, epsilon, eta).upper)
 
 
-def faults(posed: Posed, design: Any, rng: np.random.Generator, steps: int = 30) -> list[tuple[str, str]]:
-    """(kind, words) of all that is wrong; kinds: bound, value, certified, infeasible, verify."""
+def faults(
+    posed: Posed, design: Any, rng: np.random.Generator, steps: int = 30, found: Found | None = None
+) -> list[tuple[str, str]]:
+    """(kind, words) of all that is wrong; kinds: bound, value, certified, infeasible, verify. `found` : the truth, if known."""
     made: list[tuple[str, str]] = []
     matrix = np.asarray(design.channel.matrix)
     error = isinstance(posed.utility, Estimate)
@@ -149,7 +151,7 @@ def faults(posed: Posed, design: Any, rng: np.random.Generator, steps: int = 30)
         stated_low = isinstance(posed.utility, Against) and not design.certified and value <= own
         if not stated_low and not off <= loose * abs(own) + floor:
             made.append(("value", f"value {value!r}, the channel's is {mpmath.nstr(own, 12)}"))
-    found = truth(posed, rng, matrix, steps)
+    found = found or truth(posed, rng, matrix, steps)
     lower, upper = found.lower, found.upper
     digit = mpmath.nstr
     attained = upper if error else lower

@@ -1,0 +1,101 @@
+"""Forged certificates prove nothing false: a small part of experiments/trust/forge.py, and that the forger sees what is wrong."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+from forging.bases import Base, bases, designed, designs, simple
+from forging.forgeries import Forger
+from forging.judge import Judge
+from forging.tamper import put, sites
+
+from ldpopt import LocalDP, TotalVariation
+from ldpopt import design as ld
+from ldpopt.design.codec.kinds import CERTIFICATES
+
+SOME = {
+    "divergence and TV", "hockey stick", "worst", "worst, approximate", "outputs", "approximate, chi", "renyi and LDP",
+    "support", "loss", "loss, support", "sampling", "set, chi", "estimation DOptimal()", "estimation AOptimal()",
+}  # fmt: skip
+BLOCKS = 2
+
+
+@pytest.fixture(scope="module")
+def forger():
+    """A forger of a few nice problems, whose truth is known."""
+    judge = Judge(steps=0)
+    return Forger(bases(designs(0, SOME), judge, most=2), judge)
+
+
+def test_every_class_of_certificates_is_forged(forger):
+    """All that a design file may name, but for the one that proves nothing."""
+    assert {kind.split(",")[0] for kind in forger.bases} == {one.__name__ for one in CERTIFICATES} - {"Unbounded"}
+
+
+@pytest.mark.parametrize("kind", sorted({one.__name__ for one in CERTIFICATES} - {"Unbounded"}))
+def test_no_forgery_proves_what_is_false(forger, kind):
+    """200 forgeries of each class: numbers, parts, problems, designs and files; some hold, and prove what is true."""
+    counts: Counter[str] = Counter()
+    for at in range(BLOCKS):
+        tally = forger.block(kind, 3, at)
+        assert not tally.findings
+        counts += tally.counts
+    assert counts["proved"] > 0
+    assert counts["refused"] > 0
+
+
+class Careless(ld.EnvelopeDual):
+    """A certificate whose bound is what a field says, and which falls over where that is no number."""
+
+    def bound_in(self, arithmetic):
+        return float(self.level)
+
+
+@pytest.fixture(scope="module")
+def careless():
+    """A forger of that certificate."""
+    design = designed(simple()["divergence and TV"])
+    own = design.certificate
+    fields = (own.utility, own.constraints, own.channel, design.upper_bound, own.potentials, None)
+    judge = Judge(steps=0)
+    return Forger({"Careless": [Base("careless", design, Careless(*fields))]}, judge)
+
+
+def test_a_forger_finds_a_proof_that_believes_its_numbers(careless):
+    """Both false bounds and raw exceptions of the careless certificate above are seen."""
+    said = {one["said"] for at in range(3) for one in careless.block("Careless", 3, at).findings}
+    assert said == {"wrong", "raised"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "forged"),
+    [
+        ("upper_bound", lambda d: 0.99 * d.upper_bound), ("value", lambda d: 1.01 * d.value),
+        ("constraints", lambda d: (LocalDP(1.4), TotalVariation(0.2))), ("constraints", lambda d: (*d.constraints[:1],)),
+        ("certified", lambda d: True), ("guarantees", lambda d: d.guarantees[:1]),
+    ],
+)  # fmt: skip
+def test_a_design_that_claims_too_much_is_judged_so(claim, forged):
+    """The judge sees each false claim by the truth alone, even if a check of the package were blind to all of them."""
+    design = designed(simple()["divergence and TV"])
+    false = dataclasses.replace(design, **{claim: forged(design)})
+    if claim == "certified":
+        false = dataclasses.replace(false, upper_bound=2 * design.upper_bound)
+    elif claim == "constraints" and len(false.constraints) == 1:
+        false = dataclasses.replace(false, guarantees=false.guarantees[:1])
+    assert Judge(steps=0).claims(false)
+    assert not Judge(steps=0).claims(design)
+
+
+def test_every_part_can_be_replaced():
+    """A part put back where it was found leaves every number of the certificate as it is."""
+    certificate = designed(simple()["loss, support"]).certificate
+    found = dict(sites(certificate))
+    assert {("leaf",), ("leaf", "rows"), ("leaf", "terms"), ("leaf", "terms", 0, "values"), ("constraints",)} <= set(
+        found
+    )
+    for path, value in found.items():
+        assert put(certificate, path, value).bound == certificate.bound
+    rows = found["leaf", "rows"]
+    assert np.array_equal(put(certificate, ("leaf", "rows"), rows + 1).leaf.rows, rows + 1)
