@@ -39,7 +39,7 @@ ROUNDING = 1e-12
 """What rounding may do to a posterior, generously."""
 
 SHARE = 1e-8
-"""The share of the mass that goes to the outermost points, so that rounding leaves no doubt about which pair dominates."""
+"""The share of the mass that goes to the outermost points: rounding leaves no doubt about which pair dominates."""
 
 
 def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
