@@ -231,7 +231,7 @@ class Boxes:
 
         def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
             """(n, 2, m) coordinates of the rays, and numbers not below mu there, which serve as well as mu."""
-            rays = Rays.at(boxes, of)
+            rays = LogRatioRays.at(boxes, of)
             tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.on_p1, rays.on_p0).upper))
             return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.on_p1, rays.on_p0)), tops
 
@@ -249,7 +249,7 @@ class Boxes:
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:
-        ray, laws = Rays.at(log, self.arithmetic), self.laws
+        ray, laws = LogRatioRays.at(log, self.arithmetic), self.laws
         by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
         by_each = ray.on_p1[:, None] * laws.p0 - ray.on_p0[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
@@ -274,7 +274,7 @@ class Planes:
 
 
 @dataclass(frozen=True, eq=False)
-class Rays:
+class LogRatioRays:
     """(a, b)/(a + b) at log-ratios, `on_p0` and `on_p1`, and their difference `lean`, each with all its digits."""
 
     on_p0: Enclosure
@@ -282,7 +282,7 @@ class Rays:
     lean: Enclosure
 
     @classmethod
-    def at(cls, log: Array, arithmetic: Arithmetic) -> Rays:
+    def at(cls, log: Array, arithmetic: Arithmetic) -> LogRatioRays:
         """At exact logarithms, which may be infinite."""
         endless = np.isinf(log)
         size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))

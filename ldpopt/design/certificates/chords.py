@@ -27,7 +27,7 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False)
-class Gains:
+class EnclosedGains:
     """Linear utilities (labels, k), one of them above the true one at every column.
 
     sums : (labels,) over the inputs, formed before they can cancel. charge : what they cost besides.
@@ -62,7 +62,7 @@ class Rays:
         return cls(p0 / total, p1 / total, apart / (2 * total))
 
     @classmethod
-    def ofleast_spread(cls, spread: Enclosure, sign: int) -> Rays:
+    def of_spread(cls, spread: Enclosure, sign: int) -> Rays:
         """The ratio e^spread, or its inverse for the `sign` -1."""
         shrunk, rest = (-spread).exp(), -(-spread).expm1()
         total = 1 + shrunk
@@ -91,7 +91,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))
         if spread is not None:
-            other = Rays.ofleast_spread(spread.reshape(1), sign)
+            other = Rays.of_spread(spread.reshape(1), sign)
             if sign * float(other.off.midpoint[0]) < sign * float(own.off.midpoint[0]):
                 own = other
         ends.append(own)
@@ -105,7 +105,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
 
 def enclosed_chords(
     f: FDivergence, laws: Laws, cut: Rays, knots: Array, constraints: Sequence[ColumnConstraint]
-) -> list[Gains]:
+) -> list[EnclosedGains]:
     """The chords of the divergence between neighbouring rays, all of them linear utilities above it.
 
     Where it is infinite at an end, several choices, each with the tangent at one of the cuts for all that lies beyond.
@@ -125,7 +125,9 @@ def enclosed_chords(
             for label, slope, both, paid in tails(f, np.asarray(knots, dtype=np.float64), mirrored, constraints, of)
         ]
     # c_x = on_a P0 + on_b P1, with the difference of the two laws formed before it cancels.
-    return [Gains(one[:, None] * laws.apart + two[:, None] * laws.p1, two, charge) for one, two, charge in found]
+    return [
+        EnclosedGains(one[:, None] * laws.apart + two[:, None] * laws.p1, two, charge) for one, two, charge in found
+    ]
 
 
 def _planes(height: Enclosure, width: Enclosure, cut: Rays) -> tuple[Enclosure, Enclosure]:

@@ -69,7 +69,7 @@ class Term(ABC):
         return self, 1.0
 
     def pose_split(self, q: Any) -> list[Any]:
-        """As `pose`, for a matrix in two parts (`programs.labels.Split`), in units of its rises."""
+        """As `pose`, for a matrix in two parts (`programs.labels.MatrixVariable`), in units of its rises."""
         return self.pose(q.whole)
 
     @abstractmethod

@@ -76,7 +76,7 @@ def _solved(
     each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
     n, k = each.shape[-2:]
     near, capped = zip(*(term.within(farthest) for term in terms), strict=True) if terms else ((), ())
-    q = Split.of(cp, (k, n), [] if expressions else near, erasure)
+    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure)
     posed = []
     constraints: list[Any] = list(q.rows)
     for term in near:
@@ -105,7 +105,7 @@ FARTHEST = (1e8, 1e6, 1e4)
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class MatrixVariable:
     """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in the terms' own units.
 
     Where constraints leave rows little apart, a solver's absolute accuracy is enough for the parts, not for their sum.
@@ -120,7 +120,7 @@ class Split:
     rows: tuple[Any, ...]
 
     @classmethod
-    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> Split:
+    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> MatrixVariable:
         """The variables, and the equations that say that rows sum to one."""
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)
