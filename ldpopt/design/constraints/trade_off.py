@@ -10,7 +10,8 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Ratio, Term, approximate
+from ldpopt.design.constraints.hockey_stick import approximate
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick

@@ -25,10 +25,11 @@ from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.certificates.residual import residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
+from ldpopt.design.constraints.terms import Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.problems.problem import Problem, check_rounds
