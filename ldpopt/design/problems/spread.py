@@ -28,8 +28,8 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     n = len(knots)
     mass = np.bincount(right, total * up, n) + np.bincount(right - 1, total * (1 - up), n)
     kept = mass > 0
-    pair = Pair(knots[kept] * mass[kept], (1 - knots[kept]) * mass[kept])
-    return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
+    q0, q1 = knots[kept] * mass[kept], (1 - knots[kept]) * mass[kept]
+    return Pair.plain(q0 / q0.sum(), q1 / q1.sum())
 
 
 WIDER = 1e-6
