@@ -27,7 +27,7 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False)
-class EnclosedGains:
+class Gains:
     """Linear utilities (labels, k), one of them above the true one at every column.
 
     sums : (labels,) over the inputs, formed before they can cancel. charge : what they cost besides.
@@ -105,7 +105,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
 
 def enclosed_chords(
     f: FDivergence, laws: Laws, cut: Rays, knots: Array, constraints: Sequence[ColumnConstraint]
-) -> list[EnclosedGains]:
+) -> list[Gains]:
     """The chords of the divergence between neighbouring rays, all of them linear utilities above it.
 
     Where it is infinite at an end, several choices, each with the tangent at one of the cuts for all that lies beyond.
@@ -125,9 +125,7 @@ def enclosed_chords(
             for label, slope, both, paid in tails(f, np.asarray(knots, dtype=np.float64), mirrored, constraints, of)
         ]
     # c_x = on_a P0 + on_b P1, with the difference of the two laws formed before it cancels.
-    return [
-        EnclosedGains(one[:, None] * laws.apart + two[:, None] * laws.p1, two, charge) for one, two, charge in found
-    ]
+    return [Gains(one[:, None] * laws.apart + two[:, None] * laws.p1, two, charge) for one, two, charge in found]
 
 
 def _planes(height: Enclosure, width: Enclosure, cut: Rays) -> tuple[Enclosure, Enclosure]:

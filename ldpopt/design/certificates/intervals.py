@@ -20,7 +20,7 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import EnclosedGains, enclosed_chords, least_spread, rays
+from ldpopt.design.certificates.chords import Gains, enclosed_chords, least_spread, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.certificates.residual import enclosed_residual
@@ -63,7 +63,7 @@ class ColumnDual(Certificate):
         return tuple(given) if given is not None else range(self.utility.size)
 
     @abstractmethod
-    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[EnclosedGains]:
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
         """One or several choices of linear utilities, in each of which one is above the true one at every column.
 
         spread : a cap on the log-ratio of any two entries of a column, None where there is none.
@@ -154,7 +154,7 @@ class IntervalDual(ColumnDual):
         """Where inputs are merged, the constraints that treat all inputs alike."""
         return tuple(c for c in super().used() if self.classes is None or c.symmetric)
 
-    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[EnclosedGains]:
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
         """The chords of the divergence."""
         p0, p1 = self._masses()
         laws = Laws.of(p0, p1, arithmetic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.chords import EnclosedGains
+from ldpopt.design.certificates.chords import Gains
 from ldpopt.design.certificates.intervals import ColumnDual
 from ldpopt.design.certificates.numbers import nonnegative_array
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
@@ -27,7 +27,7 @@ class LossDual(ColumnDual):
 
     argument = "linear-programming duality, one column a decision"
 
-    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[EnclosedGains]:
+    def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss under the mixture of the priors, which is below the worst of them."""
         if not isinstance(self.utility, ExpectedLoss):
             raise Unproved(f"{self.utility.name} is not an expected loss")
@@ -38,4 +38,4 @@ class LossDual(ColumnDual):
             raise Unproved("the weights of the priors are all zero")
         mixture = (weights / total) @ arithmetic.stack([law(prior, arithmetic) for prior in priors])
         values = -(mixture * self.utility.loss.T)
-        return (EnclosedGains(values, values.sum(axis=1), arithmetic.zeros(())),)
+        return (Gains(values, values.sum(axis=1), arithmetic.zeros(())),)

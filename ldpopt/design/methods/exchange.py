@@ -35,7 +35,7 @@ from ldpopt.design.methods.span import told_posteriors, widest_ratio
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.gains import (
-    Gains,
+    LabelGains,
     chord_gains,
     heights,
     posteriors,
@@ -253,7 +253,7 @@ class Labels:
         worth = utilities(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
-    def _bound(self, gains: Gains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
+    def _bound(self, gains: LabelGains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
         """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
         if self.expressions:
             return solved.value

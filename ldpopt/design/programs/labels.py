@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.gains import Gains
+from ldpopt.design.programs.gains import LabelGains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -49,14 +49,17 @@ class Solved:
 
 
 def label_program(
-    gains: Array | Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = (), erasure: bool = False
+    gains: Array | LabelGains,
+    terms: Sequence[Term | Ratio],
+    expressions: Sequence[Expression] = (),
+    erasure: bool = False,
 ) -> Solved:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
     Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
     `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
     """
-    made = gains if isinstance(gains, Gains) else Gains.of(gains)
+    made = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     widest = max((term.farthest for term in terms), default=1.0)
     for farthest, nearer in pairwise(FARTHEST):
         try:
@@ -68,7 +71,7 @@ def label_program(
 
 
 def _solved(
-    made: Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
+    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
 ) -> Solved:
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
