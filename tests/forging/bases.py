@@ -57,7 +57,9 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
         "worst, approximate": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(1.0, 0.01)]),
-        "sum, graph": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)]),
+        "sum, approximate": lambda: (
+            ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)]
+        ),
         "total variation": lambda: (kl, [TotalVariation(0.2)]),
         "information, TV": lambda: (ld.MutualInformation(P0), [TotalVariation(0.2)]),
         "approximate": lambda: (kl, [ld.ApproximateLDP(1.0, 0.01)]),
@@ -89,8 +91,8 @@ def simple() -> dict[str, Callable[[], Problem]]:
             f"estimation {criterion!r}": lambda criterion=criterion: (
                 ld.FisherInformation(P0, criterion), [LocalDP(1.0), TotalVariation(0.4)]
             )
-            for criterion in (ld.AOptimal(), ld.AOptimal([1.0, 2.0, 3.0]), ld.COptimal([1.0, 0.0, -1.0]), ld.MVOptimal(),
-                              ld.DOptimal())
+            for criterion in (ld.AOptimal(), ld.AOptimal([1.0, 2.0, 3.0]), ld.COptimal([1.0, 0.0, -1.0]),
+                              ld.MVOptimal(), ld.DOptimal())
         },
     }  # fmt: skip
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
+from ldpopt.design.certificates.log_ratios import LogRatioRays, log_ratios
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.parts import symmetric
 from ldpopt.design.problems.reduction import tied
@@ -231,7 +232,7 @@ class Boxes:
 
         def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
             """(n, 2, m) coordinates of the rays, and numbers not below mu there, which serve as well as mu."""
-            rays = Rays.at(boxes, of)
+            rays = LogRatioRays.at(boxes, of)
             tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.on_p1, rays.on_p0).upper))
             return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.on_p1, rays.on_p0)), tops
 
@@ -249,7 +250,7 @@ class Boxes:
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:
-        ray, laws = Rays.at(log, self.arithmetic), self.laws
+        ray, laws = LogRatioRays.at(log, self.arithmetic), self.laws
         by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
         by_each = ray.on_p1[:, None] * laws.p0 - ray.on_p0[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
@@ -271,41 +272,3 @@ class Planes:
     slope: Array
     near: npt.NDArray[np.bool_]
     above: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Rays:
-    """(a, b)/(a + b) at log-ratios, `on_p0` and `on_p1`, and their difference `lean`, each with all its digits."""
-
-    on_p0: Enclosure
-    on_p1: Enclosure
-    lean: Enclosure
-
-    @classmethod
-    def at(cls, log: Array, arithmetic: Arithmetic) -> Rays:
-        """At exact logarithms, which may be infinite."""
-        endless = np.isinf(log)
-        size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))
-        less = arithmetic.where(endless, 0.0, size.exp())
-        small = arithmetic.where(endless, 0.0, less / (1 + less))
-        large = arithmetic.where(endless, 1.0, 1 / (1 + less))
-        lean = arithmetic.where(endless, 1.0, -size.expm1() / (1 + less))
-        above = log >= 0
-        return cls(
-            arithmetic.where(above, large, small), arithmetic.where(above, small, large),
-            arithmetic.where(above, lean, -lean),
-        )  # fmt: skip
-
-
-def log_ratios(laws: Laws) -> tuple[float, float]:
-    """The least and the largest log(P0/P1) of the inputs that occur, rounded outward."""
-    of = laws.p0.arithmetic
-    none0, none1 = np.asarray(laws.p0.upper) == 0, np.asarray(laws.p1.upper) == 0
-    both = ~none0 & ~none1
-    p0, p1 = of.where(both, laws.p0, 1.0), of.where(both, laws.p1, 1.0)
-    apart = of.where(both, laws.apart, 0.0)
-    near = np.abs(np.asarray(apart.midpoint)) <= np.asarray(p1.lower) / 2
-    log = of.where(near, (of.where(near, apart, 0.0) / p1).log1p(), p0.log() - p1.log())
-    lower = np.where(both, log.lower, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
-    upper = np.where(both, log.upper, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
-    return float(lower.min()), float(upper.max())

@@ -62,7 +62,7 @@ class Rays:
         return cls(p0 / total, p1 / total, apart / (2 * total))
 
     @classmethod
-    def ofleast_spread(cls, spread: Enclosure, sign: int) -> Rays:
+    def of_spread(cls, spread: Enclosure, sign: int) -> Rays:
         """The ratio e^spread, or its inverse for the `sign` -1."""
         shrunk, rest = (-spread).exp(), -(-spread).expm1()
         total = 1 + shrunk
@@ -91,7 +91,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))
         if spread is not None:
-            other = Rays.ofleast_spread(spread.reshape(1), sign)
+            other = Rays.of_spread(spread.reshape(1), sign)
             if sign * float(other.off.midpoint[0]) < sign * float(own.off.midpoint[0]):
                 own = other
         ends.append(own)

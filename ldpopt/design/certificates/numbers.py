@@ -1,4 +1,4 @@
-"""The numbers of a certificate, as they must be: finite, of the right shape, and none that proves by being no number."""
+"""The numbers of a certificate, as they must be: finite, of the right shape; what is no number proves nothing."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Relaxed(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        return f"the optimum without the constraints on the outputs: {self.relaxation.argument}"
+        return f"the optimum under some of the constraints alone: {self.relaxation.argument}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
