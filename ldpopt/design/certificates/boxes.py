@@ -7,7 +7,6 @@ a = P0.q and b = P1.q: neither hypotheses that nearly agree nor ratios of e^100 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
 from ldpopt.design.certificates.log_ratios import LogRatioRays, log_ratios
+from ldpopt.design.certificates.numbers import expect, position, positions, real_array
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.parts import symmetric
 from ldpopt.design.problems.reduction import tied
@@ -58,7 +58,7 @@ class BranchDual(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        leaves = sum(isinstance(node, Leaf) for node in self.nodes)
+        leaves = sum(isinstance(node, Leaf) for node in expect(self.nodes, tuple, "the nodes of the tree"))
         return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -78,33 +78,26 @@ class BranchDual(Certificate):
 
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
         """Every leaf with its box, but for boxes without channels; `Unproved` for what is no tree."""
-        if not isinstance(self.nodes, tuple):
-            raise Unproved("the nodes are not a tree")
-        found, visited, open_nodes = [], set(), [(0, boxes.root)]
+        nodes = expect(self.nodes, tuple, "the nodes of the tree")
+        found: list[tuple[Leaf, Array]] = []
+        visited: set[int] = set()
+        open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
         while open_nodes:
-            at, box = open_nodes.pop()
-            if not _is_index(at, len(self.nodes)) or at in visited:
+            named, box = open_nodes.pop()
+            at = position(named, len(nodes), "the number of a node")
+            if at in visited:
                 raise Unproved("the nodes are not a tree")
             visited.add(at)
-            node = self.nodes[at]
+            node = nodes[at]
             if isinstance(node, Split):
-                if not _is_index(node.output, box.shape[1]) or not _is_cut(node.cut):
-                    raise Unproved(f"a box is split at {node.cut!r} of output {node.output!r}")
-                low, high = boxes.halves(box, node.output, float(node.cut))
+                output = position(node.output, box.shape[1], "the output that a box is split at")
+                low, high = boxes.halves(box, output, float(real_array(node.cut, (), "the cut of a box")))
                 open_nodes += [(node.left, low), (node.right, high)]
-            elif not isinstance(node, Leaf):
-                raise Unproved("a node is neither a split nor a leaf")
-            elif not boxes.empty(box):
-                found.append((node, box))
+            else:
+                leaf = expect(node, Leaf, "a node that is no split")
+                if not boxes.empty(box):
+                    found.append((leaf, box))
         return found
-
-
-def _is_index(value: object, count: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= int(value) < count
-
-
-def _is_cut(value: object) -> bool:
-    return isinstance(value, float | int | np.floating) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +114,11 @@ class Merger:
     @classmethod
     def checked(cls, p0: Array, p1: Array, given: Index, alike: bool) -> Merger:
         """The classes, or `Unproved` unless the ratios in each are the same, by products free of rounding."""
-        classes = np.asarray(given)
-        if classes.shape != p0.shape or classes.dtype.kind not in "iu":
-            raise Unproved("the classes are not a whole number for each input")
+        classes = positions(given, len(p0), len(p0), "the classes of the inputs")
         count = int(classes.max()) + 1
         if not np.array_equal(np.unique(classes), np.arange(count)):
             raise Unproved("the classes are not numbered from 0 without a gap")
-        made = cls(classes.astype(np.intp), count)
+        made = cls(classes, count)
         if made.trivial:
             return made
         if not alike:

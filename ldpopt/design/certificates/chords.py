@@ -84,9 +84,9 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     laws : of the inputs, the first and last of `order` of the smallest and the largest ratio. spread : a cap on the
     log-ratio of any two entries of a column. Either end of each kind holds for every output; the nearer one is taken.
     """
-    if np.ndim(knots) != 1 or len(knots) < 2:
+    cuts = real_array(knots, (-1,), "the knots")[1:-1]
+    if len(knots) < 2:
         raise Unproved("there are no intervals of ratios")
-    cuts = real_array(knots, (len(knots),), "the knots")[1:-1]
     ends = []
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))

@@ -16,6 +16,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.certificates.numbers import real_numbers
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import LdpoptError
@@ -185,12 +187,9 @@ class Ratio:
 def finite(values: Any) -> Array:
     """Finite float64, or `Malformed`."""
     try:
-        made = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise Malformed("a multiplier is not made of numbers") from None
-    if not np.isfinite(made).all():
-        raise Malformed("a multiplier is not finite")
-    return made
+        return real_numbers(values, "the values of a multiplier")
+    except Unproved as error:
+        raise Malformed(str(error)) from None
 
 
 def pick(at: Index, weight: Array, k: int) -> Any:
