@@ -1,4 +1,4 @@
-"""Forged certificates prove nothing false: a small part of experiments/trust/forge.py, and that the forger sees what is wrong."""
+"""Forged certificates prove nothing false: a small part of experiments/trust/forge.py. The forger sees what is wrong."""
 
 import dataclasses
 from collections import Counter
@@ -16,7 +16,7 @@ from ldpopt.design.codec.kinds import CERTIFICATES
 
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate", "outputs", "approximate, chi", "renyi and LDP",
-    "support", "loss", "loss, support", "sampling", "set, chi", "estimation DOptimal()", "estimation AOptimal()",
+    "invariant", "information", "loss", "loss, support", "sampling", "set, chi", "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip
 BLOCKS = 2
 
@@ -35,7 +35,7 @@ def test_every_class_of_certificates_is_forged(forger):
 
 @pytest.mark.parametrize("kind", sorted({one.__name__ for one in CERTIFICATES} - {"Unbounded"}))
 def test_no_forgery_proves_what_is_false(forger, kind):
-    """200 forgeries of each class: numbers, parts, problems, designs and files; some hold, and prove what is true."""
+    """200 forgeries of each class: numbers, parts, problems, designs, files; those that hold prove what is true."""
     counts: Counter[str] = Counter()
     for at in range(BLOCKS):
         tally = forger.block(kind, 3, at)
@@ -92,7 +92,9 @@ def test_every_part_can_be_replaced():
     """A part put back where it was found leaves every number of the certificate as it is."""
     certificate = designed(simple()["loss, support"]).certificate
     found = dict(sites(certificate))
-    assert {("leaf",), ("leaf", "rows"), ("leaf", "terms"), ("leaf", "terms", 0, "values"), ("constraints",)} <= set(found)
+    assert {("leaf",), ("leaf", "rows"), ("leaf", "terms"), ("leaf", "terms", 0, "values"), ("constraints",)} <= set(
+        found
+    )
     for path, value in found.items():
         assert put(certificate, path, value).bound == certificate.bound
     rows = found["leaf", "rows"]

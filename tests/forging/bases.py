@@ -13,10 +13,10 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-from forging.judge import Judge
 from scipy import stats
 from truth.problems import KINDS, of_kind
 
+from forging.judge import Judge
 from ldpopt import InvalidInput, LocalDP, SolverError, TotalVariation, optimal_channel
 from ldpopt import design as ld
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION, hockey_stick
@@ -57,7 +57,9 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
         "worst, approximate": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(1.0, 0.01)]),
-        "sum, graph": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)]),
+        "sum, approximate": lambda: (
+            ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)]
+        ),
         "total variation": lambda: (kl, [TotalVariation(0.2)]),
         "information, TV": lambda: (ld.MutualInformation(P0), [TotalVariation(0.2)]),
         "approximate": lambda: (kl, [ld.ApproximateLDP(1.0, 0.01)]),
@@ -142,7 +144,7 @@ def designed(problem: Callable[[], Problem], seconds: float = SECONDS, method: A
         signal.signal(signal.SIGALRM, before)
 
 
-def bases(found: Iterator[tuple[str, Any]], judge: Judge, most: int = 12) -> dict[str, list[Base]]:
+def bases(found: Iterator[tuple[str, Any]], judge: Judge, most: int = 20) -> dict[str, list[Base]]:
     """The certificates of designs by class, each with the truth known and in agreement; at most `most` a class."""
     made: dict[str, list[Base]] = defaultdict(list)
     slow: dict[str, Base] = {}

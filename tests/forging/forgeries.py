@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from forging.bases import Base
 from forging.judge import Judge, described
 from forging.tamper import is_numbers, moved, number, part, put, scalar, sites
-
 from ldpopt import LocalDP, TotalVariation
 from ldpopt.design.files import design_text
 from ldpopt.design.load import design_of
@@ -216,7 +216,7 @@ class Forger:
         if rng.random() < 0.25:
             raw = bytearray(text.encode())
             at = int(rng.integers(len(raw)))
-            raw[at] = int(rng.integers(256)) if rng.random() < 0.3 else ord(rng.choice(list("0123456789.eE-+,[]{}\"n")))
+            raw[at] = int(rng.integers(256)) if rng.random() < 0.3 else ord(rng.choice(list('0123456789.eE-+,[]{}"n')))
             return bytes(raw), f"byte {at} is {raw[at]}"
         tree, words = json.loads(text), []
         for _ in range(int(rng.choice([1, 1, 2, 3]))):
@@ -294,7 +294,9 @@ def _weaker(constraint: Any, by: float) -> Any:
 def brief(value: Any) -> str:
     """What was put in, in few words."""
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)} {np.array2string(value, threshold=12, precision=17)}"[:240].replace("\n", "")
+        return f"{value.dtype}{list(value.shape)} {np.array2string(value, threshold=12, precision=17)}"[:240].replace(
+            "\n", ""
+        )
     try:
         return repr(value)[:160]
     except Exception as error:

@@ -8,13 +8,13 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from forging.plain import Unknown, posed
 from mpmath import mpf
 from truth.feasible import violations
 from truth.optimum import envelope, rows_of
 from truth.utilities import Kept
 from truth.verdict import Found, Posed, caps, faults, truth
 
+from forging.plain import Unknown, posed
 from ldpopt.errors import LdpoptError
 
 OWN = 1e-24
@@ -53,7 +53,11 @@ class Judge:
             return None
         key = repr(told)
         if key not in self.known:
-            self.known[key] = self._true(told, utility.continuous, channel)
+            try:
+                self.known[key] = self._true(told, utility.continuous, channel)
+            except (ValueError, IndexError, ArithmeticError):
+                # Constraints that contradict each other, or are for other numbers of inputs: there is no such channel.
+                self.known[key] = None
         return self.known[key]
 
     def _true(self, told: Posed, continuous: bool, channel: Any) -> Found | None:
@@ -116,7 +120,9 @@ class Judge:
         """The end of the words for a value that is not the channel's, where it claims less than the channel keeps."""
         matrix = np.asarray(forged.channel.matrix)
         least = [v for v in matrix.ravel().tolist() if v > 0]
-        with mpmath.workdps((told.utility.digits(*least) if isinstance(told.utility, Kept) else told.utility.digits()) + 20):
+        with mpmath.workdps(
+            (told.utility.digits(*least) if isinstance(told.utility, Kept) else told.utility.digits()) + 20
+        ):
             own = told.utility.value(rows_of(matrix))
             claimed = mpf(forged.value) if math.isfinite(forged.value) else mpmath.nan
             less = claimed >= own if forged.utility.error else claimed <= own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import mpmath
@@ -51,7 +52,7 @@ def _pair(utility: Any) -> Pair:
     cuts = [-mpmath.inf, *(mpmath.mpf(c) for c in near[(near > low) & (near < high)]), mpmath.inf]
     with mpmath.workdps(40):
         each = [[mpmath.ncdf(c, m, s) for c in cuts] for m, s in ((m0, s0), (m1, s1))]
-        masses = [[float(b - a) for a, b in zip(one[:-1], one[1:], strict=True)] for one in each]
+        masses = [[float(b - a) for a, b in itertools.pairwise(one)] for one in each]
     return Pair(f, tuple(masses[0]), tuple(masses[1]))
 
 
