@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -29,8 +30,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from honest_design_files import excess, normalised
 
@@ -39,6 +40,8 @@ from ldpopt.design import Design, Divergence
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.divergences import NAMED, alpha, hockey_stick
 from ldpopt.errors import InvalidInput
+
+ROOT = Path(__file__).resolve().parents[2]
 
 Document = dict[str, Any]
 
@@ -53,7 +56,8 @@ DIVERGENCES = (
 
 def _checker() -> Any:
     spec = importlib.util.spec_from_file_location("ldpopt_check", ROOT / "checker" / "ldpopt_check.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -105,8 +109,11 @@ def designed(seed: int, number: int, largest: int = 40) -> tuple[str, Design]:
 
 
 def by_points(design: Design) -> Design:
-    """The same channel with a proof for points that dominate the hypotheses: each answer split in two, without rounding."""
-    halves = [np.concatenate([p * (1 + s) / 2, p * (1 - s) / 2]) for p, s in zip(design.utility.pair, (0.25, -0.25))]
+    """The same channel, proved by points that dominate the hypotheses: each answer split in two, without rounding."""
+    halves = [
+        np.concatenate([p * (1 + s) / 2, p * (1 - s) / 2])
+        for p, s in zip(design.utility.pair, (0.25, -0.25), strict=True)
+    ]
     finer = optimal_channel(Divergence(design.utility.f, *halves), design.constraints).certificate
     if not isinstance(finer, EnvelopeDual):
         return design
@@ -156,14 +163,10 @@ def accepted_by(document: Document, folder: Path) -> list[str]:
     path = folder / "forged.json"
     path.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
     said = []
-    try:
+    with suppress(InvalidInput):
         said += ["the kernel"] * bool(load_design(path).verify())
-    except InvalidInput:
-        pass
-    try:
+    with suppress(checker.BadInput):
         said += ["the checker"] * (not checker.check(checker.read(path)).failures)
-    except checker.BadInput:
-        pass
     return said
 
 
@@ -174,23 +177,23 @@ def kept(document: Document) -> Any:
     """D_f of the marginals of the report, in 60 digits."""
     utility = document["utility"]
     laws = [normalised(utility[p]) for p in ("p0", "p1")]
-    rows = [normalised(row) for row in document["channel"]["matrix"]]
-    marginals = [[mpmath.fsum(p * row[y] for p, row in zip(law, rows)) for y in range(len(rows[0]))] for law in laws]
-    return mpmath.fsum(excess(utility["f"], a, b) if b else mpmath.inf for a, b in zip(*marginals) if a or b)
+    columns = [*zip(*(normalised(row) for row in document["channel"]["matrix"]), strict=True)]
+    pairs = [[mpmath.fdot(law, column) for law in laws] for column in columns]
+    return mpmath.fsum(excess(utility["f"], a, b) if b else mpmath.inf for a, b in pairs if a or b)
 
 
 def ratio(document: Document) -> Fraction:
     """The largest ratio of two entries of a column, without rounding."""
     exact = [[Fraction(x) for x in row] for row in document["channel"]["matrix"]]
     rows = [[x / sum(row) for x in row] for row in exact]
-    return max(max(column) / min(column) for column in zip(*rows))
+    return max(max(column) / min(column) for column in zip(*rows, strict=True))
 
 
 def variation(document: Document) -> Fraction:
     """The largest total variation of two rows, without rounding."""
     exact = [[Fraction(x) for x in row] for row in document["channel"]["matrix"]]
     rows = [[x / sum(row) for x in row] for row in exact]
-    return max(sum(abs(a - b) for a, b in zip(p, q)) / 2 for p in rows for q in rows)
+    return max(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2 for p in rows for q in rows)
 
 
 def too_low(document: Document) -> bool:

@@ -64,13 +64,13 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
     """Distinct rows, reports in order of likelihood ratio, those that say nothing last."""
     p0, p1 = problem.utility.pair
     if problem.symmetric:
-        distinct, which = np.unique(matrix, axis=0, return_inverse=True)
+        distinct, inverse = np.unique(matrix, axis=0, return_inverse=True)
     else:
-        distinct, which = matrix, np.arange(len(matrix))
+        distinct, inverse = matrix, np.arange(len(matrix))
     merged = _without_twins(stochastic(distinct))
-    which = which.reshape(-1)[problem.reduction.classes]
-    k = len(distinct)
-    merged = merged[:, _by_ratio(merged, np.bincount(which, p0, k), np.bincount(which, p1, k))]
+    which = inverse.reshape(-1)[problem.reduction.classes]
+    first, second = (np.asarray(np.bincount(which, p, len(distinct)), dtype=np.float64) for p in (p0, p1))
+    merged = np.asarray(merged[:, _by_ratio(merged, first, second)])
     rows = repair(merged, problem.constraints, None if problem.symmetric else problem.labels)
     utility, edges, classes = problem.utility, None, which
     if problem.cells is not None:

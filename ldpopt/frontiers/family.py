@@ -14,7 +14,7 @@ from ldpopt.channel import Channel
 from ldpopt.design import AgainstSet, Constraint, Design, Divergence, ExpectedLoss, PrivateSampling, optimal_channel
 from ldpopt.design.candidate import Method
 from ldpopt.design.problems.problem import listed
-from ldpopt.design.utilities.column import ColumnUtility
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run

@@ -48,7 +48,7 @@ def test_a_disagreement_is_seen(tmp_path, monkeypatch):
     assert agreement.accepted_by(forged, tmp_path) == ["the checker"]
 
 
-@pytest.mark.parametrize("tamper, false", agreement.FORGERIES[:4])
+@pytest.mark.parametrize(("tamper", "false"), agreement.FORGERIES[:4])
 def test_an_honest_file_is_no_forgery(tamper, false, tmp_path):
     """What tells that a file is false says so of none that is true."""
     _, design = agreement.designed(20, 1)

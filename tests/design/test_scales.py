@@ -1,6 +1,6 @@
 """Designs at every scale: tiny and huge budgets, hypotheses far apart and nearly equal, masses that nearly vanish.
 
-`LDPOPT_SCALES=200` in the environment draws as many random problems; a dozen by default.
+`LDPOPT_SCALES=200` in the environment draws as many random problems; ten by default.
 """
 
 import math
@@ -31,7 +31,7 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.privacy import TradeOffCurve
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
-DRAWS = int(os.environ.get("LDPOPT_SCALES", "12"))
+DRAWS = int(os.environ.get("LDPOPT_SCALES", "10"))
 
 
 def near(apart, k=3, seed=0):
@@ -102,7 +102,7 @@ def test_a_channel_for_a_small_epsilon_loses_no_more_than_floats_do():
     assert exact * (1 - 2e-9) <= design.value <= exact
 
 
-@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-7, 1e-9])
+@pytest.mark.parametrize("apart", [1e-1, 1e-4, 1e-9])
 @pytest.mark.parametrize(
     "constraint",
     [RenyiLDP(2, 0.5), ApproximateLDP(1.0, 0.01), LocalDP(1.0, nx.path_graph(3))],
@@ -144,7 +144,7 @@ def best_of_two(f, p, q, order, epsilon):
     return best
 
 
-@pytest.mark.parametrize(("order", "epsilon"), [(1.0, 0.01), (2.0, 1e-3), (2.0, 5.0), (5.0, 0.1), (1.5, 20.0)])
+@pytest.mark.parametrize(("order", "epsilon"), [(1.0, 0.1), (2.0, 1e-2), (2.0, 5.0), (1.5, 20.0)])
 def test_two_inputs_against_all_binary_channels(order, epsilon):
     """No channel with two outputs keeps more than a design for two inputs, nor than its bound."""
     p, q = [0.7, 0.3], [0.2, 0.8]

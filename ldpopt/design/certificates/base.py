@@ -77,12 +77,12 @@ class Certificate(ABC):
     numbers, all of them checked and none of them trusted.
     """
 
-    utility: Utility
+    utility: Any
     constraints: tuple[Constraint, ...]
     channel: Channel
     edges: Array | None = field(default=None, kw_only=True)
 
-    proves: ClassVar[type[Utility]] = Utility
+    proves: ClassVar[Any] = Utility
     """The kind of utility that such certificates are about."""
 
     tight: ClassVar[bool] = True
@@ -103,7 +103,9 @@ class Certificate(ABC):
     def proved(self, arithmetic: Arithmetic) -> float:
         """The bound, rounded outward. `Unproved` where the problem is of another kind, or the numbers prove nothing."""
         if not isinstance(self.utility, self.proves):
-            raise Unproved(f"{type(self).__name__} is about a {self.proves.__name__}, not a {type(self.utility).__name__}")
+            raise Unproved(
+                f"{type(self).__name__} is about a {self.proves.__name__}, not a {type(self.utility).__name__}"
+            )
         try:
             self.finite.check(self.channel)
         except InvalidInput as error:
@@ -139,7 +141,8 @@ class Certificate(ABC):
     @property
     def finite(self) -> Any:
         """The utility, of the intervals where the answers are real numbers."""
-        return self.cells.divergence(self.utility.f) if self.cells is not None else self.utility
+        utility: Any = self.utility
+        return utility if self.cells is None else self.cells.divergence(utility.f)
 
     @cached_property
     def cells(self) -> Cells | None:
@@ -153,7 +156,8 @@ class Certificate(ABC):
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The channel's utility between two ends."""
-        return self.finite.enclosed_value(self.finite.check(self.channel), arithmetic)
+        enclosed: Enclosure = self.finite.enclosed_value(self.finite.check(self.channel), arithmetic)
+        return enclosed
 
     def value_in(self, arithmetic: Arithmetic) -> float:
         """The end of the channel's utility that is surely reached; infinitely bad where that cannot be told."""

@@ -22,6 +22,7 @@ from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.parts import symmetric
 from ldpopt.design.problems.reduction import tied
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
@@ -47,6 +48,8 @@ class BranchDual(Certificate):
     constraints do not treat all inputs alike each is a class of its own. nodes : the tree from its root, number 0; the
     multipliers of a leaf are for the classes.
     """
+
+    proves = Divergence
 
     classes: Index
     nodes: tuple[Split | Leaf, ...]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.plain import Caps
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 
@@ -18,6 +19,8 @@ class InformationCapacity(Certificate):
     pay c m >= h(a) on every pattern, and prove c for every prior P [KOV14, Thm 4]. It is nearly reached where sets of
     answers have about any probability, as for many answers of small probability.
     """
+
+    proves = ColumnUtility
 
     argument = "row multipliers in proportion to the prior pay for every staircase pattern"
     tight = False

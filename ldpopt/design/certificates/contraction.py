@@ -27,4 +27,5 @@ class Contraction(Certificate):
             raise Unproved(f"{self.utility.name} is not known to contract")
         caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
         least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
-        return least * self.utility.enclosed_unprivate(arithmetic)
+        whole: Enclosure = self.utility.enclosed_unprivate(arithmetic)
+        return least * whole

@@ -28,6 +28,8 @@ class SamplingDual(Certificate):
     expected loss, whose numbers are applied to this very prior and to the tangents' slopes.
     """
 
+    proves = PrivateSampling
+
     ratios: Array
     mixture: Array
     prior: Array
@@ -88,6 +90,8 @@ class AlphabetLossDual(Certificate):
 
     leaf : the multipliers, checked against every decision.
     """
+
+    proves = ExpectedLoss
 
     leaf: Leaf
 

@@ -36,6 +36,8 @@ class EquivalenceDual(Certificate):
     of a relaxation, in floats with a proved error, which is rigorous, too, but no sharper than in floats.
     """
 
+    proves = FisherInformation
+
     prior: Array
     kernel: Array
     rows: Array

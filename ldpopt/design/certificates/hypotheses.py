@@ -23,7 +23,11 @@ def by_ratio(p0: Array, p1: Array) -> Index:
         near = np.log(p0[used]) - np.log(p1[used])
     order = used[np.argsort(near, kind="stable")]
     if not _sorted(p0[order], p1[order]):
-        order = np.array(sorted(order.tolist(), key=cmp_to_key(lambda x, y: _compare(p0, p1, x, y))), dtype=np.intp)
+
+        def compared(x: int, y: int) -> int:
+            return _compare(p0, p1, x, y)
+
+        order = np.array(sorted(order.tolist(), key=cmp_to_key(compared)), dtype=np.intp)
     return np.asarray(order)
 
 
@@ -91,17 +95,17 @@ class _Sorted:
     def line(self, count: npt.NDArray[np.intp], s: Array, upper: bool) -> Enclosure:
         """What the first `count` inputs contribute to h(s); `upper`: what all others do to h(s) - (2 s - 1)."""
         zero, one = (part[count] for part in (self.rest if upper else self.first))
-        mine = s * one - (1 - FLOAT.of(s)) * zero
+        mine: Enclosure = FLOAT.of(s) * one - (1 - FLOAT.of(s)) * zero
         return -mine if upper else mine
 
     def most(self, s: Array, upper: bool) -> Array:
         """An upper bound on h(s), or on h(s) - (2 s - 1): those that surely count, and a little for those at s."""
         first = np.searchsorted(self.posterior, s - self.blur, "left")
         last = np.searchsorted(self.posterior, s + self.blur, "right")
-        at = sum((part[last] - part[first] for part in self.first), FLOAT.of(0.0)) * (2 * self.blur)
+        at = (self.first[0][last] - self.first[0][first] + self.first[1][last] - self.first[1][first]) * (2 * self.blur)
         sure = self.line(last if upper else first, s, upper).positive()
         found = (sure + FLOAT.where(last > first, at, 0.0)).upper
-        return np.where(s == (1.0 if upper else 0.0), 0.0, found)
+        return np.asarray(np.where(s == (1.0 if upper else 0.0), 0.0, found))
 
 
 def _settled(own: _Sorted, other: _Sorted, points: Array, upper: bool) -> npt.NDArray[np.bool_]:

@@ -20,19 +20,18 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import Gains, chords, enclosed_chords, least_spread, rays
+from ldpopt.design.certificates.chords import Gains, enclosed_chords, least_spread, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array
-from ldpopt.design.certificates.residual import enclosed_residual, residual
+from ldpopt.design.certificates.residual import enclosed_residual
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import implied
 from ldpopt.design.constraints.scatter import scatter
 from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
-
-__all__ = ["ColumnDual", "IntervalDual", "TermMultiplier", "chords", "nearly_dominates", "residual"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +133,8 @@ class IntervalDual(ColumnDual):
     for the ends of all ratios that an output can have, which are recomputed.
     """
 
+    proves = Divergence
+
     classes: Index | None
     knots: Array
 
@@ -162,7 +163,7 @@ class IntervalDual(ColumnDual):
         if self.classes is not None:
             classes = checked_classes(self.classes, p0, p1)
             laws = Laws(*(scatter(part, classes, len(self.inputs)) for part in (laws.p0, laws.p1, laws.apart)))
-        return enclosed_chords(self.utility.f, laws, cut, np.asarray(self.knots), self.used())
+        return enclosed_chords(self.finite.f, laws, cut, np.asarray(self.knots), self.used())
 
     def _masses(self) -> tuple[Array, Array]:
         if self.utility.pair is None:
@@ -192,23 +193,3 @@ def tied(classes: Index, p0: Array, p1: Array) -> bool:
         Fraction(p0[x]) * Fraction(p1[y]) == Fraction(p0[y]) * Fraction(p1[x])
         for x, y in zip(used[open_].tolist(), other[open_].tolist(), strict=True)
     )
-
-
-def nearly_dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
-    """Whether the pair (a0, a1) is at least as informative as (b0, b1), up to rounding [Blackwell]."""
-    kinks = np.concatenate([_posterior(a0, a1), _posterior(b0, b1)])
-    return bool(np.all(_support(a0, a1, kinks) >= _support(b0, b1, kinks) - 1e-12))
-
-
-def _posterior(p0: Array, p1: Array) -> Array:
-    return np.asarray(p0[p0 + p1 > 0] / (p0 + p1)[p0 + p1 > 0])
-
-
-def _support(p0: Array, p1: Array, s: Array) -> Array:
-    """sum ((1-s) p0 - s p1)_+ for every s."""
-    used = p0 + p1 > 0
-    own = _posterior(p0, p1)
-    order = np.argsort(-own, kind="stable")
-    above = np.searchsorted(-own[order], -s)
-    x, y = (np.append(0.0, np.cumsum(p[used][order]))[above] for p in (p1, p0))
-    return np.asarray((1 - s) * y - s * x)

@@ -21,6 +21,8 @@ class LossDual(ColumnDual):
     weights : (priors,) non-negative, not all zero: the mixture of the priors whose loss is bounded.
     """
 
+    proves = ExpectedLoss
+
     weights: Array
 
     argument = "linear-programming duality, one column a decision"

@@ -19,7 +19,9 @@ def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
         raise Unproved(f"{what} are not numbers") from None
     if given.dtype.kind not in "fiu":
         raise Unproved(f"{what} are not numbers")
-    if made.ndim != len(shape) or not all(own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)):
+    if made.ndim != len(shape) or not all(
+        own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)
+    ):
         raise Unproved(f"{what} have shape {made.shape}, not {shape}")
     if not np.isfinite(made).all():
         raise Unproved(f"{what} are not all finite")

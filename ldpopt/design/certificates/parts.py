@@ -31,4 +31,5 @@ class PartsBound(Certificate):
             certificate.of(part, self.constraints, self.channel).bound_in(arithmetic)
             for part, certificate in zip(parts, self.each, strict=True)
         ]
-        return self.utility.from_parts(bounds, arithmetic)
+        together: Enclosure = self.utility.from_parts(bounds, arithmetic)
+        return together

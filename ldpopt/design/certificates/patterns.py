@@ -45,6 +45,8 @@ class PatternDual(Certificate):
     the utility less its tangent at the constant column.
     """
 
+    proves = ColumnUtility
+
     rows: Array
     pairs: Array
     weights: Array

@@ -33,6 +33,7 @@ from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.minimum_cut import Network
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
@@ -75,6 +76,8 @@ class RatioDual(Certificate):
     never occur. rows : (n,) multipliers of the row sums. pairs : (n, n) non-negative multipliers of the TV caps, entry
     (x, x') for columns larger at x than at x', the diagonal of no meaning; zero without a cap.
     """
+
+    proves = Divergence
 
     rows: Array
     pairs: Array

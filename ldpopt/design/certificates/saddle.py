@@ -39,6 +39,8 @@ class SaddlePoint(Certificate):
     times that of p0, p1 plus s times that of r0, r1, which contracts.
     """
 
+    proves = AgainstSet
+
     p0: Array
     p1: Array
     mixtures: tuple[Array | None, Array | None]

@@ -66,7 +66,7 @@ class Measured(ABC):
         """A cap that the constraint implies on the total variation between any two rows; 1 where none is known."""
         return arithmetic.of(1.0)
 
-    def implies(self, other: Constraint) -> bool:
+    def implies(self, other: Any) -> bool:
         """Whether every channel that meets this constraint meets `other`; may say no where it is so."""
         return bool(self == other)
 

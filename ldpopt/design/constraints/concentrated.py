@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import moment
 from ldpopt.design.constraints.renyi import RenyiLDP
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs
@@ -69,7 +70,7 @@ class ConcentratedLDP(ColumnConstraint):
         """One moment sum an order and ordered pair."""
         return tuple(moment(len(inputs), order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
 
-    def implies(self, other: Constraint) -> bool:
+    def implies(self, other: Any) -> bool:
         """That of every rho not smaller, posed for any orders, and each order's own [BS, Def 1.1]."""
         if isinstance(other, ConcentratedLDP):
             return other.rho >= self.rho

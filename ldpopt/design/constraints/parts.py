@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.labels import Expression
+
+Expression = Callable[[Any], Sequence[Any]]
+"""From the cvxpy variable Q (k, n) to cvxpy constraints on it."""
 
 
 def outputs_of(fixed: Sequence[Any], inputs: int) -> int:

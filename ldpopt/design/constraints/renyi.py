@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, tanh_of_half
+from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.moment import moment
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import positive_epsilon
@@ -57,7 +58,7 @@ class RenyiLDP(ColumnConstraint):
         epsilon = arithmetic.of(self.epsilon)
         return tanh_of_half(epsilon) if math.isinf(self.order) else (epsilon / 2).sqrt()
 
-    def implies(self, other: Constraint) -> bool:
+    def implies(self, other: Any) -> bool:
         """That of every lower order with no smaller epsilon: the divergence grows with the order [M, Prop 9]."""
         return isinstance(other, RenyiLDP) and other.order <= self.order and other.epsilon >= self.epsilon
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class BranchAndBound:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
 
-    reference = "[FS]"
+    reference: ClassVar[str] = "[FS]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs, and two hypotheses."""

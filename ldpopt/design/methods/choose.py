@@ -43,7 +43,9 @@ def choose(problem: Problem, named: Method | None) -> Method:
             raise invalid("method", "a method object such as Partition()", named)
         if why := named.refuses(problem):
             # A method for pairs of hypotheses serves inside of one for sets of them.
-            outer = [one.using(named) for one in METHODS if hasattr(one, "using") and not one.refuses(problem)]
+            outer: list[Method] = [
+                one.using(named) for one in METHODS if hasattr(one, "using") and not one.refuses(problem)
+            ]
             if outer:
                 return outer[0]
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class ColumnGeneration:
 
     rounds: int = ROUNDS
     accuracy: float = ACCURACY
-    reference = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14]"
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)

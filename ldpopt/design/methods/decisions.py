@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +35,7 @@ ACCURACY = 1e-9
 class DecisionProgram:
     """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel."""
 
-    reference = ""
+    reference: ClassVar[str] = ""
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss, and no constraint on the outputs."""
@@ -65,7 +66,7 @@ class DecisionProgram:
 
 
 def _stretched(matrix: Array, ratio: float) -> Array:
-    """Entries at the smallest ratio that a program poses, brought to that of the constraints: `repair` raises the rest."""
+    """Entries at the ratio where programs stop, brought to that of the constraints; `repair` raises the rest."""
     if ratio <= FARTHEST[0]:
         return matrix
     share = matrix / np.where(matrix.max(axis=0) > 0, matrix.max(axis=0), 1.0)
@@ -77,7 +78,7 @@ def _stretched(matrix: Array, ratio: float) -> Array:
 class SamplingProgram:
     """Private sampling by tangents of its risks, added where they are missed."""
 
-    reference = "[PAL]"
+    reference: ClassVar[str] = "[PAL]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs a private sampling, and no constraint on the outputs."""

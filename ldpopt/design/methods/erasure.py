@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ldpopt.design.problems.problem import Problem
 class Erasure:
     """Full disclosure with probability eta, erasure otherwise: the optimum under a TV cap alone [Dobrushin]."""
 
-    reference = "[Dobrushin]"
+    reference: ClassVar[str] = "[Dobrushin]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class EstimationColumns:
     (10.150574, True)
     """
 
-    reference = "[KW]"
+    reference: ClassVar[str] = "[KW]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs a Fisher information, under LocalDP and perhaps TotalVariation."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,12 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import reach
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier, residual
+from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
+from ldpopt.design.certificates.residual import residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
@@ -42,7 +45,7 @@ from ldpopt.design.programs.gains import (
 )
 from ldpopt.design.programs.gains import kept as utilities
 from ldpopt.design.programs.intervals import Memory, interval_program
-from ldpopt.design.programs.labels import SMALL, Expression, Solved, label_program, scaled
+from ldpopt.design.programs.labels import SMALL, Solved, label_program, scaled
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
@@ -91,7 +94,7 @@ class Exchange:
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    reference = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""
@@ -147,6 +150,7 @@ class Round:
             multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], each, self.scale)))
         fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
         return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
+
 
     def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
         """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
@@ -294,9 +298,7 @@ class Labels:
         """The size of what can be kept, for a first program: that at the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
         size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
-        capped = [
-            float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
-        ]
+        capped = [float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1]
         variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ldpopt.design.utilities.expected_loss import ExpectedLoss
 class GivenSearch:
     """Local search over channels with given outputs, for column utilities; bounded by the optimum without them."""
 
-    reference = "[CCP]"
+    reference: ClassVar[str] = "[CCP]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs and a utility with gradients."""
@@ -47,7 +48,7 @@ class GivenSearch:
 class GivenDecisions:
     """The linear program of an expected loss whose constraints fix the decisions."""
 
-    reference = ""
+    reference: ClassVar[str] = ""
 
     def refuses(self, problem: Problem) -> str:
         """It needs an expected loss and constraints on its decisions."""

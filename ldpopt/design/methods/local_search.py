@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class LocalSearch:
         if self.outputs is not None:
             object.__setattr__(self, "outputs", positive_integer(self.outputs, "outputs"))
 
-    reference = "[CCP]"
+    reference: ClassVar[str] = "[CCP]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs a utility with gradients at columns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Partition:
     Exact for epsilon-LDP, and with a TV cap by the envelope theorem: a public coin between at most two partitions.
     """
 
-    reference = "[SPR]"
+    reference: ClassVar[str] = "[SPR]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
@@ -46,7 +47,7 @@ class MergedPartition:
     """`Partition` on at most `bins` runs of inputs of nearly equal ratio: a lower bound for any alphabet."""
 
     bins: int = 4000
-    reference = "[SPR]"
+    reference: ClassVar[str] = "[SPR]"
 
     def __post_init__(self) -> None:
         if not isinstance(self.bins, int) or self.bins < 2:

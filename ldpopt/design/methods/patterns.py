@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ LIMIT = 14
 class PatternLP:
     """The staircase-pattern program [KOV14, Thm 4], with TV rows: exact for column utilities of up to 14 inputs."""
 
-    reference = "[KOV14]"
+    reference: ClassVar[str] = "[KOV14]"
 
     def refuses(self, problem: Problem) -> str:
         """Staircase patterns are enough under LocalDP and TotalVariation, and few inputs have few of them."""

@@ -40,7 +40,8 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.price(blocks.coin(problem.cap)))
         return
-    source = [p / p.sum() for p in (problem.utility.pair if problem.cells is None else problem.cells.endpoints())]
+    first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
+    source = first / first.sum(), second / second.sum()
     # Points are dense between neighbouring inputs that the channel treats differently.
     at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
     cuts = np.column_stack([pair.posterior[at], pair.posterior[at + 1]])

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Saddle:
     """
 
     method: Any = None
-    reference = "[HS]"
+    reference: ClassVar[str] = "[HS]"
 
     def refuses(self, problem: Problem) -> str:
         """It needs two sets of hypotheses, and no constraint on the outputs."""

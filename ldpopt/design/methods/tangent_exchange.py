@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class TangentExchange:
 
     rounds: int = ROUNDS
     accuracy: float | None = None
-    reference = "[BS]"
+    reference: ClassVar[str] = "[BS]"
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds, ACCURACY if self.accuracy is None else self.accuracy)
@@ -184,12 +184,7 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
             break
         problem = tighter
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
-    return Candidate(
-        private(matrix, problem.constraints, problem.inputs),
-        found.method + _orders(problem),
-        found.prove,
-        problem=problem,
-    )
+    return Candidate(private(matrix, problem.constraints, problem.inputs), found.method + _orders(problem), found.prove, problem=problem)
 
 
 def _orders(problem: Problem) -> str:

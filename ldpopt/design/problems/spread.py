@@ -52,7 +52,7 @@ def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
     inner = spread(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))
     # The two outermost points alone, with both hypotheses' masses: the pair that dominates all on this range.
     up = 2 * (0.5 - low) / (high - low)
-    outer0, outer1 = (np.array([side(low) * (2 - up), side(high) * up]) for side in (lambda s: s, lambda s: 1 - s))
+    outer0, outer1 = np.array([low * (2 - up), high * up]), np.array([(1 - low) * (2 - up), (1 - high) * up])
     return (
         np.concatenate([(1 - share) * inner.p0, share * outer0]),
         np.concatenate([(1 - share) * inner.p1, share * outer1]),

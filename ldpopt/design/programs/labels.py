@@ -8,13 +8,14 @@ back in the form that `terms` proves bounds with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.gains import Gains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
@@ -23,10 +24,6 @@ from ldpopt.errors import SolverError
 
 SMALL = 4000
 """Up to this many slack variables the simplex method is the faster one."""
-
-
-Expression = Callable[[Any], Sequence[Any]]
-"""From the cvxpy variable Q (k, n) to cvxpy constraints on it."""
 
 
 @dataclass(frozen=True, eq=False)

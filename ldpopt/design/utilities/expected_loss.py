@@ -71,10 +71,11 @@ class ExpectedLoss(Utility):
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """The same between two ends, each row divided by its sum."""
         self.value(channel)
-        matrix = arithmetic.of(channel.matrix)
+        matrix: Enclosure = arithmetic.of(channel.matrix)
         paid = (matrix * self.loss).sum(axis=1) / matrix.sum(axis=1)
         laws = arithmetic.stack([law(prior, arithmetic) for prior in self.priors])
-        return -(laws @ paid).max()
+        worst: Enclosure = (laws @ paid).max()
+        return -worst
 
     def value(self, channel: ChannelLike) -> float:
         """Minus the expected loss under the worst of the priors."""

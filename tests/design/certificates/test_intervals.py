@@ -36,7 +36,9 @@ LOSS = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
 DESIGNS = {
     "approximate": lambda: optimal_channel(utility(5, 3), ApproximateLDP(0.8, 0.05)),
     "Renyi": lambda: optimal_channel(utility(4, 3), RenyiLDP(2.0, 0.4)),
-    "total variation": lambda: optimal_channel(utility(5, 3), [LocalDP(1.0), TotalVariation(0.2)], method=Exchange()),
+    "total variation": lambda: optimal_channel(
+        utility(5, 3), [LocalDP(1.0), TotalVariation(0.2), ApproximateLDP(0.6, 0.05)]
+    ),
     "loss": lambda: optimal_channel(ExpectedLoss(PRIOR, LOSS), [LocalDP(1.0), TotalVariation(0.3)]),
 }
 _MADE = {}

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates.intervals import chords, residual
+from ldpopt.design.certificates.chords import chords
+from ldpopt.design.certificates.residual import residual
 from ldpopt.design.constraints.terms import HockeyStick, Ratio, every_pair
 from ldpopt.design.methods.knots import even_knots
 from ldpopt.design.programs.intervals import interval_program

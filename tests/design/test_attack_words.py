@@ -1,0 +1,122 @@
+"""What a design says, what it refuses, and how large it grows (attacks A12 and A13)."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+from attacked import DESIGNS, P0, P1
+
+from ldpopt import (
+    ApproximateLDP,
+    Divergence,
+    Exchange,
+    InvalidInput,
+    LocalDP,
+    optimal_channel,
+)
+from ldpopt.divergences import (
+    KL,
+)
+
+# -- A12: words ------------------------------------------------------------------------------------------------------
+
+
+class Warm:
+    """A constraint of one's own: no entry below 0.1."""
+
+    bound = -0.1
+
+    def measure(self, channel):
+        from ldpopt.privacy import Guarantee
+
+        low = -float(channel.matrix.min())
+        return Guarantee("warm", low, low, None, True, "")
+
+    def expression(self, q):
+        return [q >= 0.1 * (1 + 1e-9)]
+
+
+def test_a_note_does_not_say_that_no_certificate_was_asked_for_when_one_was():
+    """A12: a constraint of one's own has none, and the note says why."""
+    design = optimal_channel(Divergence(KL, P0, P1), [LocalDP(1.0), Warm()])
+    if design.certificate is None:
+        assert "asked for" not in design.note
+        assert design.note
+
+
+def test_the_text_of_a_design_does_not_say_not_asked_for_of_a_finite_bound():
+    """A12: what is shown is what there is."""
+    for constraints in ([LocalDP(1.0), Warm()], [ApproximateLDP(0.5, 0.01)]):
+        design = optimal_channel(Divergence(KL, P0, P1), constraints)
+        if math.isfinite(design.upper_bound):
+            assert "not asked for" not in repr(design)
+
+
+@pytest.mark.parametrize("constraints", [1.0, LocalDP, [LocalDP], "LocalDP(1)", None, [LocalDP(1.0), 3]])
+def test_what_is_no_constraint_is_refused_in_words(constraints):
+    """A12: a number, a class, a string."""
+    with pytest.raises(InvalidInput, match="constraint"):
+        optimal_channel(Divergence(KL, P0, P1), constraints)
+
+
+def test_a_measure_in_the_place_of_a_constraint_is_refused_in_words():
+    """A12: `privacy` and `design` have namesakes."""
+    from ldpopt.privacy import ZCDP as NAMESAKE
+
+    with pytest.raises(InvalidInput, match="constraint"):
+        optimal_channel(Divergence(KL, P0, P1), NAMESAKE(0, 0.5))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("method", ["Partition", Exchange, 3])
+def test_what_is_no_method_is_refused_in_words(name, method):
+    """A12: for every utility."""
+    utility, constraints, _ = DESIGNS[name]
+    with pytest.raises(InvalidInput, match="method"):
+        optimal_channel(utility(), constraints, method=method)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_neighbour_that_is_no_design_is_refused_for_every_utility(name):
+    """A12: `near` is used, or refused, but not ignored."""
+    utility, constraints, _ = DESIGNS[name]
+    with pytest.raises(InvalidInput, match="near"):
+        optimal_channel(utility(), constraints, near="a design")
+
+
+# -- A13: size -------------------------------------------------------------------------------------------------------
+
+LARGE = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+import numpy as np
+from ldpopt import *
+from ldpopt.design import *
+from ldpopt.divergences import KL
+k = {k}
+p = np.arange(1, k + 1) / (k * (k + 1) / 2)
+try:
+    design = optimal_channel({utility}, {constraints})
+except InvalidInput as error:
+    print("refused", error)
+else:
+    print("made", design.value, design.certified)
+"""
+
+
+@pytest.mark.parametrize(
+    ("utility", "constraints", "k"),
+    [
+        ("FisherInformation(np.ones(k) / k)", "LocalDP(1.)", 150),
+        ("FisherInformation(p)", "LocalDP(1.)", 50),
+        ("MutualInformation(p)", "LocalDP(1.)", 150),
+        ("ExpectedLoss(p, 1 - np.eye(k))", "LocalDP(1.)", 50),
+    ],
+)
+def test_many_inputs_take_no_more_memory_than_there_is(utility, constraints, k):
+    """A13: a design, or a refusal in words, within 4 GB."""
+    code = LARGE.format(utility=utility, constraints=constraints, k=k)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith(("made", "refused"))
