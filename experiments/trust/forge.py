@@ -1,6 +1,6 @@
 """Forge certificates: tamper with every class and every field, and see whether a false bound is ever accepted.
 
-    python experiments/trust/forge.py [--forgeries 100000] [--seed 1] [--jobs 2] [--classes EnvelopeDual ...] [--out FILE]
+    python experiments/trust/forge.py [--forgeries 100000] [--seed 1] [--jobs 2] [--classes EnvelopeDual] [--out FILE]
 
 Honest designs of small problems, nice and nasty, give certificates of every class (tests/forging/bases.py). Each is
 forged: numbers replaced by others, by none, by infinite ones and by those one rounding apart; arrays cut, turned, and

@@ -1,4 +1,4 @@
-"""Forged certificates prove nothing false: a small part of experiments/trust/forge.py. The forger sees what is wrong."""
+"""Forged certificates prove nothing false: a small part of experiments/trust/forge.py. The forger sees faults."""
 
 import dataclasses
 from collections import Counter
@@ -16,7 +16,8 @@ from ldpopt.design.codec.kinds import CERTIFICATES
 
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate", "outputs", "approximate, chi", "renyi and LDP",
-    "invariant", "information", "loss", "loss, support", "sampling", "set, chi", "estimation DOptimal()", "estimation AOptimal()",
+    "invariant", "information", "loss", "loss, support", "sampling", "set, chi",
+    "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip
 BLOCKS = 2
 
@@ -72,7 +73,7 @@ def test_a_forger_finds_a_proof_that_believes_its_numbers(careless):
     ("claim", "forged"),
     [
         ("upper_bound", lambda d: 0.99 * d.upper_bound), ("value", lambda d: 1.01 * d.value),
-        ("constraints", lambda d: (LocalDP(1.4), TotalVariation(0.2))), ("constraints", lambda d: (*d.constraints[:1],)),
+        ("constraints", lambda d: (LocalDP(1.4), TotalVariation(0.2))), ("constraints", lambda d: d.constraints[:1]),
         ("certified", lambda d: True), ("guarantees", lambda d: d.guarantees[:1]),
     ],
 )  # fmt: skip

@@ -91,8 +91,8 @@ def simple() -> dict[str, Callable[[], Problem]]:
             f"estimation {criterion!r}": lambda criterion=criterion: (
                 ld.FisherInformation(P0, criterion), [LocalDP(1.0), TotalVariation(0.4)]
             )
-            for criterion in (ld.AOptimal(), ld.AOptimal([1.0, 2.0, 3.0]), ld.COptimal([1.0, 0.0, -1.0]), ld.MVOptimal(),
-                              ld.DOptimal())
+            for criterion in (ld.AOptimal(), ld.AOptimal([1.0, 2.0, 3.0]), ld.COptimal([1.0, 0.0, -1.0]),
+                              ld.MVOptimal(), ld.DOptimal())
         },
     }  # fmt: skip
 
