@@ -100,13 +100,13 @@ def built() -> dict[str, int]:
             isinstance(node, ast.FunctionDef) and node.name == "verify"
             for _, tree in trees(DESIGN)
             for node in ast.walk(tree)
-        ),  # fmt: skip
+        ),
         "certificates": len({name for name in proofs & named if name != "Certificate"}),
         "isinstance on classes of design": sum(
             called(node) == "isinstance" and bool({getattr(part, "id", "") for part in ast.walk(node)} & named)
             for _, tree in trees(DESIGN)
             for node in ast.walk(tree)
-        ),  # fmt: skip
+        ),
     }
 
 

@@ -151,7 +151,6 @@ class Round:
         fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
         return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
-
     def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
         """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
         kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
@@ -298,7 +297,9 @@ class Labels:
         """The size of what can be kept, for a first program: that at the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
         size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
-        capped = [float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1]
+        capped = [
+            float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
+        ]
         variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 

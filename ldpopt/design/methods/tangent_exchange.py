@@ -184,7 +184,12 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
             break
         problem = tighter
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
-    return Candidate(private(matrix, problem.constraints, problem.inputs), found.method + _orders(problem), found.prove, problem=problem)
+    return Candidate(
+        private(matrix, problem.constraints, problem.inputs),
+        found.method + _orders(problem),
+        found.prove,
+        problem=problem,
+    )
 
 
 def _orders(problem: Problem) -> str:

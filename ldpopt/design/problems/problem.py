@@ -136,7 +136,7 @@ def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, 
     """The constraints as a tuple, or `InvalidInput` for what is none."""
     expected = "LocalDP(epsilon), TotalVariation(eta), another constraint of ldpopt.design, or one with " \
                "bound, measure and expression"  # fmt: skip
-    if isinstance(constraints, type) or isinstance(constraints, Constraint):
+    if isinstance(constraints, (type, Constraint)):
         given: tuple[Any, ...] = (constraints,)
     else:
         try:

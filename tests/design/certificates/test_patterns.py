@@ -28,7 +28,9 @@ from ldpopt.enclosures import arithmetic
 def dual(utility, epsilon, eta=1.0):
     found = pattern_program(utility, epsilon, eta)
     constraints = (LocalDP(epsilon), TotalVariation(eta))
-    return PatternDual(utility, constraints, Channel(np.ones((utility.size, 1))), found.rows, found.pairs, found.weights)
+    return PatternDual(
+        utility, constraints, Channel(np.ones((utility.size, 1))), found.rows, found.pairs, found.weights
+    )
 
 
 @pytest.mark.parametrize("name", ["kl", "chi_squared", "le_cam", "total_variation", "hockey_stick_1_5"])
@@ -94,7 +96,9 @@ def test_a_pattern_that_pays_less_than_nothing_proves_nothing():
     design = optimal_channel(utility, [LocalDP(8.0), TotalVariation(0.999 * math.tanh(4))], method=PatternLP())
     assert design.certified
     assert design.value <= design.upper_bound <= design.value * (1 + 1e-9)
-    made = PatternDual(utility, (LocalDP(8.0),), design.channel, np.array([-1.0, 0.5, 0.6]), np.zeros((3, 3)), np.ones(1))
+    made = PatternDual(
+        utility, (LocalDP(8.0),), design.channel, np.array([-1.0, 0.5, 0.6]), np.zeros((3, 3)), np.ones(1)
+    )
     assert made.bound >= design.value
 
 
