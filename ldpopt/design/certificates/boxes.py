@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
+from ldpopt.design.certificates.numbers import positions
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.parts import symmetric
 from ldpopt.design.problems.reduction import tied
@@ -103,7 +104,7 @@ def _is_index(value: object, count: int) -> bool:
 
 
 def _is_cut(value: object) -> bool:
-    return isinstance(value, float | int | np.floating) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, float | np.floating) and math.isfinite(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +121,13 @@ class Merger:
     @classmethod
     def checked(cls, p0: Array, p1: Array, given: Index, alike: bool) -> Merger:
         """The classes, or `Unproved` unless the ratios in each are the same, by products free of rounding."""
-        classes = np.asarray(given)
-        if classes.shape != p0.shape or classes.dtype.kind not in "iu":
+        classes = positions(given, "the classes")
+        if classes.shape != p0.shape:
             raise Unproved("the classes are not a whole number for each input")
         count = int(classes.max()) + 1
         if not np.array_equal(np.unique(classes), np.arange(count)):
             raise Unproved("the classes are not numbered from 0 without a gap")
-        made = cls(classes.astype(np.intp), count)
+        made = cls(classes, count)
         if made.trivial:
             return made
         if not alike:

@@ -84,7 +84,7 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     laws : of the inputs, the first and last of `order` of the smallest and the largest ratio. spread : a cap on the
     log-ratio of any two entries of a column. Either end of each kind holds for every output; the nearer one is taken.
     """
-    if np.ndim(knots) != 1 or len(knots) < 2:
+    if not isinstance(knots, np.ndarray) or knots.ndim != 1 or len(knots) < 2:
         raise Unproved("there are no intervals of ratios")
     cuts = real_array(knots, (len(knots),), "the knots")[1:-1]
     ends = []

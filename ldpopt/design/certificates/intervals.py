@@ -22,7 +22,7 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import Gains, enclosed_chords, least_spread, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.numbers import real_array
+from ldpopt.design.certificates.numbers import positions, real_array
 from ldpopt.design.certificates.residual import enclosed_residual
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import implied
@@ -83,6 +83,8 @@ class ColumnDual(Certificate):
         bound = rows.sum()
         paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         terms = self._terms(inputs)
+        if not isinstance(self.multipliers, tuple):
+            raise Unproved("the multipliers are no sequence")
         try:
             for one in self.multipliers:
                 term = _chosen(terms, one)
@@ -101,6 +103,8 @@ class ColumnDual(Certificate):
         used = self.used()
         if self.posed is None:
             return [term for c in used for term in c.columns(inputs)]
+        if not isinstance(self.posed, tuple):
+            raise Unproved("the constraints that the multipliers are for are no sequence")
         posed = [c for c in self.posed if isinstance(c, ColumnConstraint)]
         for one in posed:
             if not implied(used, one):
@@ -110,17 +114,17 @@ class ColumnDual(Certificate):
 
 def _chosen(terms: Sequence[Term | Ratio], one: TermMultiplier) -> Term | None:
     """The pairs of the term that a multiplier is for; None for a term without multipliers."""
+    if not isinstance(one, TermMultiplier):
+        raise Unproved("a multiplier is not one of a term")
     if not isinstance(one.term, int | np.integer) or not 0 <= one.term < len(terms):
         raise Unproved(f"there is no term {one.term!r}")
     term = terms[one.term]
     if isinstance(term, Ratio):
         return None
-    pairs = np.asarray(one.pairs)
-    if pairs.ndim != 1 or (pairs.size and pairs.dtype.kind not in "iu"):
-        raise Unproved("the pairs of a multiplier are no positions")
+    pairs = positions(one.pairs, "the pairs of a multiplier")
     if pairs.size and not (pairs.min() >= 0 and pairs.max() < len(term)):
         raise Unproved(f"a multiplier names pairs that are not among the {len(term)} of its term")
-    return term.take(pairs.astype(np.intp))
+    return term.take(pairs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,12 +178,12 @@ class IntervalDual(ColumnDual):
 
 def checked_classes(classes: Any, p0: Array, p1: Array) -> Index:
     """The classes as positions, or `Unproved` where inputs of one class differ in their likelihood ratio."""
-    made = np.asarray(classes)
-    if made.shape != p0.shape or made.dtype.kind not in "iu" or not (made >= 0).all() or made.max() >= len(p0):
+    made = positions(classes, "the classes of the inputs")
+    if made.shape != p0.shape or not (made >= 0).all() or made.max() >= len(p0):
         raise Unproved("the classes of the inputs are no positions of them")
-    if not tied(made.astype(np.intp), p0, p1):
+    if not tied(made, p0, p1):
         raise Unproved("inputs of one class differ in their likelihood ratio")
-    return made.astype(np.intp)
+    return made
 
 
 def tied(classes: Index, p0: Array, p1: Array) -> bool:

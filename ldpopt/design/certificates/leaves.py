@@ -21,7 +21,7 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import outputs_of, parts
@@ -129,10 +129,7 @@ def _term(multiplier: TermMultiplier, terms: Sequence[Term | Ratio]) -> Any:
     term = terms[number]
     if isinstance(term, Ratio):
         raise Unproved("pure LDP between all inputs has no multipliers")
-    pairs = np.asarray(multiplier.pairs)
-    if pairs.ndim != 1 or (pairs.size and pairs.dtype.kind not in "iu"):
-        raise Unproved("the pairs of a multiplier are no numbers of pairs")
-    pairs = pairs.astype(np.intp)
+    pairs = positions(multiplier.pairs, "the pairs of a multiplier")
     if not ((pairs >= 0) & (pairs < len(term))).all() or len(np.unique(pairs)) != len(pairs):
         raise Unproved("a multiplier names a pair that does not exist, or one twice")
     return term.take(pairs)

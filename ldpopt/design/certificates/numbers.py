@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.unproved import Unproved
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 
 
 def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -36,6 +36,17 @@ def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     return made
 
 
+def positions(values: Any, what: str) -> Index:
+    """A row of whole numbers, of any length and sign, or `Unproved`."""
+    try:
+        made = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise Unproved(f"{what} are not whole numbers") from None
+    if made.ndim != 1 or (made.size and made.dtype.kind not in "iu"):
+        raise Unproved(f"{what} are not whole numbers")
+    return made.astype(np.intp)
+
+
 def nonnegative(value: Any, what: str) -> float:
     """One finite number, not below zero."""
     return float(nonnegative_array(value, (), what))
@@ -51,7 +62,7 @@ def increasing(values: Any, what: str) -> Array:
 
 def nonnegative_list(values: Any, what: str) -> Array:
     """Finite float64 in a row of any length but zero, none below zero, or `Unproved`."""
-    shape = np.shape(values) if isinstance(values, np.ndarray | list | tuple) else ()
-    if len(shape) != 1 or not shape[0]:
+    made = nonnegative_array(values, (-1,), what)
+    if not len(made):
         raise Unproved(f"{what} are not a list of numbers")
-    return nonnegative_array(values, shape, what)
+    return made

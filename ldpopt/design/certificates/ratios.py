@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.minimum_cut import Network
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
 from ldpopt.design.certificates.plain import Caps
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
@@ -108,12 +108,11 @@ class RatioDual(Certificate):
 
 def checked_classes(given: Index, p0: Array, p1: Array) -> Index:
     """The classes, checked: consecutive numbers, and one likelihood ratio each by exact cross products."""
-    made = np.asarray(given)
-    if made.shape != p0.shape or made.dtype.kind not in "iu":
+    made = positions(given, "the classes")
+    if made.shape != p0.shape:
         raise Unproved(f"the classes are not one integer for each of {len(p0)} inputs")
     if not np.array_equal(np.unique(made), np.arange(len(np.unique(made)))):
         raise Unproved("the classes are not numbered 0, 1, 2, ...")
-    made = made.astype(np.intp)
     order = np.argsort(-(p0 + p1), kind="stable")
     first = order[np.unique(made[order], return_index=True)[1]][made]  # the input of each class with most mass
     for x in np.flatnonzero((first != np.arange(len(made))) & (p0 + p1 > 0)).tolist():
