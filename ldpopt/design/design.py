@@ -86,8 +86,15 @@ class Design:
         found = certificate.of(*problem, self.edges).verify(exact)
         return found.and_fails(self._broken(found))
 
+    def _unreal(self) -> list[str]:
+        """The numbers that are none."""
+        names = ("value", "lower_bound", "upper_bound", "tolerance")
+        return [f"{name} is no float" for name in names if not isinstance(getattr(self, name), float)]
+
     def _unproved(self) -> list[str]:
         """What a design without a certificate may not claim."""
+        if unreal := self._unreal():
+            return unreal
         claims = ["it is certified"] * self.certified + ["there is a finite bound"] * math.isfinite(self.bound)
         return [
             f"the design has no certificate, yet claims that {claim}" for claim in claims or ["something is proved"]
@@ -96,6 +103,8 @@ class Design:
     def _broken(self, found: Verification) -> list[str]:
         """The claims that what was recomputed does not bear out."""
         error, broken = self.utility.error, []
+        if unreal := self._unreal():
+            return unreal
         if not (found.value <= self.value if error else found.value >= self.value):
             broken.append(f"the value is {found.value!r}, not {self.value!r}")
         if not (found.bound >= self.bound if error else found.bound <= self.bound):

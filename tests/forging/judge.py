@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,7 +112,8 @@ class Judge:
             return "refused", ""
         except Exception as error:
             return "raised", described(error)
-        wrong = self.claims(forged)
+        stated = ("value", "lower_bound", "upper_bound", "tolerance")
+        wrong = self.claims(dataclasses.replace(forged, **{name: float(getattr(forged, name)) for name in stated}))
         if wrong is None:
             return "unknown", ""
         return ("wrong", "; ".join(wrong)[:500]) if wrong else ("proved", "")

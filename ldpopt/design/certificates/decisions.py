@@ -53,7 +53,7 @@ class SamplingDual(Certificate):
         held = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
         # The prior is the one that the loss was posed for: floats are divided by their sum on the way.
         constant = law(posed.priors[0], arithmetic) @ (held * on_held).sum(axis=1)
-        return self.loss.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic) - constant
+        return arithmetic.of(self.loss.of(posed, self.constraints, self.channel).proved(arithmetic)) - constant
 
 
 def tangent_planes(

@@ -14,11 +14,11 @@ def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
     try:
         given = np.asarray(values)
-        made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise Unproved(f"{what} are not numbers") from None
     if given.dtype.kind not in "fiu":
         raise Unproved(f"{what} are not numbers")
+    made = np.array(given, dtype=np.float64)
     if made.ndim != len(shape) or not all(
         own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)
     ):

@@ -55,7 +55,7 @@ class SaddlePoint(Certificate):
         if not isinstance(self.pair, Certificate):
             raise Unproved("no certificate of the pair is given")
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
-        bound = self.pair.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic)
+        bound = arithmetic.of(self.pair.of(posed, self.constraints, self.channel).proved(arithmetic))
         if not isinstance(self.mixtures, tuple) or len(self.mixtures) != 2:
             raise Unproved("the certificate does not say which members of the two sets the pair is")
         laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
@@ -83,7 +83,7 @@ class SaddlePoint(Certificate):
         utility = self._checked()
         if not isinstance(self.support, LowerLine):
             raise Unproved("no linear function below the divergence is given")
-        return self.support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
+        return self.support.enclosed_bound(utility.f, utility.sets, utility.check(self.channel), arithmetic)
 
     def _checked(self) -> AgainstSet:
         if not isinstance(self.utility, AgainstSet):

@@ -330,9 +330,12 @@ class HockeyStick(Term):
 def finite(values: Any) -> Array:
     """Finite float64, or `Malformed`."""
     try:
-        made = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
         raise Malformed("a multiplier is not made of numbers") from None
+    if given.dtype.kind not in "fiu":
+        raise Malformed("a multiplier is not made of numbers")
+    made = np.array(given, dtype=np.float64)
     if not np.isfinite(made).all():
         raise Malformed("a multiplier is not finite")
     return made
