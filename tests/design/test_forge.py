@@ -17,7 +17,7 @@ from ldpopt.design.codec.kinds import CERTIFICATES
 
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate", "outputs", "approximate, chi", "renyi and LDP",
-    "invariant", "information", "loss", "loss, support", "sampling", "set, chi",
+    "support, two answers", "information", "loss", "loss, support", "sampling", "set, chi",
     "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip
 BLOCKS = 2

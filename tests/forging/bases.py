@@ -75,6 +75,12 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "outputs": lambda: (ld.Divergence(KL, P0, P1), [LocalDP(1.0), ld.Outputs(2)]),
         "outputs and TV": lambda: (ld.Divergence(KL, P0, P1), [LocalDP(2.0), TotalVariation(0.2), ld.Outputs(2)]),
         "support": lambda: (kl, [ld.Support(mask), TotalVariation(0.4)]),
+        "support, two answers": lambda: (
+            ld.Divergence(TOTAL_VARIATION, (0.375, 0.625), (0.625, 0.375)), [ld.Support(mask[:2]), TotalVariation(0.4)]
+        ),
+        "invariant, two answers": lambda: (
+            ld.Divergence(hockey_stick(0.5), (0.375, 0.625), (0.625, 0.375)), [ld.Invariant((0.5, 0.5)), LocalDP(1.0)]
+        ),
         "invariant": lambda: (ld.Divergence(KL, P0, P1), [ld.Invariant(P2), LocalDP(1.0)]),
         "loss": lambda: (ld.ExpectedLoss(P0, loss), [LocalDP(1.0)]),
         "worst loss": lambda: (ld.ExpectedLoss(sampled, loss), [LocalDP(1.0), TotalVariation(0.4)]),
@@ -147,7 +153,7 @@ def designed(problem: Callable[[], Problem], seconds: float = SECONDS, method: A
 def bases(
     found: Iterator[tuple[str, Any]], judge: Judge, most: int = 20, quick: float = QUICK
 ) -> dict[str, list[Base]]:
-    """The certificates of designs by class, each with the truth known and in agreement; at most `most` a class."""
+    """The certificates of designs by class, of which the truth is known; at most `most` a class, and `quick` ones."""
     made: dict[str, list[Base]] = defaultdict(list)
     slow: dict[str, Base] = {}
     for name, design in found:
