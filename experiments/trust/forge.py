@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from forging.bases import bases, designs
-from forging.forgeries import BLOCK, Forger
-from forging.judge import Judge
+from forging.forgeries import BLOCK, Forger, Tally
+from forging.judge import Judge, described
 
 HERE = Path(__file__).resolve()
-WRONG = ("wrong", "raised")
+WRONG = ("wrong", "raised", "forger")
 forger: Forger
 """Made once, and shared by the processes that are forked from this one."""
 
@@ -43,7 +43,13 @@ def forged(task: tuple[str, int, int]) -> dict[str, Any]:
     kind, seed, at = task
     start = time.monotonic()
     warnings.simplefilter("ignore")
-    tally = forger.block(kind, seed, at)
+    try:
+        tally = forger.block(kind, seed, at)
+    except Exception as error:
+        # The forger's own failure, said as such: it is no verdict on the package.
+        tally = Tally()
+        tally.findings.append({"sort": "block", "said": "forger", "words": described(error), "forgery": ""})
+        tally.counts["forger"] += 1
     return {
         "class": kind, "seed": seed, "block": at, "counts": dict(tally.counts), "findings": tally.findings,
         "seconds": round(time.monotonic() - start, 3),
@@ -99,7 +105,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--classes", nargs="+", help="these alone")
-    parser.add_argument("--each", type=int, default=3, help="random problems of each kind, besides the nice ones")
+    parser.add_argument("--each", type=int, default=4, help="random problems of each kind, besides the nice ones")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no block after this time")
     parser.add_argument("--shown", type=int, default=1, help="how many findings of each cause are printed")
     parser.add_argument("--only", nargs=2, metavar=("CLASS", "BLOCK"), help="forge one block and show it")
