@@ -374,18 +374,70 @@ def _wider_cap(made: Document, rng: np.random.Generator) -> None:
         part[cap] = min(part[cap] * factor, 1.0 if cap == "eta" else 400.0)
 
 
+def optimum(document: Document, factor: float = 1.0, pair: Any = None) -> Design:
+    """The design for the caps of a file, epsilon times a factor, and its hypotheses or others."""
+    f, caps = document["utility"]["f"], {part["kind"]: part for part in document["constraints"]}
+    families: dict[str, Any] = {"alpha": alpha, "hockey-stick": hockey_stick}
+    own = families[f["name"]](f["parameter"]) if f["name"] in families else NAMED[f["name"]]
+    asked: list[Any] = [LocalDP(caps["LocalDP"]["epsilon"] * factor)]
+    if "TotalVariation" in caps:
+        asked.append(TotalVariation(caps["TotalVariation"]["eta"] * min(factor, 1.0)))
+    return optimal_channel(Divergence(own, *(pair or (document["utility"]["p0"], document["utility"]["p1"]))), asked)
+
+
 def _exceeded(document: Document) -> bool:
     """Whether a channel within the caps keeps more than the bound, each by independent arithmetic."""
     made = copy.deepcopy(document)
-    f, caps = made["utility"]["f"], {part["kind"]: part for part in made["constraints"]}
-    own: Any = NAMED.get(f["name"]) or {"alpha": alpha, "hockey-stick": hockey_stick}[f["name"]](f["parameter"])
-    asked: list[Any] = [LocalDP(caps["LocalDP"]["epsilon"])]
-    if "TotalVariation" in caps:
-        asked.append(TotalVariation(caps["TotalVariation"]["eta"]))
-    wider = optimal_channel(Divergence(own, made["utility"]["p0"], made["utility"]["p1"]), asked)
-    made["channel"]["matrix"] = wider.channel.matrix.tolist()
+    made["channel"]["matrix"] = optimum(made).channel.matrix.tolist()
     made["guarantees"] = []
     return not exceeds_caps(made) and bool(kept(made) > document["upper_bound"] * (1 + 1e-9))
+
+
+def _made_poor(made: Document, rng: np.random.Generator) -> float:
+    """An honest channel that keeps less than the optimum, so that a bound below that is above the value."""
+    poor, best = optimum(made, factor=float(rng.uniform(0.3, 0.9))), made["value"]
+    channel, guarantees = poor.channel, poor.to_dict()["guarantees"]
+    made["channel"] |= {"matrix": channel.matrix.tolist(), "outputs": list(range(channel.matrix.shape[1]))}
+    for part, better in zip(made["guarantees"], guarantees, strict=True):
+        part["value"] = better["value"]
+    made["value"] = made["lower_bound"] = poor.value
+    made["certified"] = False
+    # Between the two, nearly always far closer to the optimum.
+    made["upper_bound"] = best - (best - poor.value) * 10.0 ** -rng.uniform(0.1, 6)
+    return best
+
+
+def _optimum_undercut(made: Document, rng: np.random.Generator) -> None:
+    """An honest channel and value with a bound between the value and the optimum, and numbers that nearly prove it."""
+    best, proof = _made_poor(made, rng), made["certificate"]
+    share, way = made["upper_bound"] / best, int(rng.integers(4))
+    u = proof["potentials"]
+    if way == 0:
+        proof |= {"potentials": [x * share for x in u], "level": proof["level"] * share}
+    elif way == 1:
+        proof["potentials"] = [u[0] + (x - u[0]) * share for x in u]
+    elif way == 2:
+        u[-1] -= (u[-1] - u[0]) * (1 - share)
+    # Else the numbers stay, and prove another bound than is claimed.
+
+
+def _points_garbled(made: Document, rng: np.random.Generator) -> None:
+    """The same with an honest proof for points that are closer to each other than the hypotheses are."""
+    _made_poor(made, rng)
+    p0, p1 = (np.array(made["utility"][p]) for p in ("p0", "p1"))
+    share = 10.0 ** -rng.uniform(0.5, 6)
+    pair = p0 + (p1 - p0) * share, p1 + (p0 - p1) * share
+    proof = optimum(made, pair=pair).certificate
+    if isinstance(proof, EnvelopeDual) and np.isfinite(proof.bound):
+        points = np.column_stack(pair).tolist()
+        made["certificate"] |= {"level": proof.level, "potentials": proof.potentials.tolist(), "points": points}
+        made["upper_bound"] = proof.bound
+
+
+def _below_optimum(document: Document) -> bool:
+    """Whether the optimum, which a channel attains, exceeds the bound, though the value does not."""
+    honest = not exceeds_caps(document) and document["value"] <= document["upper_bound"]
+    return honest and not too_low(document) and _exceeded(document)
 
 
 Forgery = tuple[Callable[[Document, np.random.Generator], None], Callable[[Document], bool]]
@@ -420,6 +472,8 @@ FORGERIES: tuple[Forgery, ...] = (
     (_bound_minus_infinite, always),
     (_bounds_apart, always),
     (_wider_cap, _exceeded),
+    (_optimum_undercut, _below_optimum),
+    (_points_garbled, _below_optimum),
 )
 
 
@@ -433,7 +487,7 @@ def forgeries(seed: int) -> Iterator[tuple[str, Document]]:
             _, document = saved(design, Path(folder))
             if isinstance(design.certificate, EnvelopeDual) and design.value > 0:
                 start = int(rng.integers(len(FORGERIES)))
-                for tamper, false in (FORGERIES[start], FORGERIES[(start + 1 + number) % len(FORGERIES)]):
+                for tamper, false in (FORGERIES[start], FORGERIES[-1 - number % 3]):
                     made = copy.deepcopy(document)
                     tamper(made, rng)
                     with mpmath.workdps(60):

@@ -179,7 +179,9 @@ def calls() -> dict[str, Callable[[], Any]]:
         "MutualInformation": lambda: optimal_channel(MutualInformation(P0), cap),
         "FisherInformation": lambda: room.estimation_design(FisherInformation(P0), LocalDP(1.0)),
         "Outputs(2)": lambda: optimal_channel(u, [*cap, Outputs(2)]),
-        "AgainstSet": lambda: optimal_channel(AgainstSet(KL, P0, room.Contamination(P1, 0.05)), LocalDP(1.0)),
+        "AgainstSet": lambda: optimal_channel(
+            AgainstSet(KL, P0, room.Around(P1, room.Contamination(0.05))), LocalDP(1.0)
+        ),
         "survey: plan, privatize, estimate": trip,
         "reproduce gi-theorem-5": claim,
     }

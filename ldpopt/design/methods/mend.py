@@ -17,7 +17,7 @@ from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.rounding import toward_privacy
+from ldpopt.rounding import ULP, toward_privacy
 
 NOISE = 1e-11
 """Entries below this share of their column are what a solver leaves of zero."""
@@ -33,7 +33,8 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
     """A matrix near `matrix` (k, m) that meets all constraints by measurement.
 
     Equations are restored first; then the matrix is mixed with a channel that meets everything with room to spare, a
-    constant one where that can be, and the equations are restored again. Raises `Unrepairable` where that is no help.
+    constant one where that can be, and the equations are restored again. What is within its constraints stays as it is.
+    Raises `Unrepairable` where that is no help.
     """
     fixed = [constraint for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
 
@@ -44,6 +45,9 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
 
     epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
     clean = _clean(matrix)
+    stochastic = np.abs(clean.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
+    if stochastic and np.array_equal(clean, matrix) and _within(Channel(matrix, inputs), constraints):
+        return matrix
     # A share of the centre would drown ratios of e^40, so that they are right before it is added.
     least = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
     start = restored(np.maximum(clean, clean.max(axis=0) * least))
