@@ -70,5 +70,10 @@ def optimal_channel(
 def estimation_design(
     utility: Utility, constraints: Constraint | Iterable[Constraint], *, certify: bool = True
 ) -> Design:
-    """`optimal_channel` under its former name for a `FisherInformation`; it goes with the next release."""
+    """`optimal_channel` under its former name for a `FisherInformation`; it goes with the next release.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP
+    >>> round(estimation_design(FisherInformation([0.5, 0.5]), LocalDP(1.0)).value, 6)
+    2.341347
+    """
     return optimal_channel(utility, constraints, certify=certify)

@@ -48,7 +48,7 @@ class LocalSearch:
     >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     >>> found = optimal_channel(u, ApproximateLDP(1.0, 0.05), method=LocalSearch(5), certify=False)
     >>> round(found.value, 6), found.method
-    (0.048683, 'local search from 5 starts')
+    (0.05027, 'local search from 5 starts')
     """
 
     starts: int = STARTS
