@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
-from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
 from ldpopt.design.utilities.tangents import tangents_apart
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
@@ -100,9 +101,11 @@ class Climb:
         utility, k = problem.utility, len(problem.inputs)
         m = outputs_of(problem.given, k) if problem.given else outputs or k + 1
         if utility.pair is None:
-            criteria = len(utility.columns(np.ones((k, 1))))
+            criteria = len(columns_of(utility, np.ones((k, 1))))
             program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
-            return cls(program, lambda q: float(utility.columns(q).sum(axis=1).min()), utility.gradients)
+            return cls(
+                program, lambda q: float(columns_of(utility, q).sum(axis=1).min()), partial(gradients_of, utility)
+            )
         pair, f = problem.reduction.pair, utility.f
         program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
 
