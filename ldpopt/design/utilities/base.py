@@ -153,7 +153,7 @@ def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
 
 
 def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
-    """`utility.gradients(matrix)`, (criteria, n, k); `InvalidInput` where a utility of one's own gives something else."""
+    """`utility.gradients(matrix)`, (criteria, n, k); `InvalidInput` where one's own utility gives something else."""
     k, n = matrix.shape
     criteria = len(columns_of(utility, matrix))
     what = f"gradients of {utility.name}"
