@@ -31,6 +31,7 @@ from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.methods.pairs import first_pairs, tight_pairs, violated_pairs
 from ldpopt.design.methods.round import Round
+from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.methods.span import told_posteriors, widest_ratio
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
@@ -95,7 +96,7 @@ class Exchange:
             and not problem.others
         ):
             return "divergences of an order near 1 stall its cone programs; TangentExchange solves them"
-        return ""
+        return too_many_pairs(problem, len(problem.reduction.pair))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the last program, its outputs merged where they are too rare to matter."""

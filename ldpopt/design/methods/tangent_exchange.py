@@ -26,6 +26,7 @@ from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Labels
 from ldpopt.design.methods.knots import graded_knots, quartered_knots
 from ldpopt.design.methods.mixed import beside, orders
+from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
@@ -74,6 +75,8 @@ class TangentExchange:
             return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
         if problem.given:
             return "constraints fix the outputs, which it chooses by likelihood ratio"
+        if why := too_many_pairs(problem, len(problem.reduction.pair)):
+            return why
         if not any(isinstance(term, Moment) for term in problem.terms):
             return "no constraint is a cap on a divergence between rows"
         return ""
