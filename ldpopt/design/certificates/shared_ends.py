@@ -38,6 +38,9 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 KEPT = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
 """Shares of M1 that may be left to be compared with the same inputs of M0."""
 
+NEXT_TO_NONE = 1e-6
+"""Multipliers below this share of the largest of their input are left out."""
+
 STEPS = (None, 0.0, 0.25, 0.5, 0.75, 1.0)
 """Powers of R that may be the ratios at which what is left of a multiplier pays; None for those that it has."""
 
@@ -166,7 +169,12 @@ class _Plan:
         made = np.pad(table, (0, -len(table) % (int(label.max(initial=0)) + 1)))
         each = made.reshape(-1, int(label.max(initial=0)) + 1).max(axis=1, initial=0.0)
         most[: len(each)] = each[: len(term)]
-        weight = most[pairs] + 1e-12 * (most.max(initial=0.0) or 1.0)
+        weight = most[pairs]
+        # What has next to no multiplier is not worth a share, but every input needs a pair.
+        largest = np.zeros(len(near))
+        np.maximum.at(largest, left[pairs], weight)
+        pairs = pairs[weight >= NEXT_TO_NONE * largest[left[pairs]]]
+        weight = np.maximum(most[pairs], 1e-12 * (most.max(initial=0.0) or 1.0))
         # Inputs that are compared with the same one share its mass.
         whole = np.bincount(right[pairs], weight, len(near))
         given = weight / whole[right[pairs]]
@@ -249,9 +257,9 @@ class _Plan:
         return made, float(np.maximum(taken - self.most, 0.0).sum())
 
     def kappa(self, left: Array) -> float:
-        """What inputs of a smaller ratio ask for."""
+        """What inputs of a smaller ratio ask for, and a little more, which rounding takes."""
         below = (self.side < 0) & (left > 0)
-        return float((left[below] / -self.side[below]).max(initial=0.0))
+        return float((left[below] / -self.side[below]).max(initial=0.0)) * (1 + 1e-9)
 
     def at_least(self, cuts: Array, reserved: Enclosure) -> Array:
         """With what is reserved, as cuts at ratio one, where psi's tangent is zero."""
