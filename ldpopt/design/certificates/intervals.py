@@ -25,7 +25,8 @@ from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.certificates.residual import enclosed_residual
 from ldpopt.design.certificates.shared_ends import End
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.certificates.tails import least
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, variation_of
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.parts import implied
 from ldpopt.design.constraints.scatter import scatter
@@ -84,13 +85,18 @@ class ColumnDual(Certificate):
         terms = self._terms(inputs)
         try:
             paid, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
-            each = [bound + one.charge + enclosed_residual(one.values - paid, one.sums - sums, spread) for one in gains]
+            each = [bound + one.charge + self._unpaid(one, paid, sums, spread) for one in gains]
             for one, multipliers in self.shared(spread, terms, arithmetic):
                 paid, sums, bound = self._paid(multipliers, terms, rows, len(one.sums))
-                each.append(bound + enclosed_residual(one.values - paid, one.sums - sums, spread))
+                each.append(bound + self._unpaid(one, paid, sums, spread))
         except Malformed as error:
             raise Unproved(str(error)) from None
         return min(each, key=lambda one: float(one.upper))
+
+    def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
+        """The most that channels gain beyond what they pay."""
+        capped = least([variation_of(one, paid.arithmetic) for one in self.used()])
+        return enclosed_residual(gains.values - paid, gains.sums - sums, spread, capped)
 
     def shared(
         self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
