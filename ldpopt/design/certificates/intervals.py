@@ -22,7 +22,7 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import Gains, enclosed_chords, least_spread, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.numbers import expect, expect_each, position, positions, real_array
+from ldpopt.design.certificates.numbers import count, expect, expect_each, position, positions, real_array
 from ldpopt.design.certificates.residual import enclosed_residual
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import implied
@@ -135,7 +135,7 @@ class IntervalDual(ColumnDual):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        return f"weak duality of the ratio-labelled program on {len(self.knots) - 1} intervals of ratios"
+        return f"weak duality of the ratio-labelled program on {max(0, count(self.knots) - 1)} intervals of ratios"
 
     @property
     def inputs(self) -> Sequence[Label]:
