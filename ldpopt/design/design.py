@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.unbounded import Unbounded
@@ -87,9 +89,10 @@ class Design:
         return found.and_fails(self._broken(found))
 
     def _unreal(self) -> list[str]:
-        """The numbers that are none."""
+        """The claims of another type: float32 would compare with the rounding of its own, and others not at all."""
         names = ("value", "lower_bound", "upper_bound", "tolerance")
-        return [f"{name} is no float" for name in names if not isinstance(getattr(self, name), float)]
+        unreal = [f"{name} is no float" for name in names if not isinstance(getattr(self, name), float)]
+        return unreal + ["certified is neither true nor false"] * (not isinstance(self.certified, bool | np.bool_))
 
     def _unproved(self) -> list[str]:
         """What a design without a certificate may not claim."""
