@@ -75,8 +75,8 @@ def from_counts(counts: Any, what: str = "counts") -> Array:
     array = finite_array(counts, what, 1)
     if array.size == 0 or array.min() < 0 or array.max() <= 0:
         raise invalid(what, "non-negative counts with a positive sum", counts)
-    array /= array.max()  # so that the sum cannot overflow
-    return distribution(array / array.sum(), what)
+    array = np.ldexp(array, -math.frexp(array.max())[1])  # so that the sum cannot overflow; powers of two round nothing
+    return distribution(array / math.fsum(array), what)
 
 
 def positive_epsilon(epsilon: Any, what: str = "epsilon") -> float:

@@ -81,7 +81,7 @@ class KFold:
 def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> KFold:
     """The privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms together [GI, Thm 2].
 
-    epsilon : nats, 0 to 500. delta : in [0, 1]. eta : total variation in [0, 1]; None or anything above
+    epsilon : nats, 0 to 700. delta : in [0, 1]. eta : total variation in [0, 1]; None or anything above
         delta + (1 - delta) tanh(epsilon/2) adds nothing to (epsilon, delta). count : how many, up to 10^6 or so.
 
     The result holds (j epsilon, deltas[j]) for all j = 0..count, found at once from the law of the three-point

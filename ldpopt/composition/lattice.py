@@ -116,10 +116,11 @@ def grid(
     the spacing through the window of the composed law, unless `spacing` is given.
     """
     if spacing is None:
-        variance = math.fsum(count * float(m @ at**2 - (m @ at) ** 2) for at, m, count in parts)
+        variance = math.fsum(count * float(m @ (at - m @ at) ** 2) for at, m, count in parts)
         largest = max(float(np.abs(at).max()) for at, _, _ in parts)
         wanted = min(math.sqrt(variance) * 28 / cells, largest / 16)
-        spacing = largest / min(math.ceil(largest / wanted), cells)
+        # Near epsilon = 700 the variance can underflow to 0: then the cells divide the largest loss itself.
+        spacing = largest / (cells if largest > wanted * cells else math.ceil(largest / wanted))
     placed = []
     drift = spread = 0.0
     for at, masses, count in parts:

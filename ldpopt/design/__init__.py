@@ -16,6 +16,7 @@ from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.constraints import (
+    ZCDP,
     AlphabetConstraint,
     ApproximateLDP,
     CapacityBounded,
@@ -54,9 +55,9 @@ from ldpopt.design.utilities.neighbourhood import Box, Contamination, Neighbourh
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet
 
+# Former names, kept for one release.
 EstimationDesign = Design
 Tests = WorstOf
-ZCDP = ConcentratedLDP
 CutDual = LabelDual = RatioDual
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "Contamination",
     "Contraction",
     "Criterion",
+    "CutDual",
     "DOptimal",
     "Design",
     "Divergence",
@@ -97,6 +99,7 @@ __all__ = [
     "InformationCapacity",
     "IntervalDual",
     "Invariant",
+    "LabelDual",
     "LocalDP",
     "LocalSearch",
     "LossDual",

@@ -42,8 +42,9 @@ class EnvelopeDual(Certificate):
     """Potentials of the blocks of the sorted inputs [SPR, and the envelope theorem].
 
     level : A >= 0. potentials : (n + 1,) numbers u. points : (n, 2) masses (P0, P1) that dominate the hypotheses in
-    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers are
-    real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the channel's.
+    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers
+    are real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the
+    channel's.
     """
 
     proves = Divergence

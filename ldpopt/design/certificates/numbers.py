@@ -1,4 +1,7 @@
-"""The numbers of a certificate, as they must be: finite, of the right shape, and none that proves by being no number."""
+"""The parts of a certificate, as they must be: records of their kind, and finite numbers of the right shape.
+
+Whatever stands in the place of a part, nothing but `Unproved` is raised, with a sentence on what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,40 @@ from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.distribution import Array, Index
 
 
-def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
+def expect(value: Any, kind: Any, what: str) -> Any:
+    """The value, which is an instance of the class `kind`, or `Unproved`."""
+    if not isinstance(value, kind):
+        raise Unproved(f"{what}: expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def expect_each(values: Any, kind: Any, what: str) -> tuple[Any, ...]:
+    """The values, which are a tuple of one kind, or `Unproved`."""
+    return tuple(expect(value, kind, what) for value in expect(values, tuple, what))
+
+
+def real_numbers(values: Any, what: str) -> Array:
+    """Finite float64 of any shape, or `Unproved`."""
     try:
         given = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
         raise Unproved(f"{what} are not numbers") from None
     if given.dtype.kind not in "fiu":
         raise Unproved(f"{what} are not numbers")
-    made = np.array(given, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        made = np.array(given, dtype=np.float64)
+    if not np.isfinite(made).all():
+        raise Unproved(f"{what} are not all finite")
+    return made
+
+
+def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
+    made = real_numbers(values, what)
     if made.ndim != len(shape) or not all(
         own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)
     ):
         raise Unproved(f"{what} have shape {made.shape}, not {shape}")
-    if not np.isfinite(made).all():
-        raise Unproved(f"{what} are not all finite")
     return made
 
 
@@ -34,17 +56,6 @@ def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
     if not (made >= 0).all():
         raise Unproved(f"{what} are not all non-negative")
     return made
-
-
-def positions(values: Any, what: str) -> Index:
-    """A row of whole numbers, of any length and sign, or `Unproved`."""
-    try:
-        made = np.asarray(values)
-    except (TypeError, ValueError, OverflowError):
-        raise Unproved(f"{what} are not whole numbers") from None
-    if made.ndim != 1 or (made.size and made.dtype.kind not in "iu"):
-        raise Unproved(f"{what} are not whole numbers")
-    return made.astype(np.intp)
 
 
 def nonnegative(value: Any, what: str) -> float:
@@ -64,5 +75,27 @@ def nonnegative_list(values: Any, what: str) -> Array:
     """Finite float64 in a row of any length but zero, none below zero, or `Unproved`."""
     made = nonnegative_array(values, (-1,), what)
     if not len(made):
-        raise Unproved(f"{what} are not a list of numbers")
+        raise Unproved(f"{what} are none")
     return made
+
+
+def position(value: Any, count: int, what: str) -> int:
+    """One of the whole numbers 0 to `count` - 1, or `Unproved`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < count:
+        raise Unproved(f"{what} is not one of {count}")
+    return int(value)
+
+
+def positions(values: Any, length: int, count: int, what: str) -> Index:
+    """(length,) whole numbers from 0 to `count` - 1, any number of them where `length` is -1, or `Unproved`."""
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise Unproved(f"{what} are not whole numbers") from None
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise Unproved(f"{what} are not whole numbers in a row")
+    if length not in (-1, len(given)):
+        raise Unproved(f"{what} are {len(given)}, not {length}")
+    if given.size and not (given.min() >= 0 and given.max() < count):
+        raise Unproved(f"{what} are not all below {count}, and none below 0")
+    return given.astype(np.intp) if given.size else np.zeros(0, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The eta-envelope of sort, partition, randomize: a search for a channel that does better."""
+"""The envelope theorem of sort, partition, randomize, put to the test: a search for a channel that does better."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def judge(table: Table) -> Verdict:
         f"instance the certificate excludes one above {room.max():.2g} (worst for {far['divergence']}, "
         f"k = {far['k']:g}). In the {len(costs)} local searches over P0, P1, ε and η, channels with {SHARE:.0%} of "
         f"their weight on patterns that are no blocks gain {max(0.0, -costs.min()):.1g} at the most, less than the "
-        "linear programs' accuracy of 1e-7. This is evidence, not a proof.",
+        "linear programs' accuracy of 1e-7. The pattern program does not use the theorem: this is a check, no proof.",
         figures,
     )
 
@@ -186,7 +186,7 @@ def draw(table: Table) -> Any:
 EXPERIMENT = Experiment(
     name="spr-envelope",
     claim="Under ε-LDP and an η cap on total variation no channel beats the envelope over η of the optimal m-block "
-    "sort-partition-randomize channels (proved in [SPR] without the cap; conjectured with it).",
+    "sort-partition-randomize channels (proved in [SPR] without the cap; with it, the envelope theorem).",
     source="[SPR], [GI, section VII]",
     full={"batches": 120, "size": 25, "largest_k": 12, "starts": 3, "steps": 200, "search_k": 5},
     quick={"batches": 1, "size": 12, "largest_k": 7, "starts": 1, "steps": 8, "search_k": 4},

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design import FisherInformation, LocalDP, estimation_design
+from ldpopt.design import FisherInformation, LocalDP, optimal_channel
 from ldpopt.distribution import Array
 from ldpopt.mechanisms import optimized_unary_encoding, subset_selection
 from ldpopt.reproduce.drawing import finish, frames, line
@@ -36,7 +36,7 @@ def measure(part: str, k: float, epsilon: float, top: float, n: float = 0, repli
     utility = FisherInformation(p)
     subsets = [subset_selection(len(p), epsilon, size) for size in range(1, len(p))]
     errors = [utility.value(channel) for channel in subsets]
-    design = estimation_design(utility, LocalDP(epsilon), certify=part == "formula")
+    design = optimal_channel(utility, LocalDP(epsilon), certify=part == "formula")
     row: Row = {"optimum": design.value, "subset_selection": min(errors), "size": 1 + int(np.argmin(errors))}
     if part == "formula":
         return row | {

@@ -22,7 +22,6 @@ from ldpopt.design import (
     LocalDP,
     MVOptimal,
     TotalVariation,
-    estimation_design,
     optimal_channel,
 )
 from ldpopt.design.constraints import Constraint
@@ -75,7 +74,7 @@ class QuestionPlanner:
         if unit_interval(eta, "eta") < 1:
             constraints.append(TotalVariation(eta))
         utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
-        every = estimation_design(utility, constraints, certify=False).channel
+        every = optimal_channel(utility, constraints, certify=False).channel
         if not isinstance(precision, TestPower) or self.neighbourhood is not None:
             return every
         moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)

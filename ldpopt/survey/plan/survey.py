@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import EstimationDesign, FisherInformation, LocalDP, TotalVariation, estimation_design
+from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput
@@ -39,7 +39,7 @@ class PlannedSurvey:
     """A plan, and the design behind each of its channels, by question."""
 
     plan: Plan
-    designs: dict[str, EstimationDesign]
+    designs: dict[str, Design]
     delta: float = 0.0
 
     def __repr__(self) -> str:
@@ -70,14 +70,14 @@ def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str]
     1799.0
     """
     epsilons = _epsilons(spec)
-    designs: dict[str, EstimationDesign] = {}
+    designs: dict[str, Design] = {}
     for question in spec.questions:
         caps = [cap for cap in (question.eta, spec.eta if len(spec.questions) == 1 else None) if cap is not None]
         constraints: list[Constraint] = [LocalDP(epsilons[question.name])]
         if caps:
             constraints.append(TotalVariation(min(caps)))
         utility = FisherInformation(_pilot(question), inputs=question.categories)
-        designs[question.name] = estimation_design(utility, constraints)
+        designs[question.name] = optimal_channel(utility, constraints)
         if progress is not None:
             progress(question.name)
     made = make_plan(spec, {name: design.channel for name, design in designs.items()})

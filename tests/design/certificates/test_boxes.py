@@ -22,7 +22,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.boxes import Boxes, Merger, Rays, Split
+from ldpopt.design.certificates.boxes import Boxes, Merger, Split
 from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER
@@ -142,23 +142,6 @@ def test_chords_are_above_the_divergence(f, apart):
                     inside = (a > box[0, y]) & (a < box[1, y])
                     above = (plane[y] @ columns).upper
                     assert (above[inside] >= np.asarray(worth.lower)[inside]).all()
-
-
-def test_rays_keep_their_digits():
-    """(a, b)/(a + b) at log-ratios from 1e-12 to 400 agree with mpmath to fifteen digits."""
-    import mpmath
-
-    mpmath.mp.dps = 400
-    logs = np.array([1e-12, -1e-6, 0.3, 5.0, -40.0, 400.0])
-    rays = Rays.at(logs, FLOAT)
-    for at, log in enumerate(logs.tolist()):
-        on_p1 = 1 / (1 + mpmath.exp(log))
-        for enclosed, true in ((rays.on_p1, on_p1), (rays.on_p0, 1 - on_p1), (rays.lean, 1 - 2 * on_p1)):
-            assert enclosed.lower[at] <= true <= enclosed.upper[at]
-            assert enclosed.upper[at] - enclosed.lower[at] <= 1e-14 * abs(true)
-    ends = Rays.at(np.array([np.inf, -np.inf]), FLOAT)
-    assert ends.on_p1.upper.tolist() == [0.0, 1.0]
-    assert ends.lean.lower.tolist() == [1.0, -1.0]
 
 
 def test_an_infinite_divergence_under_pure_ldp_is_bounded():
