@@ -40,7 +40,18 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 
-doctest_global_setup = "import numpy as np\nimport ldpopt"
+# Examples write their files into a folder that goes when the page is done.
+doctest_global_setup = """
+import numpy as np
+import ldpopt
+import os as _os, tempfile as _tempfile
+_home, _folder = _os.getcwd(), _tempfile.TemporaryDirectory()
+_os.chdir(_folder.name)
+"""
+doctest_global_cleanup = """
+_os.chdir(_home)
+_folder.cleanup()
+"""
 doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 maximum_signature_line_length = 80

@@ -63,7 +63,7 @@ ax.figure
 # The certificate proves that no channel within these limits keeps more. It is recomputed here without any solver.
 
 # %%
-design.certificate.verify()
+design.verify()
 
 # %% [markdown]
 # ## What the textbook would have kept

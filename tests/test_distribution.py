@@ -64,6 +64,13 @@ def test_the_tolerance_is_one_part_in_a_billion():
         distribution([0.5, 0.499999998])
 
 
+def test_counts_are_divided_with_one_rounding():
+    """Shares of whole numbers are the doubles nearest to them, whatever their size: ten of a hundred are 0.1."""
+    for scale in (1, 3, 10**6):
+        assert from_counts([10 * scale, 90 * scale]).tolist() == [0.1, 0.9]
+    assert from_counts([1, 2, 7]).tolist() == [0.1, 0.2, 0.7]
+
+
 def test_huge_counts_do_not_overflow():
     """Counts near the largest double give their distribution."""
     assert from_counts([1e308, 1e308]).tolist() == [0.5, 0.5]

@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt import plots
 from ldpopt.channel import Channel
 from ldpopt.datasets import load_anes96
-from ldpopt.design import FisherInformation, LocalDP, estimation_design
+from ldpopt.design import FisherInformation, LocalDP, optimal_channel
 from ldpopt.mechanisms import (
     UnaryEncoding,
     hadamard_response,
@@ -103,7 +103,7 @@ def main() -> None:
     for question in QUESTIONS:
         pilot, truth = shares(question, first, 0.5), shares(question, second)
         utility = FisherInformation(pilot)
-        design = estimation_design(utility, LocalDP(EPSILON))
+        design = optimal_channel(utility, LocalDP(EPSILON))
         channels = named(len(pilot))
         values = {name: utility.value(channel) for name, channel in channels.items()}
         best = min(values, key=values.get)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import run
 
-from ldpopt.design import FisherInformation, LocalDP, MVOptimal, estimation_design
+from ldpopt.design import FisherInformation, LocalDP, MVOptimal, optimal_channel
 from ldpopt.mechanisms import optimized_unary_encoding
 
 PILOT = np.array([0.9, 0.025, 0.025, 0.025, 0.025])
@@ -18,7 +18,7 @@ PILOT = np.array([0.9, 0.025, 0.025, 0.025, 0.025])
 def main() -> None:
     rng = np.random.default_rng(run.SEED + 2)
     utility = FisherInformation(PILOT)
-    design = estimation_design(utility, LocalDP(run.EPSILON))
+    design = optimal_channel(utility, LocalDP(run.EPSILON))
     ours, expected = run.simulated(design.channel, PILOT, PILOT, rng), run.exact(design.channel, PILOT, PILOT)
     rows = []
     for name, rival in run.named(5).items():
@@ -29,7 +29,7 @@ def main() -> None:
     usual = sum(oracle.variance(float(p), run.RESPONDENTS) for p in PILOT)
     rows.append(run.compare("skewed", "optimized unary encoding", ours, theirs, 1 - expected / usual))
     run.write("skewed.csv", rows)
-    widest = estimation_design(FisherInformation(PILOT, MVOptimal()), LocalDP(run.EPSILON))
+    widest = optimal_channel(FisherInformation(PILOT, MVOptimal()), LocalDP(run.EPSILON))
     best = min(FisherInformation(PILOT, MVOptimal()).value(rival) for rival in run.named(5).values())
     print(f"largest variance: {widest.value:.6f}, best named {best:.6f}, saving {1 - widest.value / best:.2%}")
 

@@ -215,3 +215,13 @@ def test_an_end_without_mass_does_no_harm(count):
     assert compose([pair], count).delta_at(found.value) <= 1e-6 * (1 + 1e-6)
     assert compose([pair], count).delta_at(found.lower * (1 - 1e-6)) > 1e-6 * (1 - 1e-3)
     assert found.value <= count * 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [400.0, 650.0, 700.0])
+@pytest.mark.parametrize("count", [2, 100])
+def test_losses_whose_variance_underflows(epsilon, count):
+    """Randomized response at the largest epsilon composes: a report of each of n copies tells nearly all."""
+    composed = compose([(epsilon,)], count)
+    found = composed.hockey_stick(1.0)
+    assert found.lower <= 1.0 <= found.value * (1 + 1e-12)
+    assert found.lower >= 0.98

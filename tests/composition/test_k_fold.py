@@ -194,7 +194,7 @@ def test_limits_of_the_parameters():
 
 @pytest.mark.parametrize(
     "arguments",
-    [(-1.0,), (math.inf,), (math.nan,), ("a",), (501.0,), (1.0, -0.1), (1.0, 1.1), (1.0, 0.0, 2.0), (1.0, 0.0, None, 0),
+    [(-1.0,), (math.inf,), (math.nan,), ("a",), (701.0,), (1.0, -0.1), (1.0, 1.1), (1.0, 0.0, 2.0), (1.0, 0.0, None, 0),
      (1.0, 0.0, None, 2.5)],
 )  # fmt: skip
 def test_bad_input(arguments):

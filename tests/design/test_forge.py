@@ -37,7 +37,7 @@ def test_every_class_of_certificates_is_forged(forger):
 
 @pytest.mark.parametrize("kind", sorted({one.__name__ for one in CERTIFICATES} - {"Unbounded"}))
 def test_no_forgery_proves_what_is_false(forger, kind):
-    """100 forgeries of each class: numbers, parts, problems, designs, files; those that hold prove what is true."""
+    """100 forgeries of each class: numbers, parts, problems, designs and files; some hold and are true, none raises."""
     counts: Counter[str] = Counter()
     for at in range(BLOCKS):
         tally = forger.block(kind, 3, at)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio, dominates
-from ldpopt.design.certificates.numbers import increasing, nonnegative, nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import count, increasing, nonnegative, nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps, factor, shortfall
 from ldpopt.design.problems.cells import Cells
 from ldpopt.design.utilities.divergence import Divergence
@@ -57,7 +57,7 @@ class EnvelopeDual(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        coarser = f", for {len(self.points)} points that dominate the hypotheses" if self.points is not None else ""
+        coarser = f", for {count(self.points)} points that dominate the hypotheses" if self.points is not None else ""
         return "potentials of the blocks of the sorted inputs, by the envelope theorem" + coarser
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

@@ -22,7 +22,7 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import Gains, Rays, enclosed_chords, least_spread, open_chords, open_sides, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.numbers import expect, expect_each, position, positions, real_array
+from ldpopt.design.certificates.numbers import count, expect, expect_each, position, positions, real_array
 from ldpopt.design.certificates.residual import enclosed_residual
 from ldpopt.design.certificates.shared_ends import End
 from ldpopt.design.certificates.tails import least
@@ -163,7 +163,7 @@ class IntervalDual(ColumnDual):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        return f"weak duality of the ratio-labelled program on {len(self.knots) - 1} intervals of ratios"
+        return f"weak duality of the ratio-labelled program on {max(0, count(self.knots) - 1)} intervals of ratios"
 
     @property
     def inputs(self) -> Sequence[Label]:
@@ -210,7 +210,7 @@ class IntervalDual(ColumnDual):
                 arithmetic.where(last, choice.values.sum(), gains.sums),
                 gains.charge,
             )
-        yield gains, multipliers
+        yield gains, tuple(multipliers)
 
     def _rays(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Laws, Rays]:
         """The hypotheses on the classes, and the rays that cut the ratios."""

@@ -25,6 +25,12 @@ def expect_each(values: Any, kind: Any, what: str) -> tuple[Any, ...]:
     return tuple(expect(value, kind, what) for value in expect(values, tuple, what))
 
 
+def count(values: Any) -> int:
+    """How many there are, to be told in words; 0 for what is no list."""
+    listed = isinstance(values, tuple | list) or (isinstance(values, np.ndarray) and values.ndim > 0)
+    return len(values) if listed else 0
+
+
 def real_numbers(values: Any, what: str) -> Array:
     """Finite float64 of any shape, or `Unproved`."""
     try:
@@ -79,15 +85,15 @@ def nonnegative_list(values: Any, what: str) -> Array:
     return made
 
 
-def position(value: Any, count: int, what: str) -> int:
-    """One of the whole numbers 0 to `count` - 1, or `Unproved`."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < count:
-        raise Unproved(f"{what} is not one of {count}")
+def position(value: Any, limit: int, what: str) -> int:
+    """One of the whole numbers 0 to `limit` - 1, or `Unproved`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < limit:
+        raise Unproved(f"{what} is not one of {limit}")
     return int(value)
 
 
-def positions(values: Any, length: int, count: int, what: str) -> Index:
-    """(length,) whole numbers from 0 to `count` - 1, any number of them where `length` is -1, or `Unproved`."""
+def positions(values: Any, length: int, limit: int, what: str) -> Index:
+    """(length,) whole numbers from 0 to `limit` - 1, any number of them where `length` is -1, or `Unproved`."""
     try:
         given = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
@@ -96,6 +102,6 @@ def positions(values: Any, length: int, count: int, what: str) -> Index:
         raise Unproved(f"{what} are not whole numbers in a row")
     if length not in (-1, len(given)):
         raise Unproved(f"{what} are {len(given)}, not {length}")
-    if given.size and not (given.min() >= 0 and given.max() < count):
-        raise Unproved(f"{what} are not all below {count}, and none below 0")
+    if given.size and not (given.min() >= 0 and given.max() < limit):
+        raise Unproved(f"{what} are not all below {limit}, and none below 0")
     return given.astype(np.intp) if given.size else np.zeros(0, dtype=np.intp)

@@ -23,7 +23,9 @@ class Relaxed(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        return f"the optimum under some of the constraints alone: {self.relaxation.argument}"
+        relaxation = self.relaxation
+        how = relaxation.argument if isinstance(relaxation, Certificate) else "nothing is proved"
+        return f"the optimum under some of the constraints alone: {how}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
