@@ -52,8 +52,8 @@ class DecisionProgram:
             return f"{problem.utility.name} is no expected loss"
         if problem.given:
             return "constraints fix the outputs"
-        decisions, inputs = problem.utility.loss.shape
-        return too_large(problem, decisions, inputs, ENTRIES)
+        inputs, decisions = problem.utility.loss.shape
+        return too_large(problem, inputs, decisions, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the smallest loss, and the multipliers of the program."""
