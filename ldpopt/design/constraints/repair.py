@@ -37,10 +37,13 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     policy graph ask for, rows given equal sums, and the result mixed with the constant channel of its own column means,
     with the least weight, to a few percent, that makes every re-measured (and outward rounded) guarantee hold. That
     weight is the share by which differences between rows shrink, whatever their size. A matrix that would need more
-    than `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
+    than `MOST` is refused, unless a cap is zero, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
     """
     matrix = np.maximum(matrix, 0.0)
-    least = matrix.max(axis=0) * math.exp(-_within_rounding(plain_caps(constraints)[0]))
+    caps = plain_caps(constraints)
+    if not min(caps) > 0:  # rows are equal, or they are not private
+        matrix = np.tile(stochastic(matrix).mean(axis=0), (len(matrix), 1))
+    least = matrix.max(axis=0) * math.exp(-_within_rounding(caps[0]))
     # A subnormal number is a multiple of the smallest one, which may round it down by more than epsilon allows.
     clipped = np.maximum(matrix, np.where(least > 0, least + 2 * SUBNORMAL, 0.0))
     for constraint in constraints:

@@ -155,9 +155,10 @@ class Labels:
 
     def start(self) -> Array | None:
         """A channel whose ratios are worth a close look: the best one for a few tangents, bettered."""
-        if not self.conic:
+        inner = self.first(GRID)[1:-1:2]
+        if not self.conic or not len(inner):
             return None
-        gains = tangents_at(self.f, self.pair, self.first(GRID)[1:-1:2])
+        gains = tangents_at(self.f, self.pair, inner)
         first = label_program(gains / np.abs(gains.each).max(), self.terms, self.expressions, True)
         return self.ascend(merge(first.whole, self.f, self.pair, 1e-6))
 

@@ -128,7 +128,7 @@ class MatrixVariable:
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)
         unit = min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
-        if unit > SPLIT or any(term.conic for term in terms):
+        if not 0 < unit <= SPLIT or any(term.conic for term in terms):
             return cls(1.0, 1.0, None, rise, None, (cp.sum(rise, axis=1) == np.ones(k),))
         widest = max((term.width for term in terms), default=0.0)
         level = min(1.0, unit / widest) if widest > 0 else 1.0
