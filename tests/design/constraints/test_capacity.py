@@ -88,7 +88,7 @@ def test_a_weak_adversary_allows_more():
     """Capacity bounds less than total variation does, and a larger class bounds more."""
     utility = Divergence(JENSEN_SHANNON, *pair(3, 4))
     cap = RestrictedTotalVariation()
-    method = BranchAndBound(nodes=20)
+    method = BranchAndBound(nodes=4, starts=3)
     weak = optimal_channel(utility, CapacityBounded([0, 1, 2, 3], cap, 0.2), method=method)
     strong = optimal_channel(utility, CapacityBounded(Polynomial([0, 1, 2, 3], 2), cap, 0.2), method=method)
     plain = optimal_channel(utility, TotalVariation(0.2))
