@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import networkx as nx
 import numpy as np
 from scipy import stats
@@ -98,8 +100,9 @@ SETS = {
 """Problems between sets of hypotheses."""
 
 
+@cache
 def design(name):
-    """The design of a problem."""
+    """The design of a problem, made once."""
     if name == "pattern program":
         return optimal_channel(U, LocalDP(1.0), method=PatternLP())
     if name == "nothing proved":

@@ -33,7 +33,7 @@ ACCURACY = 1e-9
 
 
 ENTRIES = 250_000
-"""The most decisions times inputs and constrained pairs of inputs; near that, a program takes minutes."""
+"""The most decisions times inputs and constrained pairs of inputs."""
 
 
 DRAWS = 1000

@@ -22,9 +22,14 @@ class Erasure:
     reference: ClassVar[str] = "[Dobrushin]"
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite."""
+        """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite.
+
+        Beside a cap of zero nothing else matters.
+        """
         if not problem.utility.contracts:
             return f"{problem.utility.name} is not known to contract with total variation"
+        if _nothing(problem):
+            return ""
         if not problem.plain or math.isfinite(problem.epsilon):
             return "it takes a cap on total variation alone: full disclosure is not private"
         if math.isinf(problem.utility.unprivate):
@@ -36,5 +41,12 @@ class Erasure:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The identity channel, erased with probability 1 - eta."""
         k = len(problem.inputs)
+        if _nothing(problem):
+            return Candidate(np.ones((k, 1)), "erasure of everything")
         matrix = np.hstack([problem.eta * np.eye(k), np.full((k, 1), 1 - problem.eta)])
         return Candidate(matrix, "erasure")
+
+
+def _nothing(problem: Problem) -> bool:
+    """Whether a cap of zero allows no report to depend on the answer."""
+    return not problem.given and min(problem.epsilon, problem.eta) == 0

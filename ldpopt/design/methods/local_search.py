@@ -46,7 +46,7 @@ class LocalSearch:
     """Multi-start local search, for every convex constraint and any alphabet: a feasible channel, and no bound [CCP].
 
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000: outputs times inputs and
-    pairs of inputs that constraints are about. Near these limits a start takes minutes.
+    pairs of inputs that constraints are about. Near these limits it takes very long.
 
     starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator; by
     default one with seed 0, so that designs can be repeated. outputs : the number of outputs, for constraints that

@@ -165,11 +165,11 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
     assert searched.certificate.verify()
 
 
-def test_a_path_over_24_incomes_is_designed():
-    """A path with 2^23 extreme columns has a design within the graph and a bound within a thousandth of it."""
-    graph = nx.path_graph(24)
-    p = 1 / np.arange(1, 25)
-    design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(24.0))), LocalDP(2.0, graph))
+def test_a_path_over_18_incomes_is_designed():
+    """A path with 2^17 extreme columns, too many to list, has a design within the graph and a bound within 1e-3 of it."""
+    graph = nx.path_graph(18)
+    p = 1 / np.arange(1, 19)
+    design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(18.0))), LocalDP(2.0, graph))
     assert LocalDP(2.0, graph).measure(design.channel).value <= 2.0
     assert design.relative_gap <= design.tolerance == 1e-3
     assert design.certificate.verify()
