@@ -136,6 +136,32 @@ def test_the_kernel_imports_no_solver_and_no_method():
         assert not named & heavy, name
 
 
+def classes(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Where each class stands that is defined at the level of a module and not underscored."""
+    found: dict[str, list[str]] = {}
+    for place, source in sources.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(place)
+    return found
+
+
+def test_no_two_classes_of_the_design_share_a_name():
+    """In `ldpopt.design` a name means one class: files are read by the names of classes, and so are messages."""
+    sources = {".".join(module): path.read_text("utf-8") for path, module in modules() if module[1:2] == ["design"]}
+    assert not {name: places for name, places in classes(sources).items() if len(places) > 1}
+
+
+def test_the_reader_of_classes_sees_a_shared_name():
+    """Of two modules that define one name both are named; underscored and inner classes are not looked at."""
+    sources = {
+        "a": "class X: ...\nclass _Y: ...",
+        "b": "class X:\n    class Z: ...",
+        "c": "class Z: ...\nclass _Y: ...",
+    }
+    assert classes(sources) == {"X": ["a", "b"], "Z": ["c"]}
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

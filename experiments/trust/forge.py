@@ -1,13 +1,13 @@
 """Forge certificates: tamper with every class and every field, and see whether a false bound is ever accepted.
 
-    python experiments/trust/forge.py [--forgeries 100000] [--seed 1] [--jobs 2] [--classes EnvelopeDual ...] [--out FILE]
+    python experiments/trust/forge.py [--forgeries 100000] [--seed 1] [--jobs 2] [--classes EnvelopeDual] [--out FILE]
 
-Honest designs of small problems, nice and nasty, give certificates of every class (tests/forging/bases.py). Each is then
-forged: numbers replaced by others, by none, by infinite ones and by those one rounding apart; arrays cut, turned, and of
-other types; parts exchanged with those of other certificates and other problems; numbers moved step by step while the
-bound falls. Whole designs and design files are forged, too, and must not verify. What a forgery proves is compared with
-what tests/truth knows of the problem that it is put to: nothing that is accepted may lie on the wrong side of what a
-feasible channel attains, and nothing but the documented errors may be raised.
+Honest designs of small problems, nice and nasty, give certificates of every class (tests/forging/bases.py). Each is
+forged: numbers replaced by others, by none, by infinite ones and by those one rounding apart; arrays cut, turned, and
+of other types; parts exchanged with those of other certificates and other problems; numbers moved step by step while
+the bound falls. Whole designs and design files are forged, too, and must not verify. What a forgery proves is compared
+with what tests/truth knows of the problem that it is put to: nothing that is accepted may lie on the wrong side of what
+a feasible channel attains, and nothing but the documented errors may be raised.
 
 Each block of 100 forgeries is one line of the record, JSON, so that an interrupted run goes on where it stopped.
 `--only EnvelopeDual 17` forges one block and shows what came of it. Ends with exit code 1 if anything is wrong.
@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from forging.bases import bases, designs
-from forging.forgeries import BLOCK, Forger
-from forging.judge import Judge
+from forging.forgeries import BLOCK, Forger, Tally
+from forging.judge import Judge, described
 
 HERE = Path(__file__).resolve()
-WRONG = ("wrong", "raised")
+WRONG = ("wrong", "raised", "forger")
 forger: Forger
 """Made once, and shared by the processes that are forked from this one."""
 
@@ -43,7 +43,13 @@ def forged(task: tuple[str, int, int]) -> dict[str, Any]:
     kind, seed, at = task
     start = time.monotonic()
     warnings.simplefilter("ignore")
-    tally = forger.block(kind, seed, at)
+    try:
+        tally = forger.block(kind, seed, at)
+    except Exception as error:
+        # The forger's own failure, said as such: it is no verdict on the package.
+        tally = Tally()
+        tally.findings.append({"sort": "block", "said": "forger", "words": described(error), "forgery": ""})
+        tally.counts["forger"] += 1
     return {
         "class": kind, "seed": seed, "block": at, "counts": dict(tally.counts), "findings": tally.findings,
         "seconds": round(time.monotonic() - start, 3),
@@ -99,7 +105,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--classes", nargs="+", help="these alone")
-    parser.add_argument("--each", type=int, default=3, help="random problems of each kind, besides the nice ones")
+    parser.add_argument("--each", type=int, default=4, help="random problems of each kind, besides the nice ones")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no block after this time")
     parser.add_argument("--shown", type=int, default=1, help="how many findings of each cause are printed")
     parser.add_argument("--only", nargs=2, metavar=("CLASS", "BLOCK"), help="forge one block and show it")

@@ -8,7 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.base import Certificate, Unproved, Verification
+from ldpopt.design.certificates.numbers import expect, expect_each
 from ldpopt.design.certificates.unbounded import Unbounded
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.judge import gap_between, is_certified, relative_gap
@@ -74,37 +75,53 @@ class Design:
         whatever the certificate says it was for. Then the value, both bounds, the guarantees and `certified` must be as
         stated. exact : in balls of 256 bits (`Certificate.verify`).
 
+        A design without a certificate never verifies, as nothing about the optimum is proved, and its failures say so.
+        They also name whatever else does not hold; where they name nothing else, the value and the guarantees do. A
+        design whose parts are not what they should be, such as text for a number, fails like any other.
+
         >>> from ldpopt import LocalDP, optimal_channel
         >>> from ldpopt.design import Divergence
         >>> from ldpopt.divergences import KL
         >>> bool(optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)).verify())
         True
         """
-        certificate, problem = self.certificate, (self.utility, self.constraints, self.channel)
-        if certificate is None:
-            return Unbounded(*problem, edges=self.edges).verify(exact).and_fails(self._unproved())
-        found = certificate.of(*problem, self.edges).verify(exact)
+        problem = (self.utility, self.constraints, self.channel)
+        try:
+            given = Unbounded(*problem) if self.certificate is None else self.certificate
+            checked: Certificate = expect(given, Certificate, "the certificate")
+            proof = checked.of(*problem, self.edges)
+            proof.check_problem()
+            self._stated()
+        except Unproved as error:
+            return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))
+        found = proof.verify(exact)
         return found.and_fails(self._broken(found))
 
-    def _unproved(self) -> list[str]:
-        """What a design without a certificate may not claim."""
-        claims = ["it is certified"] * self.certified + ["there is a finite bound"] * math.isfinite(self.bound)
-        return [
-            f"the design has no certificate, yet claims that {claim}" for claim in claims or ["something is proved"]
-        ]
+    def _stated(self) -> None:
+        """`Unproved` unless every claim is of its kind, so that it can be compared."""
+        for name in ("value", "lower_bound", "upper_bound", "tolerance"):
+            expect(getattr(self, name), float, name)
+        expect(self.certified, bool, "certified")
+        for guarantee in expect_each(self.guarantees, Guarantee, "the guarantees"):
+            expect(guarantee.notion, str, "the notion of a guarantee")
+            for parameter in guarantee.parameters.values():
+                expect(parameter, float, "a parameter of a guarantee")
 
     def _broken(self, found: Verification) -> list[str]:
         """The claims that what was recomputed does not bear out."""
         error, broken = self.utility.error, []
         if not (found.value <= self.value if error else found.value >= self.value):
             broken.append(f"the value is {found.value!r}, not {self.value!r}")
-        if not (found.bound >= self.bound if error else found.bound <= self.bound):
+        if self.certificate is None:
+            if self.bound != (-math.inf if error else math.inf):
+                broken.append(f"a bound of {self.bound!r} is stated, and no certificate proves it")
+        elif not (found.bound >= self.bound if error else found.bound <= self.bound):
             broken.append(f"the bound proved is {found.bound!r}, not {self.bound!r}")
         if (self.upper_bound if error else self.lower_bound) != self.value:
             broken.append("the value is not one of the two bounds")
         stated = [guarantee.value for guarantee in self.guarantees]
         measured = [guarantee.value for guarantee in found.guarantees]
-        if [g.title for g in self.guarantees] != [g.title for g in found.guarantees]:
+        if [(g.notion, g.parameters) for g in self.guarantees] != [(g.notion, g.parameters) for g in found.guarantees]:
             broken.append("the guarantees stated are of other notions than the constraints")
         if len(stated) != len(measured) or not all(a <= b for a, b in zip(measured, stated, strict=True)):
             broken.append(f"the guarantees measured are {measured}, not {stated}")

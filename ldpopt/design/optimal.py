@@ -35,7 +35,8 @@ def optimal_channel(
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
     method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
-        `LocalSearch(starts)`; `methods()` lists them. Chosen by the problem when None; one that does not apply says why.
+        `LocalSearch(starts)`; `methods()` lists them. Chosen by the problem when None; one that does not apply says
+        why.
     certify : False skips the certificate, and with it the bound.
     near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose certificate is tried as a
         proof before a new one is computed. Along eta it often suffices: the optimum is piecewise linear in it.

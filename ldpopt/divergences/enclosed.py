@@ -129,8 +129,8 @@ def enclosed_chord(f: FDivergence, low: Enclosure, high: Enclosure) -> tuple[Enc
 def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_low: Array) -> Array:
     """Floats not below the excess on boxes d_low <= d <= d_high, b >= b_low > 0, a = b + d >= a_low > 0: the fast path.
 
-    For d > 0 the largest excess is at d_high and b_low. For d < 0 it is at d_low and a_low, by the same argument for the
-    divergence with its arguments exchanged, or where that is not known at d_low and the b that a_low leaves.
+    For d > 0 the largest excess is at d_high and b_low. For d < 0 it is at d_low and a_low, by the same argument for
+    the divergence with its arguments exchanged, or where that is not known at d_low and the b that a_low leaves.
     """
     rule, mirror = _rule(f, FLOAT), mirror_of(f.recipe)
     above = np.zeros(np.shape(d_low))

@@ -90,3 +90,51 @@ def test_exact_arithmetic_asks_for_enclosed_columns(page):
     assert "float64" in str(checked)
     with pytest.raises(InvalidInput, match="utility"):
         optimal_channel(page["Guessing"], LocalDP(1.0))
+
+
+WRONG = {
+    "a scalar": lambda g: 0.5,
+    "too few axes": lambda g: g[0],
+    "axes in another order": lambda g: g.transpose(0, 2, 1),
+    "an answer short": lambda g: g[..., :-1],
+    "a criterion too many": lambda g: np.vstack([g, g]),
+    "not a number": lambda g: np.where(g == g.max(), np.nan, g),
+    "infinite": lambda g: np.where(g == g.max(), np.inf, g),
+    "a ragged list": lambda g: [[0.4], [0.3, 0.2]],
+    "text": lambda g: "0.4",
+    "objects": lambda g: np.full(g.shape, None),
+    "complex": lambda g: g + 0j,
+    "nothing": lambda g: None,
+}
+
+
+OF_COLUMNS = [name for name in WRONG if name not in ("axes in another order", "a criterion too many", "infinite")]
+
+
+@pytest.mark.parametrize("constraint", [LocalDP(1.0), ApproximateLDP(1.0, 0.01)], ids=["patterns", "search"])
+@pytest.mark.parametrize(
+    ("function", "change"),
+    [*(("columns", WRONG[name]) for name in OF_COLUMNS), *(("gradients", change) for change in WRONG.values())],
+    ids=[*(f"columns-{name}" for name in OF_COLUMNS), *(f"gradients-{name}" for name in WRONG)],
+)
+def test_malformed_functions_are_named(page, function, change, constraint):
+    """Whatever else than finite numbers of the documented shape comes back, one sentence names the function."""
+    base = page["Guessing"]
+    wrong = type("Wrong", (base,), {function: lambda self, q: change(getattr(base, function)(self, q))})
+    with pytest.raises(InvalidInput, match=f"{function} of chance to guess: expected .*(numbers|shape)"):
+        optimal_channel(
+            wrong([0.4, 0.3, 0.2]), constraint, method=None if isinstance(constraint, LocalDP) else LocalSearch(1)
+        )
+
+
+@pytest.mark.parametrize("constraint", [LocalDP(1.0), ApproximateLDP(1.0, 0.01)], ids=["patterns", "search"])
+def test_nested_lists_of_the_right_shape_serve(page, constraint):
+    """Lists of numbers stand for the array that they make."""
+    base = page["Guessing"]
+    lists = {
+        name: lambda self, q, name=name: getattr(base, name)(self, q).tolist() for name in ("columns", "gradients")
+    }
+    made = type("Lists", (base,), lists)([0.4, 0.3, 0.2])
+    same = base([0.4, 0.3, 0.2])
+    chosen = {} if isinstance(constraint, LocalDP) else {"method": LocalSearch(1)}
+    assert optimal_channel(made, constraint, **chosen).value == optimal_channel(same, constraint, **chosen).value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +54,11 @@ class Judge:
             return None
         key = repr(told)
         if key not in self.known:
-            self.known[key] = self._true(told, utility.continuous, channel)
+            try:
+                self.known[key] = self._true(told, utility.continuous, channel)
+            except (ValueError, IndexError, ArithmeticError):
+                # Constraints that contradict each other, or are for other numbers of inputs: there is no such channel.
+                self.known[key] = None
         return self.known[key]
 
     def _true(self, told: Posed, continuous: bool, channel: Any) -> Found | None:
@@ -107,7 +112,8 @@ class Judge:
             return "refused", ""
         except Exception as error:
             return "raised", described(error)
-        wrong = self.claims(forged)
+        stated = ("value", "lower_bound", "upper_bound", "tolerance")
+        wrong = self.claims(dataclasses.replace(forged, **{name: float(getattr(forged, name)) for name in stated}))
         if wrong is None:
             return "unknown", ""
         return ("wrong", "; ".join(wrong)[:500]) if wrong else ("proved", "")

@@ -130,7 +130,7 @@ def _ceiling(found: Found, utility: Kept, epsilon: float, eta: float) -> None:
 def faults(
     posed: Posed, design: Any, rng: np.random.Generator, steps: int = 30, found: Found | None = None
 ) -> list[tuple[str, str]]:
-    """(kind, words) of all that is wrong; kinds: bound, value, certified, infeasible, verify. `found` : the truth, if known."""
+    """(kind, words) of all that is wrong; kinds: bound, value, certified, infeasible, verify. `found` : if known."""
     made: list[tuple[str, str]] = []
     matrix = np.asarray(design.channel.matrix)
     error = isinstance(posed.utility, Estimate)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import increasing
+from ldpopt.design.certificates.numbers import expect, expect_each, increasing
 from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.problems.cells import Cells
@@ -100,24 +100,39 @@ class Certificate(ABC):
     def argument(self) -> str:
         """Why the bound holds, in a sentence."""
 
-    def proved(self, arithmetic: Arithmetic) -> float:
-        """The bound, rounded outward. `Unproved` where the problem is of another kind, or the numbers prove nothing."""
+    def check_problem(self) -> None:
+        """`Unproved` unless the utility, the constraints and the channel are what they are called."""
+        expect(self.utility, Utility, "the utility")
+        expect_each(self.constraints, Constraint, "the constraints")
+        expect(self.channel, Channel, "the channel")
+
+    def checked_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """`enclosed_bound`, or `Unproved` where the problem is not one that such certificates are about."""
+        self.check_problem()
         if not isinstance(self.utility, self.proves):
             raise Unproved(
                 f"{type(self).__name__} is about a {self.proves.__name__}, not a {type(self.utility).__name__}"
             )
         try:
             self.finite.check(self.channel)
+            return self.enclosed_bound(arithmetic)
         except InvalidInput as error:
             raise Unproved(str(error)) from None
-        enclosed = self.enclosed_bound(arithmetic)
+
+    def proved(self, arithmetic: Arithmetic) -> float:
+        """The bound, rounded outward. `Unproved` where the problem is of another kind, or the numbers prove nothing."""
+        enclosed = self.checked_bound(arithmetic)
         found = float(enclosed.lower if self.utility.error else enclosed.upper)
         if not math.isfinite(found):
             raise Unproved("the numbers prove no finite bound")
         return found
 
     def bound_in(self, arithmetic: Arithmetic) -> float:
-        """The bound, rounded outward; infinitely bad where the numbers prove nothing."""
+        """The bound, rounded outward; infinitely bad where the numbers prove nothing.
+
+        `Unproved` where there is no problem: the utility, the constraints or the channel are something else.
+        """
+        self.check_problem()
         try:
             return self.proved(arithmetic)
         except Unproved:
@@ -177,17 +192,19 @@ class Certificate(ABC):
 
         exact : in balls of 256 bits instead of float64 rounded outward. Both prove; the balls lose fewer digits.
         """
+        value = bound = math.nan
+        try:
+            self.check_problem()
+            guarantees = tuple(constraint.measure(self.channel) for constraint in self.constraints)
+        except LdpoptError as error:
+            return Verification(value, bound, math.nan, math.nan, (str(error),))
         ground = arithmetic(exact)
         failures: list[str] = []
-        guarantees = []
-        for constraint in self.constraints:
-            guarantee = constraint.measure(self.channel)
-            guarantees.append(guarantee)
+        for constraint, guarantee in zip(self.constraints, guarantees, strict=True):
             if not guarantee.value <= constraint.bound:
                 failures.append(f"the channel's {guarantee.title} is {guarantee.value!r}, not {constraint.bound!r}")
         if not self.constraints:
             failures.append("no constraint is stated, so nothing is bounded")
-        value = bound = math.nan
         try:
             value = self.value_in(ground)
             bound = self.proved(ground)
@@ -196,7 +213,7 @@ class Certificate(ABC):
         except LdpoptError as error:
             failures.append(str(error))
         epsilon, eta = float(local_dp(self.channel)), float(total_variation(self.channel))
-        return Verification(value, bound, epsilon, eta, tuple(failures), tuple(guarantees))
+        return Verification(value, bound, epsilon, eta, tuple(failures), guarantees)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bound={self.bound:.9g})"

@@ -7,7 +7,6 @@ a = P0.q and b = P1.q: neither hypotheses that nearly agree nor ratios of e^100 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,8 @@ import numpy.typing as npt
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
+from ldpopt.design.certificates.log_ratios import LogRatioRays, log_ratios
+from ldpopt.design.certificates.numbers import expect, position, positions, real_array
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.parts import symmetric
 from ldpopt.design.problems.reduction import tied
@@ -57,7 +58,7 @@ class BranchDual(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        leaves = sum(isinstance(node, Leaf) for node in self.nodes)
+        leaves = sum(isinstance(node, Leaf) for node in self.nodes) if isinstance(self.nodes, tuple) else 0
         return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -77,33 +78,26 @@ class BranchDual(Certificate):
 
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
         """Every leaf with its box, but for boxes without channels; `Unproved` for what is no tree."""
-        if not isinstance(self.nodes, tuple):
-            raise Unproved("the nodes are not a tree")
-        found, visited, open_nodes = [], set(), [(0, boxes.root)]
+        nodes = expect(self.nodes, tuple, "the nodes of the tree")
+        found: list[tuple[Leaf, Array]] = []
+        visited: set[int] = set()
+        open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
         while open_nodes:
-            at, box = open_nodes.pop()
-            if not _is_index(at, len(self.nodes)) or at in visited:
+            named, box = open_nodes.pop()
+            at = position(named, len(nodes), "the number of a node")
+            if at in visited:
                 raise Unproved("the nodes are not a tree")
             visited.add(at)
-            node = self.nodes[at]
+            node = nodes[at]
             if isinstance(node, Split):
-                if not _is_index(node.output, box.shape[1]) or not _is_cut(node.cut):
-                    raise Unproved(f"a box is split at {node.cut!r} of output {node.output!r}")
-                low, high = boxes.halves(box, node.output, float(node.cut))
+                output = position(node.output, box.shape[1], "the output that a box is split at")
+                low, high = boxes.halves(box, output, float(real_array(node.cut, (), "the cut of a box")))
                 open_nodes += [(node.left, low), (node.right, high)]
-            elif not isinstance(node, Leaf):
-                raise Unproved("a node is neither a split nor a leaf")
-            elif not boxes.empty(box):
-                found.append((node, box))
+            else:
+                leaf = expect(node, Leaf, "a node that is no split")
+                if not boxes.empty(box):
+                    found.append((leaf, box))
         return found
-
-
-def _is_index(value: object, count: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= int(value) < count
-
-
-def _is_cut(value: object) -> bool:
-    return isinstance(value, float | int | np.floating) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +114,11 @@ class Merger:
     @classmethod
     def checked(cls, p0: Array, p1: Array, given: Index, alike: bool) -> Merger:
         """The classes, or `Unproved` unless the ratios in each are the same, by products free of rounding."""
-        classes = np.asarray(given)
-        if classes.shape != p0.shape or classes.dtype.kind not in "iu":
-            raise Unproved("the classes are not a whole number for each input")
+        classes = positions(given, len(p0), len(p0), "the classes of the inputs")
         count = int(classes.max()) + 1
         if not np.array_equal(np.unique(classes), np.arange(count)):
             raise Unproved("the classes are not numbered from 0 without a gap")
-        made = cls(classes.astype(np.intp), count)
+        made = cls(classes, count)
         if made.trivial:
             return made
         if not alike:
@@ -231,7 +223,7 @@ class Boxes:
 
         def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
             """(n, 2, m) coordinates of the rays, and numbers not below mu there, which serve as well as mu."""
-            rays = Rays.at(boxes, of)
+            rays = LogRatioRays.at(boxes, of)
             tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.on_p1, rays.on_p0).upper))
             return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.on_p1, rays.on_p0)), tops
 
@@ -249,7 +241,7 @@ class Boxes:
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:
-        ray, laws = Rays.at(log, self.arithmetic), self.laws
+        ray, laws = LogRatioRays.at(log, self.arithmetic), self.laws
         by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
         by_each = ray.on_p1[:, None] * laws.p0 - ray.on_p0[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
@@ -271,41 +263,3 @@ class Planes:
     slope: Array
     near: npt.NDArray[np.bool_]
     above: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Rays:
-    """(a, b)/(a + b) at log-ratios, `on_p0` and `on_p1`, and their difference `lean`, each with all its digits."""
-
-    on_p0: Enclosure
-    on_p1: Enclosure
-    lean: Enclosure
-
-    @classmethod
-    def at(cls, log: Array, arithmetic: Arithmetic) -> Rays:
-        """At exact logarithms, which may be infinite."""
-        endless = np.isinf(log)
-        size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))
-        less = arithmetic.where(endless, 0.0, size.exp())
-        small = arithmetic.where(endless, 0.0, less / (1 + less))
-        large = arithmetic.where(endless, 1.0, 1 / (1 + less))
-        lean = arithmetic.where(endless, 1.0, -size.expm1() / (1 + less))
-        above = log >= 0
-        return cls(
-            arithmetic.where(above, large, small), arithmetic.where(above, small, large),
-            arithmetic.where(above, lean, -lean),
-        )  # fmt: skip
-
-
-def log_ratios(laws: Laws) -> tuple[float, float]:
-    """The least and the largest log(P0/P1) of the inputs that occur, rounded outward."""
-    of = laws.p0.arithmetic
-    none0, none1 = np.asarray(laws.p0.upper) == 0, np.asarray(laws.p1.upper) == 0
-    both = ~none0 & ~none1
-    p0, p1 = of.where(both, laws.p0, 1.0), of.where(both, laws.p1, 1.0)
-    apart = of.where(both, laws.apart, 0.0)
-    near = np.abs(np.asarray(apart.midpoint)) <= np.asarray(p1.lower) / 2
-    log = of.where(near, (of.where(near, apart, 0.0) / p1).log1p(), p0.log() - p1.log())
-    lower = np.where(both, log.lower, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
-    upper = np.where(both, log.upper, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
-    return float(lower.min()), float(upper.max())

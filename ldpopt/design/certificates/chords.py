@@ -62,7 +62,7 @@ class Rays:
         return cls(p0 / total, p1 / total, apart / (2 * total))
 
     @classmethod
-    def ofleast_spread(cls, spread: Enclosure, sign: int) -> Rays:
+    def of_spread(cls, spread: Enclosure, sign: int) -> Rays:
         """The ratio e^spread, or its inverse for the `sign` -1."""
         shrunk, rest = (-spread).exp(), -(-spread).expm1()
         total = 1 + shrunk
@@ -84,14 +84,14 @@ def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | Non
     laws : of the inputs, the first and last of `order` of the smallest and the largest ratio. spread : a cap on the
     log-ratio of any two entries of a column. Either end of each kind holds for every output; the nearer one is taken.
     """
-    if np.ndim(knots) != 1 or len(knots) < 2:
+    cuts = real_array(knots, (-1,), "the knots")[1:-1]
+    if len(knots) < 2:
         raise Unproved("there are no intervals of ratios")
-    cuts = real_array(knots, (len(knots),), "the knots")[1:-1]
     ends = []
     for x, sign in ((order[0], -1), (order[-1], 1)):
         own = Rays.of_masses(*(part[np.array([x])] for part in (laws.p0, laws.p1, laws.apart)))
         if spread is not None:
-            other = Rays.ofleast_spread(spread.reshape(1), sign)
+            other = Rays.of_spread(spread.reshape(1), sign)
             if sign * float(other.off.midpoint[0]) < sign * float(own.off.midpoint[0]):
                 own = other
         ends.append(own)
@@ -111,30 +111,44 @@ def enclosed_chords(
     Where it is infinite at an end, several choices, each with the tangent at one of the cuts for all that lies beyond.
     """
     of = cut.a.arithmetic
-    width = cut[:-1].before(cut[1:])
-    if not (np.asarray(width.lower) > 0).all():
-        raise Unproved("the knots do not increase strictly between the ends of all ratios")
-    height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
-    on_a, together = _planes(height, width, cut)
-    sides = [mirrored for end, mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])]
+    on_a, together = _planes(f, cut)
     found = [(on_a, together, of.zeros(()))]
-    for mirrored in sides:
+    for mirrored in open_sides(f, cut):
         found = [
             (of.where(label, slope, one), of.where(label, both, two), charge + paid)
             for one, two, charge in found
             for label, slope, both, paid in tails(f, np.asarray(knots, dtype=np.float64), mirrored, constraints, of)
         ]
+    return [_gains(laws, *one) for one in found]
+
+
+def open_chords(f: FDivergence, laws: Laws, cut: Rays) -> Gains:
+    """The chords alone; next to an end where the divergence is infinite, no number."""
+    return _gains(laws, *_planes(f, cut), cut.a.arithmetic.zeros(()))
+
+
+def open_sides(f: FDivergence, cut: Rays) -> list[bool]:
+    """The ends where the divergence is infinite: False for that of large ratios, True for that of small ones."""
+    height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
+    return [mirrored for end, mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])]
+
+
+def _gains(laws: Laws, on_a: Enclosure, together: Enclosure, charge: Enclosure) -> Gains:
     # c_x = on_a P0 + on_b P1, with the difference of the two laws formed before it cancels.
-    return [Gains(one[:, None] * laws.apart + two[:, None] * laws.p1, two, charge) for one, two, charge in found]
+    return Gains(on_a[:, None] * laws.apart + together[:, None] * laws.p1, together, charge)
 
 
-def _planes(height: Enclosure, width: Enclosure, cut: Rays) -> tuple[Enclosure, Enclosure]:
+def _planes(f: FDivergence, cut: Rays) -> tuple[Enclosure, Enclosure]:
     """Coefficients of M0 - M1 and of M1 of planes not below the heights on both rays of every interval.
 
     The slope is a float near that of the chord and the plane passes near the first ray; what it misses of either height
     is added in M0 + M1. So the error of the heights is not divided by the width.
     """
-    of = height.arithmetic
+    of = cut.a.arithmetic
+    width = cut[:-1].before(cut[1:])
+    if not (np.asarray(width.lower) > 0).all():
+        raise Unproved("the knots do not increase strictly between the ends of all ratios")
+    height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
     with np.errstate(all="ignore"):
         slope = (height[1:] * cut.b[:-1] - height[:-1] * cut.b[1:]) / width
         steep = np.nan_to_num(np.asarray(slope.midpoint), nan=0.0, posinf=0.0, neginf=0.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
-from ldpopt.design.certificates.numbers import nonnegative_array, nonnegative_list
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, nonnegative_list
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -44,8 +44,7 @@ class SamplingDual(Certificate):
             raise Unproved(f"{utility.name} is no private sampling")
         on_held, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
         prior = nonnegative_array(self.prior, (utility.size,), "the prior")
-        if not isinstance(self.loss, Certificate):
-            raise Unproved("no certificate of the loss is given")
+        loss: Certificate = expect(self.loss, Certificate, "the certificate of the loss")
         try:
             posed = ExpectedLoss(prior, slopes, utility.inputs, utility.answers)
         except InvalidInput as error:
@@ -53,7 +52,7 @@ class SamplingDual(Certificate):
         held = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
         # The prior is the one that the loss was posed for: floats are divided by their sum on the way.
         constant = law(posed.priors[0], arithmetic) @ (held * on_held).sum(axis=1)
-        return self.loss.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic) - constant
+        return loss.of(posed, self.constraints, self.channel).checked_bound(arithmetic) - constant
 
 
 def tangent_planes(
@@ -106,8 +105,6 @@ class AlphabetLossDual(Certificate):
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
-        if not isinstance(self.leaf, Leaf):
-            raise Unproved("no multipliers are given")
         # A budget of outputs is left out, which only helps.
         priors = arithmetic.stack([law(prior, arithmetic) for prior in utility.priors])
         gains = -(priors[:, None, :] * utility.loss.T[None])

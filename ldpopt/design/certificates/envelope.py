@@ -22,7 +22,7 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import by_ratio, dominates
-from ldpopt.design.certificates.numbers import increasing, nonnegative, nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import count, increasing, nonnegative, nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps, factor, shortfall
 from ldpopt.design.problems.cells import Cells
 from ldpopt.design.utilities.divergence import Divergence
@@ -42,8 +42,9 @@ class EnvelopeDual(Certificate):
     """Potentials of the blocks of the sorted inputs [SPR, and the envelope theorem].
 
     level : A >= 0. potentials : (n + 1,) numbers u. points : (n, 2) masses (P0, P1) that dominate the hypotheses in
-    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers are
-    real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the channel's.
+    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers
+    are real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the
+    channel's.
     """
 
     proves = Divergence
@@ -56,7 +57,7 @@ class EnvelopeDual(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        coarser = f", for {len(self.points)} points that dominate the hypotheses" if self.points is not None else ""
+        coarser = f", for {count(self.points)} points that dominate the hypotheses" if self.points is not None else ""
         return "potentials of the blocks of the sorted inputs, by the envelope theorem" + coarser
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

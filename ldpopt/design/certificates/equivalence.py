@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import expect, nonnegative_array, real_array
 from ldpopt.design.columns.base import AnyRelaxation, Columns
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.choose import columns_for
@@ -78,6 +78,9 @@ class EquivalenceDual(Certificate):
     def argument(self) -> str:
         """Why the bound holds."""
         utility: Any = self.utility
-        columns, _ = columns_for(utility, self.constraints)
+        try:
+            columns = self._columns(expect(utility, FisherInformation, "the utility"))
+        except Unproved:
+            return "the equivalence theorem of optimal design"
         how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"
         return f"the equivalence theorem of optimal design, {how}"

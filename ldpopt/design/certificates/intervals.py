@@ -11,8 +11,8 @@ Everything but lambda and the multipliers of the constraints is recomputed here 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,11 +20,14 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.chords import Gains, enclosed_chords, least_spread, rays
+from ldpopt.design.certificates.chords import Gains, Rays, enclosed_chords, least_spread, open_chords, open_sides, rays
 from ldpopt.design.certificates.hypotheses import by_ratio
-from ldpopt.design.certificates.numbers import real_array
+from ldpopt.design.certificates.numbers import count, expect, expect_each, position, positions, real_array
 from ldpopt.design.certificates.residual import enclosed_residual
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint
+from ldpopt.design.certificates.shared_ends import End
+from ldpopt.design.certificates.tails import least
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, variation_of
+from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.parts import implied
 from ldpopt.design.constraints.scatter import scatter
 from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term
@@ -78,49 +81,68 @@ class ColumnDual(Certificate):
         inputs = self.inputs
         spread = least_spread(self.used(), inputs, arithmetic)
         gains = self.gains(spread, arithmetic)
-        labels = len(gains[0].sums)
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
-        bound = rows.sum()
-        paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         terms = self._terms(inputs)
         try:
-            for one in self.multipliers:
-                term = _chosen(terms, one)
-                if term is None:
-                    continue
-                support, over_inputs = term.enclosed_support(one.values, labels, len(inputs), arithmetic)
-                paid, sums = paid + support, sums + over_inputs
-                bound = bound + term.enclosed_charge(one.values, labels, arithmetic)
+            paid, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
+            each = [bound + one.charge + self._unpaid(one, paid, sums, spread) for one in gains]
+            for one, multipliers in self.shared(spread, terms, arithmetic):
+                paid, sums, bound = self._paid(multipliers, terms, rows, len(one.sums))
+                each.append(bound + self._unpaid(one, paid, sums, spread))
         except Malformed as error:
             raise Unproved(str(error)) from None
-        each = [bound + one.charge + enclosed_residual(one.values - paid, one.sums - sums, spread) for one in gains]
         return min(each, key=lambda one: float(one.upper))
+
+    def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
+        """The most that channels gain beyond what they pay."""
+        capped = least([variation_of(one, paid.arithmetic) for one in self.used()])
+        return enclosed_residual(gains.values - paid, gains.sums - sums, spread, capped)
+
+    def shared(
+        self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
+    ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
+        """Other choices, each with multipliers of its own; none."""
+        return iter(())
+
+    def _paid(
+        self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term | Ratio], rows: Enclosure, labels: int
+    ) -> tuple[Enclosure, Enclosure, Enclosure]:
+        """(labels, k) what the columns pay, (labels,) its sums, and what it costs."""
+        arithmetic, bound = rows.arithmetic, rows.sum()
+        paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
+        for one in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
+            term = _chosen(terms, one)
+            if term is None:
+                continue
+            support, over_inputs = term.enclosed_support(one.values, labels, len(rows), arithmetic)
+            paid, sums = paid + support, sums + over_inputs
+            bound = bound + term.enclosed_charge(one.values, labels, arithmetic)
+        return paid, sums, bound
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term | Ratio]:
         """The terms that the multipliers are numbered by."""
         used = self.used()
         if self.posed is None:
             return [term for c in used for term in c.columns(inputs)]
-        posed = [c for c in self.posed if isinstance(c, ColumnConstraint)]
+        given = expect(self.posed, tuple, "the constraints that the multipliers are for")
+        posed = [c for c in given if isinstance(c, ColumnConstraint)]
         for one in posed:
             if not implied(used, one):
                 raise Unproved(f"no constraint of the design says as much as {one!r}")
         return [term for c in posed for term in c.columns(inputs)]
 
 
+def checked_cuts(term: Moment, values: Any, labels: int) -> Array:
+    """(4, cuts) of a moment's multiplier, as floats, or `Malformed`."""
+    return np.stack([np.asarray(part, dtype=np.float64) for part in term.checked(values, labels)])
+
+
 def _chosen(terms: Sequence[Term | Ratio], one: TermMultiplier) -> Term | None:
     """The pairs of the term that a multiplier is for; None for a term without multipliers."""
-    if not isinstance(one.term, int | np.integer) or not 0 <= one.term < len(terms):
-        raise Unproved(f"there is no term {one.term!r}")
-    term = terms[one.term]
+    term = terms[position(one.term, len(terms), "the term of a multiplier")]
     if isinstance(term, Ratio):
         return None
-    pairs = np.asarray(one.pairs)
-    if pairs.ndim != 1 or (pairs.size and pairs.dtype.kind not in "iu"):
-        raise Unproved("the pairs of a multiplier are no positions")
-    if pairs.size and not (pairs.min() >= 0 and pairs.max() < len(term)):
-        raise Unproved(f"a multiplier names pairs that are not among the {len(term)} of its term")
-    return term.take(pairs.astype(np.intp))
+    return term.take(positions(one.pairs, -1, len(term), "the pairs of a multiplier"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +163,7 @@ class IntervalDual(ColumnDual):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        return f"weak duality of the ratio-labelled program on {len(self.knots) - 1} intervals of ratios"
+        return f"weak duality of the ratio-labelled program on {max(0, count(self.knots) - 1)} intervals of ratios"
 
     @property
     def inputs(self) -> Sequence[Label]:
@@ -156,6 +178,42 @@ class IntervalDual(ColumnDual):
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
         """The chords of the divergence."""
+        laws, cut = self._rays(spread, arithmetic)
+        return enclosed_chords(self.finite.f, laws, cut, np.asarray(self.knots), self.used())
+
+    def shared(
+        self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
+    ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
+        """Beyond the last cuts towards ends where the divergence is infinite, what moments pay with the multipliers."""
+        laws, cut = self._rays(spread, arithmetic)
+        f, multipliers = self.finite.f, list(self.multipliers)
+        sides = open_sides(f, cut)
+        if not sides:
+            return
+        gains = open_chords(f, laws, cut)
+        capped = [
+            (number, term, checked_cuts(term, one.values, len(gains.sums)))
+            for number, one in enumerate(multipliers)
+            if isinstance(term := _chosen(terms, one), Moment)
+        ]
+        for mirrored in sides:
+            end = End.of(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
+            choice = None if end is None else end.shared(capped, np.asarray(self.rows, dtype=np.float64), arithmetic)
+            if end is None or choice is None:
+                return
+            values = np.asarray(multipliers[choice.number].values)
+            values = np.concatenate([values[:, values[1] != end.label], choice.cuts], axis=1)
+            multipliers[choice.number] = replace(multipliers[choice.number], values=values)
+            last = np.arange(len(gains.sums)) == end.label
+            gains = Gains(
+                arithmetic.where(last[:, None], choice.values + arithmetic.zeros(gains.values.shape), gains.values),
+                arithmetic.where(last, choice.values.sum(), gains.sums),
+                gains.charge,
+            )
+        yield gains, tuple(multipliers)
+
+    def _rays(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Laws, Rays]:
+        """The hypotheses on the classes, and the rays that cut the ratios."""
         p0, p1 = self._masses()
         laws = Laws.of(p0, p1, arithmetic)
         order = by_ratio(p0, p1)
@@ -163,7 +221,7 @@ class IntervalDual(ColumnDual):
         if self.classes is not None:
             classes = checked_classes(self.classes, p0, p1)
             laws = Laws(*(scatter(part, classes, len(self.inputs)) for part in (laws.p0, laws.p1, laws.apart)))
-        return enclosed_chords(self.finite.f, laws, cut, np.asarray(self.knots), self.used())
+        return laws, cut
 
     def _masses(self) -> tuple[Array, Array]:
         if self.utility.pair is None:
@@ -174,12 +232,10 @@ class IntervalDual(ColumnDual):
 
 def checked_classes(classes: Any, p0: Array, p1: Array) -> Index:
     """The classes as positions, or `Unproved` where inputs of one class differ in their likelihood ratio."""
-    made = np.asarray(classes)
-    if made.shape != p0.shape or made.dtype.kind not in "iu" or not (made >= 0).all() or made.max() >= len(p0):
-        raise Unproved("the classes of the inputs are no positions of them")
-    if not tied(made.astype(np.intp), p0, p1):
+    made = positions(classes, len(p0), len(p0), "the classes of the inputs")
+    if not tied(made, p0, p1):
         raise Unproved("inputs of one class differ in their likelihood ratio")
-    return made.astype(np.intp)
+    return made
 
 
 def tied(classes: Index, p0: Array, p1: Array) -> bool:

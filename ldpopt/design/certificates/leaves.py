@@ -21,7 +21,14 @@ from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import (
+    expect,
+    expect_each,
+    nonnegative_array,
+    position,
+    positions,
+    real_array,
+)
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.parts import outputs_of, parts
@@ -84,21 +91,21 @@ def leaf_bound(
     `Unproved` for numbers that are no multipliers.
     """
     _, m, k = gains.shape
-    if not isinstance(leaf.terms, tuple) or not all(isinstance(one, TermMultiplier) for one in leaf.terms):
-        raise Unproved("the multipliers of the constraints are none")
-    if not isinstance(leaf.fixed, tuple) or len(leaf.fixed) != len(limits.fixed):
-        raise Unproved(f"no multipliers are given for the {len(limits.fixed)} constraints on the outputs")
+    leaf = expect(leaf, Leaf, "the multipliers of a box")
+    fixed = expect(leaf.fixed, tuple, "the multipliers of the constraints on the outputs")
+    if len(fixed) != len(limits.fixed):
+        raise Unproved(f"{len(limits.fixed)} constraints are on the outputs, and {len(fixed)} have multipliers")
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     reduced = _mixed(gains, leaf.weights, arithmetic) - rows
     bound = rows.sum()
     try:
-        for multiplier in leaf.terms:
+        for multiplier in expect_each(leaf.terms, TermMultiplier, "the multipliers of the constraints"):
             kept = _term(multiplier, limits.terms)
             reduced = reduced - kept.enclosed_support(multiplier.values, m, k, arithmetic)[0]
             bound = bound + kept.enclosed_charge(multiplier.values, m, arithmetic)
     except Malformed as error:
         raise Unproved(str(error)) from None
-    for constraint, one in zip(limits.fixed, leaf.fixed, strict=True):
+    for constraint, one in zip(limits.fixed, fixed, strict=True):
         reduced = reduced - constraint.enclosed_support(one, (k, m), arithmetic)
         bound = bound + constraint.enclosed_charge(one, (k, m), arithmetic)
     if sides is not None:
@@ -123,18 +130,12 @@ def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
 
 def _term(multiplier: TermMultiplier, terms: Sequence[Term | Ratio]) -> Any:
     """The pairs of a term that a multiplier is for."""
-    number = multiplier.term
-    if not isinstance(number, int | np.integer) or isinstance(number, bool) or not 0 <= number < len(terms):
-        raise Unproved(f"there is no constraint number {number!r}")
-    term = terms[number]
+    term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
     if isinstance(term, Ratio):
         raise Unproved("pure LDP between all inputs has no multipliers")
-    pairs = np.asarray(multiplier.pairs)
-    if pairs.ndim != 1 or (pairs.size and pairs.dtype.kind not in "iu"):
-        raise Unproved("the pairs of a multiplier are no numbers of pairs")
-    pairs = pairs.astype(np.intp)
-    if not ((pairs >= 0) & (pairs < len(term))).all() or len(np.unique(pairs)) != len(pairs):
-        raise Unproved("a multiplier names a pair that does not exist, or one twice")
+    pairs = positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier")
+    if len(np.unique(pairs)) != len(pairs):
+        raise Unproved("a multiplier names a pair twice")
     return term.take(pairs)
 
 

@@ -1,4 +1,7 @@
-"""The numbers of a certificate, as they must be: finite, of the right shape, and none that proves by being no number."""
+"""The parts of a certificate, as they must be: records of their kind, and finite numbers of the right shape.
+
+Whatever stands in the place of a part, nothing but `Unproved` is raised, with a sentence on what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,49 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.certificates.unproved import Unproved
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 
 
-def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
+def expect(value: Any, kind: Any, what: str) -> Any:
+    """The value, which is an instance of the class `kind`, or `Unproved`."""
+    if not isinstance(value, kind):
+        raise Unproved(f"{what}: expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def expect_each(values: Any, kind: Any, what: str) -> tuple[Any, ...]:
+    """The values, which are a tuple of one kind, or `Unproved`."""
+    return tuple(expect(value, kind, what) for value in expect(values, tuple, what))
+
+
+def count(values: Any) -> int:
+    """How many there are, to be told in words; 0 for what is no list."""
+    listed = isinstance(values, tuple | list) or (isinstance(values, np.ndarray) and values.ndim > 0)
+    return len(values) if listed else 0
+
+
+def real_numbers(values: Any, what: str) -> Array:
+    """Finite float64 of any shape, or `Unproved`."""
     try:
         given = np.asarray(values)
-        made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise Unproved(f"{what} are not numbers") from None
     if given.dtype.kind not in "fiu":
         raise Unproved(f"{what} are not numbers")
+    with np.errstate(over="ignore"):
+        made = np.array(given, dtype=np.float64)
+    if not np.isfinite(made).all():
+        raise Unproved(f"{what} are not all finite")
+    return made
+
+
+def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
+    made = real_numbers(values, what)
     if made.ndim != len(shape) or not all(
         own == asked or asked < 0 for own, asked in zip(made.shape, shape, strict=True)
     ):
         raise Unproved(f"{what} have shape {made.shape}, not {shape}")
-    if not np.isfinite(made).all():
-        raise Unproved(f"{what} are not all finite")
     return made
 
 
@@ -51,7 +79,29 @@ def increasing(values: Any, what: str) -> Array:
 
 def nonnegative_list(values: Any, what: str) -> Array:
     """Finite float64 in a row of any length but zero, none below zero, or `Unproved`."""
-    shape = np.shape(values) if isinstance(values, np.ndarray | list | tuple) else ()
-    if len(shape) != 1 or not shape[0]:
-        raise Unproved(f"{what} are not a list of numbers")
-    return nonnegative_array(values, shape, what)
+    made = nonnegative_array(values, (-1,), what)
+    if not len(made):
+        raise Unproved(f"{what} are none")
+    return made
+
+
+def position(value: Any, limit: int, what: str) -> int:
+    """One of the whole numbers 0 to `limit` - 1, or `Unproved`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < limit:
+        raise Unproved(f"{what} is not one of {limit}")
+    return int(value)
+
+
+def positions(values: Any, length: int, limit: int, what: str) -> Index:
+    """(length,) whole numbers from 0 to `limit` - 1, any number of them where `length` is -1, or `Unproved`."""
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise Unproved(f"{what} are not whole numbers") from None
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise Unproved(f"{what} are not whole numbers in a row")
+    if length not in (-1, len(given)):
+        raise Unproved(f"{what} are {len(given)}, not {length}")
+    if given.size and not (given.min() >= 0 and given.max() < limit):
+        raise Unproved(f"{what} are not all below {limit}, and none below 0")
+    return given.astype(np.intp) if given.size else np.zeros(0, dtype=np.intp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.numbers import expect_each
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 
@@ -23,13 +24,12 @@ class PartsBound(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """What the parts' bounds, each for the part itself, make together."""
         parts = self.utility.parts()
-        if not isinstance(self.each, tuple) or not all(isinstance(one, Certificate) for one in self.each):
-            raise Unproved("the certificates of the parts are none")
-        if not parts or len(parts) != len(self.each):
-            raise Unproved(f"{self.utility.name} has {len(parts)} parts, the certificate {len(self.each)}")
+        each = expect_each(self.each, Certificate, "the certificates of the parts")
+        if not parts or len(parts) != len(each):
+            raise Unproved(f"{self.utility.name} has {len(parts)} parts, the certificate {len(each)}")
         bounds = [
             certificate.of(part, self.constraints, self.channel).bound_in(arithmetic)
-            for part, certificate in zip(parts, self.each, strict=True)
+            for part, certificate in zip(parts, each, strict=True)
         ]
         together: Enclosure = self.utility.from_parts(bounds, arithmetic)
         return together

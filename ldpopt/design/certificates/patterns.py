@@ -24,7 +24,7 @@ from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps, factor
 from ldpopt.design.columns.masks import members
-from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
@@ -63,7 +63,7 @@ class PatternDual(Certificate):
         caps = Caps.of(self.constraints, arithmetic)
         rows = real_array(self.rows, (k,), "rows")
         given = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        tangents = self.utility.gradients(np.ones((k, 1)))[:, 0]
+        tangents = gradients_of(self.utility, np.ones((k, 1)))[:, 0]
         weights = nonnegative_array(self.weights, (len(tangents),), "weights")
         if not (weights > 0).any():
             raise Unproved("the weights of the criteria are all zero")

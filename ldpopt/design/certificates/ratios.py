@@ -27,12 +27,12 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.minimum_cut import Network
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
 from ldpopt.design.certificates.plain import Caps
+from ldpopt.design.certificates.raises import Mask, Raise
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -40,8 +40,6 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
-
-Mask = npt.NDArray[np.bool_]
 
 START = 128
 """Intervals of ratios to begin with."""
@@ -108,12 +106,9 @@ class RatioDual(Certificate):
 
 def checked_classes(given: Index, p0: Array, p1: Array) -> Index:
     """The classes, checked: consecutive numbers, and one likelihood ratio each by exact cross products."""
-    made = np.asarray(given)
-    if made.shape != p0.shape or made.dtype.kind not in "iu":
-        raise Unproved(f"the classes are not one integer for each of {len(p0)} inputs")
+    made = positions(given, len(p0), len(p0), "the classes of the inputs")
     if not np.array_equal(np.unique(made), np.arange(len(np.unique(made)))):
         raise Unproved("the classes are not numbered 0, 1, 2, ...")
-    made = made.astype(np.intp)
     order = np.argsort(-(p0 + p1), kind="stable")
     first = order[np.unique(made[order], return_index=True)[1]][made]  # the input of each class with most mass
     for x in np.flatnonzero((first != np.arange(len(made))) & (p0 + p1 > 0)).tolist():
@@ -172,7 +167,7 @@ class _Ratios:
         chord = self.laws.apart * slope[:, None] + even[:, None] * self.laws.p1
         return chord - self.rows, self.level * (even - self.total)
 
-    def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> _Raise:
+    def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> Raise:
         """What raises the multipliers enough; by pairs only where `left` sums to zero or less, in `sinks`."""
         gains, losses = left.positive(), (-left).positive()
         gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
@@ -184,7 +179,7 @@ class _Ratios:
         profits = np.where((gain > 0)[:, None] & (np.asarray(gains.upper) > 0), profits, 0.0)
         profits = np.where(np.asarray(sinks)[:, None] & np.isfinite(profits), profits, np.inf)
         shares = np.where((gain > 0)[:, None], np.fmin(shares, 1.0), 0.0)
-        return _Raise(self.shortfall(left, base), profits, shares)
+        return Raise(self.shortfall(left, base), profits, shares)
 
     def shortfall(self, left: Enclosure, base: Enclosure) -> Array:
         """(intervals,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf."""
@@ -223,61 +218,14 @@ def _root(left: Array, base: Array, mean: Array, level: float) -> Array:
     return np.where(np.isfinite(delta), delta, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Raise:
-    """What raises the multipliers enough on each of m intervals: delta (m,), or else profits and shares (m, n)."""
-
-    delta: Array
-    profits: Array
-    shares: Array
-
-    def cost(self, eta: float) -> tuple[Array, Array]:
-        """What each way costs for each interval alone."""
-        with np.errstate(all="ignore"):
-            return self.delta, np.nan_to_num(
-                eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf, posinf=np.inf
-            )
-
-    def better(self, other: _Raise, eta: float) -> _Raise:
-        """For each interval the one of two raises that costs less in its cheaper way."""
-        mine, its = (np.minimum(*one.cost(eta)) for one in (self, other))
-        swap = its < mine
-        return _Raise(*(np.where(swap if own.ndim == 1 else swap[:, None], new, own)
-                        for own, new in zip(self.parts, other.parts, strict=True)))  # fmt: skip
-
-    @property
-    def parts(self) -> tuple[Array, Array, Array]:
-        """The three arrays."""
-        return self.delta, self.profits, self.shares
-
-    def take(self, which: Index | Mask) -> _Raise:
-        """Some of the intervals."""
-        return _Raise(*(part[which] for part in self.parts))
-
-    def and_(self, other: _Raise) -> _Raise:
-        """The intervals of both."""
-        return _Raise(*(np.concatenate(pair) for pair in zip(self.parts, other.parts, strict=True)))
-
-    def total(self, eta: Enclosure) -> Enclosure:
-        """What one raise for all intervals costs, each in its cheaper way."""
-        of = eta.arithmetic
-        by_rows, by_pairs = self.cost(float(eta.midpoint))
-        rows = by_rows <= by_pairs
-        whole = of.of(self.delta[rows].max(initial=0.0))
-        if not rows.all():
-            sums = [of.of(part[~rows].max(axis=0)).sum() for part in (self.profits, self.shares)]
-            whole = whole + eta * sums[0] * sums[1]
-        return whole
-
-
 def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) -> Enclosure:
     """What raising the multipliers costs until they fall short on no interval, looked for to a cost of `accuracy`."""
     left, right = _intervals(*ratios.ends)
     of, cap = ratios.level.arithmetic, float(eta.midpoint)
     routes = bool(network.pairs.any())
     moved = FLOAT.zeros((len(left), len(ratios.rows)))
-    known: _Raise | None = None
-    closed: _Raise | None = None
+    known: Raise | None = None
+    closed: Raise | None = None
     flows = 0
     for _ in range(HALVINGS):
         slope, even = ratios.planes(left, right)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.numbers import expect
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 
@@ -22,13 +23,14 @@ class Relaxed(Certificate):
     @property
     def argument(self) -> str:
         """Why the bound holds."""
-        return f"the optimum without the constraints on the outputs: {self.relaxation.argument}"
+        relaxation = self.relaxation
+        how = relaxation.argument if isinstance(relaxation, Certificate) else "nothing is proved"
+        return f"the optimum under some of the constraints alone: {how}"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The relaxation's bound for this very utility."""
-        if not isinstance(self.relaxation, Certificate):
-            raise Unproved("the relaxation is no certificate")
-        kept = self.relaxation.constraints
+        relaxation: Certificate = expect(self.relaxation, Certificate, "the relaxation")
+        kept = expect(relaxation.constraints, tuple, "the constraints of the relaxation")
         if not kept or not all(any(one is own or one == own for own in self.constraints) for one in kept):
             raise Unproved("the relaxation has a constraint that the problem has not")
-        return arithmetic.of(self.relaxation.of(self.utility, kept, self.channel, self.edges).proved(arithmetic))
+        return arithmetic.of(relaxation.of(self.utility, kept, self.channel, self.edges).proved(arithmetic))

@@ -12,11 +12,13 @@ from ldpopt.enclosures import FLOAT, Enclosure
 STEPS = 60
 
 
-def enclosed_residual(reduced: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
+def enclosed_residual(
+    reduced: Enclosure, sums: Enclosure, spread: Enclosure | None, variation: Enclosure | None = None
+) -> float:
     """An upper bound on sum_i reduced_i . q_i over all channels with columns q_i.
 
     reduced : (labels, k). sums : (labels,) of them over the inputs. spread : a cap D on the log-ratio of two entries of
-    a column, None where there is none.
+    a column, None where there is none. variation : a cap on the total variation between any two rows, or None.
 
     Free columns gain sum_x max_i (reduced_ix)_+. With a cap every column is a multiple of t + a, t = 1/(e^D - 1) and
     0 <= a <= 1. Multipliers of the rows that are higher by s pay for all of them as soon as, for every label,
@@ -24,11 +26,19 @@ def enclosed_residual(reduced: Enclosure, sums: Enclosure, spread: Enclosure | N
         t (R_i - k s) + sum_x (reduced_ix - s)_+ <= 0,      R_i the sum of reduced_i,
 
     and cost k s. R_i is given by itself because t may be large, and the terms of the sum then nearly cancel.
+
+    With a cap V on the variation, take from every column its smallest entry: what is taken sums to one at most and gains
+    no more than the largest R_i, and of the rest no row has more than its variation from the k - 1 others, (k - 1) V.
     """
     top, total = np.asarray(reduced.upper), np.asarray(sums.upper)
     if not (top < math.inf).all():
         return math.inf
-    free = float(FLOAT.of(np.maximum(top.max(axis=0), 0.0)).sum().upper)
+    unpaid = FLOAT.of(np.maximum(top.max(axis=0), 0.0)).sum()
+    free = float(unpaid.upper)
+    if variation is not None and (total < math.inf).all():
+        rest = unpaid * FLOAT.between(variation.lower, variation.upper) * (top.shape[1] - 1)
+        near = float((rest + max(float(total.max()), 0.0)).upper)
+        free = near if near < free else free
     if spread is None or not (total < math.inf).all():
         return free
     exponent = FLOAT.of(spread)

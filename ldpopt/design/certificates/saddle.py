@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import nonnegative_array
+from ldpopt.design.certificates.numbers import expect, nonnegative_array
 from ldpopt.design.constraints.base import variation_of
 from ldpopt.design.utilities.against_set import AgainstSet
 from ldpopt.design.utilities.divergence import Divergence
@@ -52,20 +53,20 @@ class SaddlePoint(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound of the pair, and what rounding the pair may hide."""
         utility = self._checked()
-        if not isinstance(self.pair, Certificate):
-            raise Unproved("no certificate of the pair is given")
+        pair: Certificate = expect(self.pair, Certificate, "the certificate of the pair")
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
-        bound = self.pair.of(posed, self.constraints, self.channel).enclosed_bound(arithmetic)
-        if not isinstance(self.mixtures, tuple) or len(self.mixtures) != 2:
+        bound = pair.of(posed, self.constraints, self.channel).checked_bound(arithmetic)
+        mixtures: tuple[Any, ...] = expect(self.mixtures, tuple, "what shows that the pair is of the sets")
+        if len(mixtures) != 2:
             raise Unproved("the certificate does not say which members of the two sets the pair is")
         laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
         members = [
             one.member_near(p, mixture, arithmetic)
-            for one, p, mixture in zip(utility.sets, (posed.p0, posed.p1), self.mixtures, strict=True)
+            for one, p, mixture in zip(utility.sets, (posed.p0, posed.p1), mixtures, strict=True)
         ]
         if all(member is None for member in members):
             return bound
-        share = SHARE * (8 + sum(np.size(np.asarray(mixture)) for mixture in self.mixtures))
+        share = SHARE * (8 + sum(np.size(np.asarray(mixture)) for mixture in mixtures))
         rests = [
             own * share if member is None else member - own * (1 - share)
             for own, member in zip(laws, members, strict=True)
@@ -81,9 +82,8 @@ class SaddlePoint(Certificate):
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The least of a linear function below the divergence, over both sets."""
         utility = self._checked()
-        if not isinstance(self.support, LowerLine):
-            raise Unproved("no linear function below the divergence is given")
-        return self.support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
+        support: LowerLine = expect(self.support, LowerLine, "the linear function below the divergence")
+        return support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
 
     def _checked(self) -> AgainstSet:
         if not isinstance(self.utility, AgainstSet):

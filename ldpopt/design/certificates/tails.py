@@ -79,7 +79,7 @@ def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConst
     enough = [float(far) for far, cost in zip(REACHES, each, strict=False) if cost <= ENOUGH * each[0]]
     # The tangent there is about as steep as R^(p-1), which solvers should still see beside the rest.
     steep = 1e9 if power[0] <= 1 else 10 ** (5 / (power[0] - 1))
-    return min(enough[0] if enough else float(REACHES[0] if each[-1] > each[0] / 2 else REACHES[8]), steep)
+    return min(enough[0] if enough else float(REACHES[8]), steep)
 
 
 def tail_cost(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 
@@ -17,5 +15,8 @@ class Unbounded(Certificate):
     argument = "nothing is proved"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Infinitely far."""
-        return arithmetic.of(-np.inf if self.utility.error else np.inf)
+        """None, which is said in words."""
+        raise Unproved(
+            "there is no certificate, so that nothing about the optimum is proved; what is said of the channel itself "
+            "is recomputed, and holds unless another failure names it"
+        )

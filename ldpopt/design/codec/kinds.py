@@ -55,8 +55,8 @@ CONSTRAINTS = (
     TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
-    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual, LossDual, PartsBound,
-    PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual,
+    LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design.certificates.numbers import real_array
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.definite import least_eigenvalue
 from ldpopt.distribution import Array
@@ -37,7 +39,7 @@ class Relaxation:
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """No pattern is priced above this; inf where the numbers prove nothing."""
-        spans, k = finite(self.spans, (len(np.atleast_1d(self.spans)),)), len(charges.rows)
+        spans, k = finite(self.spans, (-1,)), len(charges.rows)
         classes = 0 if spans is None else len(spans)
         squares = finite(self.squares, (classes, k))
         if spans is None or squares is None or not 1 <= classes <= CLASSES or not (spans >= 0).all():
@@ -52,12 +54,11 @@ class Relaxation:
 
 
 def finite(values: Any, shape: tuple[int, ...]) -> Array | None:
-    """Finite float64 of exactly this shape; None for anything else."""
+    """Finite float64 of exactly this shape, in which -1 stands for any length; None for anything else."""
     try:
-        made = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        return real_array(values, shape, "the numbers of a relaxation")
+    except Unproved:
         return None
-    return made if made.shape == shape and np.isfinite(made).all() else None
 
 
 def most_of_form(least: float, size: int) -> float:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Ratio, Term, approximate
+from ldpopt.design.constraints.hockey_stick import approximate
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid

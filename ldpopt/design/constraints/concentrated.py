@@ -27,6 +27,9 @@ GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
 APART = 1e-4
 """Orders nearer than this share of their distance from 1 say the same."""
 
+SUMMIT = 0.9
+"""Between two orders of the grid the rate may be that much higher than at both."""
+
 
 @dataclass(frozen=True)
 class ConcentratedLDP(ColumnConstraint):
@@ -86,7 +89,7 @@ class ConcentratedLDP(ColumnConstraint):
         return rho if order == 1 else (rho * arithmetic.of(exact * (exact - 1))).expm1()
 
     def tightened(self, matrix: Array) -> ConcentratedLDP | None:
-        """With the order that `matrix` (k, m) exceeds most; None when it exceeds none by a relative 1e-7."""
+        """With the order that `matrix` (k, m) exceeds most, of those not posed; None where none by a relative 1e-7."""
         left, right = all_pairs(len(matrix))
         if not len(left):
             return None
@@ -98,12 +101,15 @@ class ConcentratedLDP(ColumnConstraint):
             return np.array([renyi_of_pairs(used[left], used[right], a)[0].max() / a for a in orders])
 
         rates = worst(usable)
-        at = int(rates.argmax())
-        low, high = usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)]
-        fine = np.linspace(low, high, 41)
-        finer = worst(fine)
-        order, rate = float(fine[finer.argmax()]), float(finer.max())
-        near = min(abs(order - known) for known in self.orders) <= APART * (order - 1)
-        if rate <= self.rho * (1 + 1e-7) or near:
-            return None
-        return replace(self, orders=(*self.orders, order))
+        # Every summit of the grid is looked at: one of an order that is known already may hide a higher one.
+        beside = np.concatenate([[-np.inf], rates, [-np.inf]])
+        summits = np.flatnonzero((rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho))
+        found: dict[float, float] = {}
+        for at in summits.tolist():
+            fine = np.linspace(usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)], 41)
+            finer = worst(fine)
+            order, rate = float(fine[finer.argmax()]), float(finer.max())
+            near = min(abs(order - known) for known in self.orders) <= APART * (order - 1)
+            if rate > self.rho * (1 + 1e-7) and not near:
+                found[order] = rate
+        return replace(self, orders=(*self.orders, max(found, key=lambda order: found[order]))) if found else None

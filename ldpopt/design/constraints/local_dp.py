@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
+from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.policy import Edges, edges, weighted_local_dp
-from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import positive_epsilon
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, local_dp

@@ -104,7 +104,7 @@ class Moment(Term):
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
         """The weighted sum of the tangent planes of each label."""
-        pair, label, t, z = self._checked(multiplier, labels)
+        pair, label, t, z = self.checked(multiplier, labels)
         on_left, on_right = (arithmetic.of(z) * slope for slope in self.enclosed_slopes(t, arithmetic))
         at = np.concatenate([label * inputs + self.left[pair], label * inputs + self.right[pair]])
         made = scatter(arithmetic.concatenate([on_left, on_right]), at, labels * inputs)
@@ -112,14 +112,14 @@ class Moment(Term):
 
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
         """sum over pairs of cap max over labels of the label's weight."""
-        pair, label, _, z = self._checked(multiplier, labels)
+        pair, label, _, z = self.checked(multiplier, labels)
         used, place = np.unique(pair, return_inverse=True)
         if not len(used):
             return arithmetic.zeros(())
         weight = scatter(arithmetic.of(z), place.reshape(-1) * labels + label, len(used) * labels)
         return weight.reshape(len(used), labels).max(axis=1).sum() * self.enclosed_cap(arithmetic)
 
-    def _checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
+    def checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
         """Pairs, labels, ratios and weights, of the cuts that weigh something."""
         made = finite(multiplier)
         if made.size == 0:

@@ -10,7 +10,8 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints import Constraint, LocalDP
 from ldpopt.design.constraints.base import plain_caps
-from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
+from ldpopt.design.constraints.hockey_stick import HockeyStick
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import SUBNORMAL, ULP

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint
-from ldpopt.design.constraints.terms import Ratio, Term, every_pair
+from ldpopt.design.constraints.hockey_stick import every_pair
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import unit_interval
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee, total_variation

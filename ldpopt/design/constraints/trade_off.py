@@ -10,7 +10,8 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
-from ldpopt.design.constraints.terms import Ratio, Term, approximate
+from ldpopt.design.constraints.hockey_stick import approximate
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
@@ -21,8 +22,8 @@ class TradeOff(ColumnConstraint):
     """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
 
     Every segment of the curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure is the largest
-    excess of the channel's delta at epsilon_i over delta_i, which must be 0. As all ordered pairs are meant, a curve that
-    is not its own inverse asks for its inverse too.
+    excess of the channel's delta at epsilon_i over delta_i, which must be 0. As all ordered pairs are meant, a curve
+    that is not its own inverse asks for its inverse too.
 
     >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
     >>> [(round(e, 4), d) for e, d in TradeOff(curve).levels]

@@ -3,8 +3,8 @@
 A channel that cuts the sorted inputs into m blocks and applies m-ary randomized response to the block label has
 utility V / (1 + t m), with t = 1/(exp(epsilon) - 1) and V = sum over blocks of mu(t + P0(B), t + P1(B)).
 Without a TV constraint the best such channel is optimal among all channels [SPR]. With one, the least non-decreasing
-concave majorant in eta of the points (0, 0) and (1/(1 + t m), V_m/(1 + t m)) is the optimum: the envelope theorem. It is
-attained by a publicly tossed coin between two partitions, of which one block is erasure (`certificates.envelope`).
+concave majorant in eta of the points (0, 0) and (1/(1 + t m), V_m/(1 + t m)) is the optimum: the envelope theorem. It
+is attained by a publicly tossed coin between two partitions, of which one block is erasure (`certificates.envelope`).
 """
 
 from __future__ import annotations

@@ -22,12 +22,13 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Merger, Split
 from ldpopt.design.certificates.leaves import Leaf, leaf_bound
+from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch
+from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
-from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.tolerances import CERTIFIED_GAP
 
 NARROW = 1e-9
@@ -75,7 +76,9 @@ class BranchAndBound:
             return "it needs a constraint on the outputs, such as Outputs(m)"
         if problem.utility.pair is None:
             return f"it branches on the likelihood ratio of two hypotheses, and {problem.utility.name} has none"
-        return ""
+        if problem.free is not None and problem.free.plain and not any(one.labelled for one in problem.given):
+            return ""  # the optimum without the budget may meet it
+        return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel found, and the tree of boxes as its proof."""
@@ -93,6 +96,8 @@ class BranchAndBound:
                 f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "
                 "bounded divergence"
             )
+        if why := too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs))):
+            raise invalid("problem", "one that BranchAndBound can hold", Phrase(why))
         climb = Climb.of(problem)
         matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
         tree = Tree(boxes, climb, matrix)

@@ -16,6 +16,7 @@ from ldpopt.design.certificates.decisions import SamplingDual, linearised
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.constraints.terms import Ratio
+from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import FARTHEST, label_program, scaled, term_expressions
 from ldpopt.design.solve import INTERIOR, solve
@@ -31,6 +32,14 @@ ROUNDS = 40
 ACCURACY = 1e-9
 
 
+ENTRIES = 250_000
+"""The most decisions times inputs and constrained pairs of inputs; near that, a program takes minutes."""
+
+
+DRAWS = 1000
+"""The most shares of a private sampling: every round adds a tangent to each, known by its share in all of them."""
+
+
 @dataclass(frozen=True)
 class DecisionProgram:
     """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel."""
@@ -41,7 +50,9 @@ class DecisionProgram:
         """It needs an expected loss, and no constraint on the outputs."""
         if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
-        return "constraints fix the outputs" if problem.given else ""
+        if problem.given:
+            return "constraints fix the outputs"
+        return too_large(problem, *problem.utility.loss.shape, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the smallest loss, and the multipliers of the program."""
@@ -84,7 +95,12 @@ class SamplingProgram:
         """It needs a private sampling, and no constraint on the outputs."""
         if not isinstance(problem.utility, PrivateSampling):
             return f"{problem.utility.name} is no private sampling"
-        return "constraints fix the outputs" if problem.given else ""
+        if problem.given:
+            return "constraints fix the outputs"
+        n, k = problem.utility.distributions.shape
+        if n * k > DRAWS:
+            return f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {DRAWS}"
+        return too_large(problem, n, k, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""

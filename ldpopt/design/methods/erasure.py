@@ -11,6 +11,9 @@ import numpy as np
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.problems.problem import Problem
 
+INPUTS = 2000
+"""The most inputs: full disclosure has a report for each, and measuring it compares all pairs of rows."""
+
 
 @dataclass(frozen=True)
 class Erasure:
@@ -27,7 +30,8 @@ class Erasure:
         if math.isinf(problem.utility.unprivate):
             return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
                     "add LocalDP or take a bounded divergence")  # fmt: skip
-        return ""
+        k = len(problem.inputs)
+        return f"{k} inputs make a channel of {k} x {k + 1} (at most {INPUTS} inputs)" if k > INPUTS else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The identity channel, erased with probability 1 - eta."""

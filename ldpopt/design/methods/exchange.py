@@ -10,32 +10,33 @@ are the certificate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
-from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import reach
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.certificates.residual import residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
+from ldpopt.design.methods.pairs import first_pairs, tight_pairs, violated_pairs
+from ldpopt.design.methods.round import Round
+from ldpopt.design.methods.sizes import too_many_pairs
+from ldpopt.design.methods.span import told_posteriors, widest_ratio
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.flows import closed
 from ldpopt.design.programs.gains import (
-    Gains,
+    LabelGains,
     chord_gains,
     heights,
     posteriors,
@@ -45,25 +46,16 @@ from ldpopt.design.programs.gains import (
 )
 from ldpopt.design.programs.gains import kept as utilities
 from ldpopt.design.programs.intervals import Memory, interval_program
-from ldpopt.design.programs.labels import SMALL, Solved, label_program, scaled
+from ldpopt.design.programs.labels import SMALL, Solved, label_program
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 
 ROUNDS = 40
-
-
 GRID = 25
-
-
 FEW = 13
-
-
 ACCURACY = 1e-8
-
-
 CONIC_ACCURACY = 3e-7
-
 
 SMOOTH = 1.2
 """Orders of divergences up to this are for the interior-point method of `TangentExchange`."""
@@ -73,12 +65,6 @@ RESCALED = 12
 
 THINNED = 3
 """How often a third of the knots may go for a solver that fails."""
-
-MANY = 100
-"""Of more inputs, multipliers are taken as they come."""
-
-EVERY = 60
-"""Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +96,7 @@ class Exchange:
             and not problem.others
         ):
             return "divergences of an order near 1 stall its cone programs; TangentExchange solves them"
-        return ""
+        return too_many_pairs(problem, len(problem.reduction.pair))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the last program, its outputs merged where they are too rare to matter."""
@@ -119,46 +105,6 @@ class Exchange:
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
         matrix = private(cleanest(problem, best.matrix, labels.ascend), problem.constraints, problem.inputs)
         return Candidate(matrix, how, best.prove)
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """One solved program: its intervals, its active pairs, and the dual values as a certificate."""
-
-    solved: Solved
-    knots: Array
-    active: tuple[Index, ...]
-    scale: float
-    terms: tuple[Term | Ratio, ...]
-    gap: float
-    matrix: Array
-
-    def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
-        """The certificates of the dual values, closed and as they are; none where a constraint has no column form."""
-        if problem.others:
-            return
-        if not any(isinstance(term, Ratio) for term in self.terms):
-            yield self._certificate(problem, channel, *self._closed(problem))
-        yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
-
-    def _certificate(self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]) -> IntervalDual:
-        multipliers = []
-        for number, (pairs, each) in enumerate(zip(self.active, values, strict=True)):
-            if isinstance(self.terms[number], HockeyStick) and len(pairs):
-                paid = np.flatnonzero(each.any(axis=0))
-                pairs, each = pairs[paid], each[:, paid]
-            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], each, self.scale)))
-        fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
-        return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
-
-    def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
-        """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
-        kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
-        if self.solved.rows.size > MANY or not any(isinstance(term, HockeyStick) for term in kept):
-            return self.solved.rows, self.solved.multipliers
-        pair = problem.reduction.pair
-        profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows
-        return closed(profits, self.solved.rows, kept, self.solved.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +145,7 @@ class Labels:
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
-        low, high = _told(self.pair, self.terms, *self.inner)
+        low, high = told_posteriors(self.pair, self.terms, *self.inner)
         return np.unique(np.concatenate([[self.low, self.high], even_knots(low, high, count)]))
 
     @property
@@ -221,13 +167,13 @@ class Labels:
         `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
         """
         knots, value = self.first(GRID if start is None or self.conic else FEW), 0.0
-        active = [self._first(term) for term in self.terms]
+        active = [first_pairs(term, self.pair) for term in self.terms]
         scale = self._guess(knots)
         if start is not None:
             value = scale = self._value(start) or scale
             knots = graded_knots(knots, self._used(start))
             if self.conic:
-                active = [np.union1d(old, self._tight(t, start)) for old, t in zip(active, self.terms, strict=True)]
+                active = [np.union1d(old, tight_pairs(t, start)) for old, t in zip(active, self.terms, strict=True)]
         best: Round | None = None
         champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
@@ -258,7 +204,7 @@ class Labels:
                     raise
                 break
             q = np.maximum(solved.matrix, 0.0)
-            violated = self._violated(q, active)
+            violated = violated_pairs(self.terms, q, active)
             own = q.min(axis=0)
             gained = (gains.each.T * (q - own)).sum(axis=0) + gains.flat * own
             lost = gained - utilities(self.f, self.pair, q) / scale
@@ -300,7 +246,7 @@ class Labels:
         capped = [
             float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
         ]
-        variation = min(1.0, (_widest(self.terms, len(self.pair)) - 1) / 2)
+        variation = min(1.0, (widest_ratio(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
     def _used(self, matrix: Array) -> Array:
@@ -308,13 +254,7 @@ class Labels:
         worth = utilities(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
-    def _tight(self, term: Term | Ratio, matrix: Array) -> Index:
-        """The pairs whose constraint `matrix` uses up."""
-        if isinstance(term, Ratio):
-            return np.zeros(0, dtype=np.intp)
-        return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
-
-    def _bound(self, gains: Gains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
+    def _bound(self, gains: LabelGains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
         """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
         if self.expressions:
             return solved.value
@@ -349,70 +289,6 @@ class Labels:
             matrix, value = merge(new, self.f, self.pair, 1e-8), reached
         return matrix
 
-    def _first(self, term: Term | Ratio) -> Index:
-        """The pairs to begin with."""
-        if isinstance(term, Ratio) or len(term) <= max(EVERY, 2 * len(self.pair)):
-            return np.arange(len(term))
-        order = np.argsort(self.pair.posterior)
-        ends = order[[0, -1]]
-        return np.flatnonzero(np.isin(term.left, ends) & np.isin(term.right, ends))
-
-    def _violated(self, matrix: Array, active: Sequence[Index]) -> list[Index]:
-        """The pairs outside the active ones that the matrix violates most, a few for every input."""
-        found = []
-        for term, pairs in zip(self.terms, active, strict=True):
-            if isinstance(term, Ratio) or len(pairs) == len(term):
-                found.append(np.zeros(0, dtype=np.intp))
-                continue
-            excess = term.excess(np.maximum(matrix, 0.0))
-            excess[pairs] = -np.inf
-            order = np.argsort(-excess, kind="stable")
-            order = order[excess[order] > 1e-9 * np.max(term.cap)]
-            # The worst partners of every input, not the worst pairs of all: they say more together.
-            kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
-            found.append(order[kept])
-        return found
-
 
 def _ends(knots: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((knots == knots[0]) | (knots == knots[-1]))
-
-
-def _told(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:
-    """About the posteriors that columns can have where all entries are within one ratio: `low`, `high` at the widest.
-
-    A column within m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of the hypotheses.
-    """
-    ratio = _widest(terms, len(pair))
-    if not ratio < 2:
-        return low, high
-    tilt = 0.55 * (ratio - 1) * float(np.maximum(pair.apart, 0.0).sum())
-    return max(low, 0.5 - tilt), min(high, 0.5 + tilt)
-
-
-def _widest(terms: Sequence[Term | Ratio], inputs: int) -> float:
-    """The largest ratio between two entries of a column; inf where none is implied."""
-    from scipy.sparse.csgraph import shortest_path
-
-    apart = np.full((inputs, inputs), np.inf)
-    for term in terms:
-        if isinstance(term, Ratio):
-            apart = np.minimum(apart, term.epsilon)
-        elif isinstance(term, HockeyStick):
-            bound = term.cap <= 0
-            np.minimum.at(apart, (term.left[bound], term.right[bound]), (term.epsilon * term.weight)[bound])
-    if not np.isfinite(apart).any():
-        return np.inf
-    np.fill_diagonal(apart, 0.0)
-    longest = float(shortest_path(np.where(apart > 0, apart, 1e-300), method="FW").max())
-    return float(np.exp(min(longest, 700.0))) if np.isfinite(longest) else np.inf
-
-
-def _ranks(labels: Index) -> Index:
-    """How often each entry's value has occurred before it."""
-    order = np.argsort(labels, kind="stable")
-    starts = np.concatenate([[True], np.diff(labels[order]) != 0])
-    first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))
-    ranks = np.empty(len(labels), dtype=np.intp)
-    ranks[order] = np.arange(len(labels)) - first
-    return ranks

@@ -14,7 +14,7 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import AlphabetLossDual, losses
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
-from ldpopt.design.methods.local_search import STARTS, Climb
+from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility
@@ -33,7 +33,7 @@ class GivenSearch:
             return "it needs a constraint on the outputs, such as Outputs(m)"
         if not isinstance(problem.utility, ColumnUtility):
             return f"{problem.utility.name} is no sum over outputs of functions of the column"
-        return ""
+        return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts, or the optimum without the constraints on the outputs where it meets them."""
@@ -60,7 +60,7 @@ class GivenDecisions:
         m = problem.utility.loss.shape[1]
         if count != m and (count < m or any(one.labelled for one in problem.given)):
             return f"the constraints fix {count} outputs, and the loss has {m} decisions"
-        return ""
+        return too_large_to_climb(problem, m)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the least loss, and its multipliers."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
-from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
 from ldpopt.design.utilities.tangents import tangents_apart
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
@@ -31,13 +33,20 @@ INPUTS = 200
 """The most inputs: a start takes minutes beyond."""
 
 
-ENTRIES = 400_000
-"""The most outputs times inputs and constrained pairs of inputs."""
+ENTRIES = 100_000
+"""The most outputs times inputs and constrained pairs of inputs: a start solves dozens of programs of that size."""
+
+
+CELLS = 10_000
+"""The most entries of a channel: the program is posed for any gains, in memory that grows with their square."""
 
 
 @dataclass(frozen=True)
 class LocalSearch:
     """Multi-start local search, for every convex constraint and any alphabet: a feasible channel, and no bound [CCP].
+
+    It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000: outputs times inputs and
+    pairs of inputs that constraints are about. Near these limits a start takes minutes.
 
     starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator; by
     default one with seed 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
@@ -72,8 +81,9 @@ class LocalSearch:
         if k > INPUTS:
             return f"{k} inputs make programs too large to search with (at most {INPUTS})"
         m = outputs_of(problem.given, k) if problem.given else self.outputs or k + 1
-        entries = m * (k + sum(len(term) for term in problem.terms))
-        return f"its programs would have {entries} entries, and it takes at most {ENTRIES}" if entries > ENTRIES else ""
+        if why := too_large_to_climb(problem, m):
+            return why if problem.given or self.outputs else f"{why}; LocalSearch(starts, outputs=...) has fewer"
+        return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts."""
@@ -83,6 +93,14 @@ class LocalSearch:
         given = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
         matrix, _ = climb.best(self.starts - len(given), self.rng or np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {self.starts} starts")
+
+
+def too_large_to_climb(problem: Problem, outputs: int) -> str:
+    """Why channels with so many outputs cannot be searched; empty if they can."""
+    k = len(problem.inputs)
+    if k * outputs > CELLS:
+        return f"its channels would have {k * outputs} entries, and it takes at most {CELLS}"
+    return too_large(problem, k, outputs, ENTRIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +118,11 @@ class Climb:
         utility, k = problem.utility, len(problem.inputs)
         m = outputs_of(problem.given, k) if problem.given else outputs or k + 1
         if utility.pair is None:
-            criteria = len(utility.columns(np.ones((k, 1))))
+            criteria = len(columns_of(utility, np.ones((k, 1))))
             program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
-            return cls(program, lambda q: float(utility.columns(q).sum(axis=1).min()), utility.gradients)
+            return cls(
+                program, lambda q: float(columns_of(utility, q).sum(axis=1).min()), partial(gradients_of, utility)
+            )
         pair, f = problem.reduction.pair, utility.f
         program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
 

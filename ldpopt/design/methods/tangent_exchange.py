@@ -9,9 +9,8 @@ that its columns' tangent planes and multipliers are the certificate as they are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,41 +18,30 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
-from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
+from ldpopt.design.constraints import ColumnConstraint
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.repair import private, repair
+from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import Index
 from ldpopt.design.methods.clean import cleanest, merge
-from ldpopt.design.methods.exchange import Exchange, Labels
+from ldpopt.design.methods.exchange import Labels
 from ldpopt.design.methods.knots import graded_knots, quartered_knots
-from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.mixed import beside, orders
+from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
 from ldpopt.distribution import Array
-from ldpopt.errors import InvalidInput, SolverError
 
 ROUNDS = 25
-
-
 ACCURACY = 5e-7
 COARSE = 5e-6
 FEW = 12
 """Up to this many inputs the finer accuracy is the default."""
 
-
 GRID = 25
-
-
 SHARE = 0.1
-
-
 STILL = 1e-9
 """Steps of the search that gain a smaller share than this are its last."""
-
-NEARLY = 1e-7
-"""An easier problem's optimum that loses at most this share in being mended is taken as it is."""
 
 EVERY = 300
 """Terms of up to this many pairs begin whole; of larger ones, and of orders found later, the pairs that bind join."""
@@ -87,6 +75,8 @@ class TangentExchange:
             return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
         if problem.given:
             return "constraints fix the outputs, which it chooses by likelihood ratio"
+        if why := too_many_pairs(problem, len(problem.reduction.pair)):
+            return why
         if not any(isinstance(term, Moment) for term in problem.terms):
             return "no constraint is a cap on a divergence between rows"
         return ""
@@ -94,11 +84,11 @@ class TangentExchange:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of the programs, after the orders that it exceeds have joined."""
         if not applies(problem) or len(problem.reduction.pair) < 2:
-            return _beside(problem, ask)
+            return beside(problem, ask)
         exchange = _Exchange(problem)
         few = len(problem.reduction.pair) <= FEW
         rounds = exchange.run(self.rounds, self.accuracy or (ACCURACY if few else COARSE))
-        how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + _orders(exchange.problem)
+        how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders(exchange.problem)
         proof = exchange.proof
         matrix = private(cleanest(problem, exchange.champion, exchange.ascend), problem.constraints, problem.inputs)
         if proof is None:
@@ -120,81 +110,12 @@ def applies(problem: Problem) -> bool:
     )
 
 
-def _beside(problem: Problem, ask: Ask) -> Candidate:
-    """Beside other constraints: the optimum under one kind alone if it is that of both, else a program of both."""
-    easier = _under_one_kind(problem, ask)
-    if easier is not None and easier[1] >= 1 - NEARLY:
-        return easier[0]
-    try:
-        found = _of_both(problem, ask)
-        if easier is None or _kept(problem, found.matrix) >= _kept(problem, easier[0].matrix):
-            return found
-    except SolverError:
-        # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
-        if easier is None:
-            found = LocalSearch(3, outputs=3).find(problem, ask)
-            return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
-    return easier[0]
-
-
-def _kept(problem: Problem, matrix: Array) -> float:
-    return value_of(problem.utility.f, problem.reduction.pair, matrix)
-
-
-def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
-    """The optimum without the divergences, or under them alone, mended for the rest; the share of it that is left.
-
-    An optimum that needs no mending is that of the whole problem, and its proof holds for that.
-    """
-    inputs = range(len(problem.reduction.pair))
-    kinds: tuple[list[Constraint], list[Constraint]] = ([], [])
-    for constraint in problem.constraints:
-        if not isinstance(constraint, ColumnConstraint):
-            return None
-        kinds[any(isinstance(term, Moment) for term in constraint.columns(inputs))].append(constraint)
-    best: tuple[Candidate, float] | None = None
-    for kind in kinds:
-        if not kind:
-            continue
-        with suppress(SolverError, InvalidInput):
-            design = ask(problem.whole, kind)
-            rows = [int(np.argmax(problem.reduction.classes == x)) for x in inputs]
-            matrix = private(design.channel.matrix[rows], problem.constraints, problem.inputs)
-            mended = repair(matrix, problem.constraints, problem.inputs)
-            share = _kept(problem, mended) / design.value if design.value > 0 else 0.0
-            if best is None or _kept(problem, mended) > _kept(problem, best[0].matrix):
-                certificate = design.certificate
-
-                def prove(posed: Problem, channel: Channel, known: Any = certificate) -> Iterator[Certificate]:
-                    if known is not None:
-                        yield Relaxed(posed.whole, posed.constraints, channel, known)
-
-                best = Candidate(mended, design.method, prove), share
-            if share >= 1 - NEARLY:
-                break
-    return best
-
-
-def _of_both(problem: Problem, ask: Ask) -> Candidate:
-    """The programs of `Exchange`, repeated for the orders that their channels exceed."""
-    while True:
-        found = Exchange().find(problem, ask)
-        tighter = problem.tightened(found.matrix)
-        if tighter is None:
-            break
-        problem = tighter
-    matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
-    return Candidate(
-        private(matrix, problem.constraints, problem.inputs),
-        found.method + _orders(problem),
-        found.prove,
-        problem=problem,
-    )
-
-
-def _orders(problem: Problem) -> str:
-    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
-    return f", orders {', '.join(orders)}" if orders else ""
+def moments(problem: Problem) -> tuple[Moment, ...]:
+    """The terms of a problem that has no others."""
+    terms = Labels.of(problem).terms
+    found = tuple(term for term in terms if isinstance(term, Moment))
+    assert len(found) == len(terms), "terms are numbered among all of the problem's"
+    return found
 
 
 class _Exchange:
@@ -213,7 +134,7 @@ class _Exchange:
     def pose(self, problem: Problem) -> None:
         """The terms of the problem's orders; new ones begin with the pairs that the champion nearly binds."""
         self.problem = problem
-        self.terms: tuple[Moment, ...] = Labels.of(problem).terms  # type: ignore[assignment]
+        self.terms = moments(problem)
         first = not self.active
         for term in self.terms:
             if (term.order, term.cap) in self.active:

@@ -14,6 +14,9 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 
+ATOMS = 1e7
+"""The most integers of a cell that are scanned; those of longer ones may have any posterior."""
+
 _INNER = np.linspace(0.0, 1.0, 9)
 
 
@@ -96,6 +99,8 @@ class Cells:
 
     def _atoms(self, left: float, right: float) -> tuple[float, float]:
         """The range of the posterior over the integers in (left, right]."""
+        if not right - left <= ATOMS:
+            return 0.0, 1.0
         x = np.arange(np.floor(left) + 1, np.floor(right) + 1)
         m0, m1 = self.p0.pmf(x), self.p1.pmf(x)
         used = m0 + m1 > 0

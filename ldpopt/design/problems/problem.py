@@ -1,4 +1,4 @@
-"""A design problem, validated and split once: a utility, its constraints by kind, and the sorted and merged alphabet."""
+"""A design problem, validated and split once: a utility, constraints by kind, and the sorted and merged alphabet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ CELLS = 8000
 class Problem:
     """Make `utility` large (small, for an error) subject to `constraints`.
 
-    whole : the utility as the caller gave it; `utility` is finite: that of the `cells` where the answers are continuous.
+    whole : the utility as the caller gave it; `utility` is finite: that of the `cells` where the answers are
+    continuous.
     """
 
     utility: Any

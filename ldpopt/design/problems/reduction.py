@@ -25,16 +25,12 @@ NEAR = 2.0**-50
 class Pair:
     """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,).
 
-    apart : p0 - p1 of the laws that the floats stand for, formed before it cancels; the plain difference when None.
+    apart : p0 - p1 of the laws that the floats stand for, formed before it cancels.
     """
 
     p0: Array
     p1: Array
-    apart: Array = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.apart is None:
-            object.__setattr__(self, "apart", self.p0 - self.p1)
+    apart: Array
 
     def __len__(self) -> int:
         return len(self.p0)
@@ -43,6 +39,11 @@ class Pair:
     def prefix(self) -> tuple[Array, Array]:
         """(k+1,) prefix sums of p0 and p1."""
         return np.concatenate([[0.0], np.cumsum(self.p0)]), np.concatenate([[0.0], np.cumsum(self.p1)])
+
+    @classmethod
+    def plain(cls, p0: Array, p1: Array) -> Pair:
+        """The pair of two laws that the floats are as they stand."""
+        return cls(p0, p1, p0 - p1)
 
     @classmethod
     def of(cls, p0: Array, p1: Array) -> Pair:

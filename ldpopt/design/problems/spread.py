@@ -28,8 +28,8 @@ def spread(p0: Array, p1: Array, knots: Array) -> Pair:
     n = len(knots)
     mass = np.bincount(right, total * up, n) + np.bincount(right - 1, total * (1 - up), n)
     kept = mass > 0
-    pair = Pair(knots[kept] * mass[kept], (1 - knots[kept]) * mass[kept])
-    return Pair(pair.p0 / pair.p0.sum(), pair.p1 / pair.p1.sum())
+    q0, q1 = knots[kept] * mass[kept], (1 - knots[kept]) * mass[kept]
+    return Pair.plain(q0 / q0.sum(), q1 / q1.sum())
 
 
 WIDER = 1e-6
@@ -39,7 +39,7 @@ ROUNDING = 1e-12
 """What rounding may do to a posterior, generously."""
 
 SHARE = 1e-8
-"""The share of the mass that goes to the outermost points, so that rounding leaves no doubt about which pair dominates."""
+"""The share of the mass that goes to the outermost points: rounding leaves no doubt about which pair dominates."""
 
 
 def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:

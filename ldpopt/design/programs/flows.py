@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.constraints.terms import HockeyStick, Ratio, Term
+from ldpopt.design.constraints.hockey_stick import HockeyStick
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import Array
 
 FARTHEST = 1e8

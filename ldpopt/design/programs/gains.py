@@ -1,8 +1,8 @@
 """Linear utilities above and below a divergence, and its value at a channel, whatever the scale.
 
 A linear utility of a column q is written as  slope (P0 - P1).q + level (weights).q : two hypotheses that are nearly
-equal, and reports that say little of them, lose no digits. `Gains` keeps what a constant column gains apart, because
-the gains of the inputs cancel there.
+equal, and reports that say little of them, lose no digits. `LabelGains` keeps apart what a constant column gains,
+because the gains of the inputs cancel there.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ SMALL = 2.0**-12
 
 
 @dataclass(frozen=True, eq=False)
-class Gains:
+class LabelGains:
     """Linear utilities: `each` (n, k) for an input's entry, `flat` (n,) for a constant column of ones."""
 
     each: Array
     flat: Array
 
     @classmethod
-    def of(cls, each: Array) -> Gains:
+    def of(cls, each: Array) -> LabelGains:
         """Utilities whose gains do not cancel."""
         return cls(each, each.sum(axis=-1))
 
-    def __truediv__(self, scale: float) -> Gains:
-        return Gains(self.each / scale, self.flat / scale)
+    def __truediv__(self, scale: float) -> LabelGains:
+        return LabelGains(self.each / scale, self.flat / scale)
 
 
-def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> Gains:
+def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
     """The planes through the divergence at neighbouring posteriors: above it for columns whose posterior is between."""
     tilt, height = 2 * knots - 1, heights(f, knots)
     width = np.diff(tilt)
@@ -44,10 +44,10 @@ def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> Gains:
     slope = np.diff(height) / width
     # At posterior 1/2 nothing is told apart: the planes of either side pass through zero there exactly.
     level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
-    return Gains(slope[:, None] * pair.apart + level[:, None] * (pair.p0 + pair.p1), 2 * level)
+    return LabelGains(slope[:, None] * pair.apart + level[:, None] * (pair.p0 + pair.p1), 2 * level)
 
 
-def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> Gains:
+def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> LabelGains:
     """Where the divergence is infinite at an end, the tangent at the nearest cut; what is above it, moments pay for."""
     closed = slice(int(not np.isfinite(height[0])), len(knots) - int(not np.isfinite(height[-1])))
     made = [chord_gains(f, pair, knots[closed])]
@@ -55,7 +55,7 @@ def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> Gain
         made.insert(0, tangents_at(f, pair, knots[1:2]))
     if not np.isfinite(height[-1]):
         made.append(tangents_at(f, pair, knots[-2:-1]))
-    return Gains(np.concatenate([one.each for one in made]), np.concatenate([one.flat for one in made]))
+    return LabelGains(np.concatenate([one.each for one in made]), np.concatenate([one.flat for one in made]))
 
 
 def heights(f: FDivergence, posterior: Array) -> Array:
@@ -95,18 +95,18 @@ def posteriors(pair: Pair, matrix: Array) -> Array:
     return np.asarray(np.where(a + b > 0, np.where(near, 0.5 + d / total / 2, a / total), 0.5))
 
 
-def tangent_gains(f: FDivergence, pair: Pair, matrix: Array) -> Gains:
+def tangent_gains(f: FDivergence, pair: Pair, matrix: Array) -> LabelGains:
     """The planes that touch the divergence at the columns of `matrix`, and lie below it."""
     d, a, b = marginals(pair, matrix)
     return tangents_of(f, pair, d, a, b)
 
 
-def tangents_at(f: FDivergence, pair: Pair, posterior: Array) -> Gains:
+def tangents_at(f: FDivergence, pair: Pair, posterior: Array) -> LabelGains:
     """The planes that touch the divergence at posteriors."""
     return tangents_of(f, pair, 2 * posterior - 1, posterior, 1 - posterior)
 
 
-def tangents_of(f: FDivergence, pair: Pair, d: Array, a: Array, b: Array) -> Gains:
+def tangents_of(f: FDivergence, pair: Pair, d: Array, a: Array, b: Array) -> LabelGains:
     """The planes that touch the divergence at marginals a = b + d."""
     b = np.where(b > 0, b, np.finfo(float).tiny)
     x = np.clip(d / b, -1.0, None)
@@ -121,4 +121,4 @@ def tangents_of(f: FDivergence, pair: Pair, d: Array, a: Array, b: Array) -> Gai
     slope = np.where(near, near_slope, far_slope)
     height = np.where(near, f.excess_of(inner, 1.0), f.excess(ratio, np.ones_like(ratio)))
     level = height - np.where(near, x, ratio - 1) * slope
-    return Gains(slope[:, None] * pair.apart + level[:, None] * pair.p1, np.asarray(level))
+    return LabelGains(slope[:, None] * pair.apart + level[:, None] * pair.p1, np.asarray(level))

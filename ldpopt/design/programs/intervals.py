@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.constraints.terms import HockeyStick, Index, Ratio, Term
+from ldpopt.design.constraints.hockey_stick import HockeyStick
+from ldpopt.design.constraints.terms import Index, Ratio, Term
 from ldpopt.design.programs.labels import Solved
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.distribution import Array

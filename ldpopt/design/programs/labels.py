@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.gains import Gains
+from ldpopt.design.programs.gains import LabelGains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -49,14 +49,17 @@ class Solved:
 
 
 def label_program(
-    gains: Array | Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = (), erasure: bool = False
+    gains: Array | LabelGains,
+    terms: Sequence[Term | Ratio],
+    expressions: Sequence[Expression] = (),
+    erasure: bool = False,
 ) -> Solved:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
     Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
     `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
     """
-    made = gains if isinstance(gains, Gains) else Gains.of(gains)
+    made = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     widest = max((term.farthest for term in terms), default=1.0)
     for farthest, nearer in pairwise(FARTHEST):
         try:
@@ -68,7 +71,7 @@ def label_program(
 
 
 def _solved(
-    made: Gains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
+    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
 ) -> Solved:
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
@@ -76,7 +79,7 @@ def _solved(
     each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
     n, k = each.shape[-2:]
     near, capped = zip(*(term.within(farthest) for term in terms), strict=True) if terms else ((), ())
-    q = Split.of(cp, (k, n), [] if expressions else near, erasure)
+    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure)
     posed = []
     constraints: list[Any] = list(q.rows)
     for term in near:
@@ -105,7 +108,7 @@ FARTHEST = (1e8, 1e6, 1e4)
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class MatrixVariable:
     """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in the terms' own units.
 
     Where constraints leave rows little apart, a solver's absolute accuracy is enough for the parts, not for their sum.
@@ -120,7 +123,7 @@ class Split:
     rows: tuple[Any, ...]
 
     @classmethod
-    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> Split:
+    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> MatrixVariable:
         """The variables, and the equations that say that rows sum to one."""
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ldpopt.design.columns.masks import Masks, members
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
-from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError, invalid
@@ -87,7 +87,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
     level = max(math.exp(-epsilon) / -math.expm1(-epsilon), TINY)
     inside = members(np.arange(2**k - 1, dtype=np.int64), k).astype(np.float64)  # the full set is that of a constant
     # Less the tangent at the constant column, which every channel keeps alike, so that erasure is worth nothing.
-    tangents = utility.gradients(np.ones((k, 1)))[:, 0]
+    tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
     constant = tangents.sum(axis=1)
     mu, top = _worth(utility, np.full(len(inside), level), inside.T)
     mu, top = (worth - (level * constant[:, None] + tangents @ inside.T) for worth in (mu, top))

@@ -124,7 +124,7 @@ class ColumnUtility(Utility):
 
     def value(self, channel: ChannelLike) -> float:
         """The least of the criteria's sums over outputs."""
-        return float(self.columns(self.check(channel).matrix).sum(axis=1).min())
+        return float(columns_of(self, self.check(channel).matrix).sum(axis=1).min())
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """(criteria, n) values mu_j of the columns base + rise, for `base` (n,) and `rise` (k, n), between two ends.
@@ -133,12 +133,48 @@ class ColumnUtility(Utility):
         By default the float `columns` of the ends, taken to be right to 2^-40; exact arithmetic is refused.
         """
         columns = base + rise
-        made = self.columns(columns.midpoint)
-        return trusted(made, base.arithmetic, self.name)
+        return trusted(columns_of(self, columns.midpoint), base.arithmetic, self.name)
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """The least of the criteria's sums over outputs, between two ends."""
         return self.enclosed_columns(*base_and_rise(channel, arithmetic)).sum(axis=1).min()
+
+
+def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
+    """`utility.columns(matrix)`, (criteria, n); `InvalidInput` where a utility of one's own gives something else."""
+    k, n = matrix.shape
+    what = f"columns of {utility.name}"
+    made = _floats(utility.columns(matrix), what, f"(criteria, {n}) for a matrix of shape ({k}, {n})")
+    if made.ndim != 2 or not len(made) or made.shape[1] != n:
+        raise invalid(what, f"an array of shape (criteria, {n}) for a matrix of shape ({k}, {n})", made.shape)
+    if not (made > -np.inf).all():
+        raise invalid(what, "numbers, none of them NaN or -inf", made[~(made > -np.inf)][0])
+    return made
+
+
+def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
+    """`utility.gradients(matrix)`, (criteria, n, k); `InvalidInput` where one's own utility gives something else."""
+    k, n = matrix.shape
+    criteria = len(columns_of(utility, matrix))
+    what = f"gradients of {utility.name}"
+    shape = f"({criteria}, {n}, {k}) for a matrix of shape ({k}, {n})"
+    made = _floats(utility.gradients(matrix), what, shape)
+    if made.shape != (criteria, n, k):
+        raise invalid(what, f"an array of shape {shape}", made.shape)
+    if not np.isfinite(made).all():
+        raise invalid(what, "finite numbers", made[~np.isfinite(made)][0])
+    return made
+
+
+def _floats(values: object, what: str, shape: str) -> Array:
+    """What a user's own function gave, as an array of floats."""
+    try:
+        made = np.asarray(values)
+        if made.dtype.kind not in "fiub":
+            raise TypeError
+        return made.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise invalid(what, f"an array of numbers, of shape {shape}", type(values).__name__) from None
 
 
 def trusted(values: Array, arithmetic: Arithmetic, name: str) -> Enclosure:

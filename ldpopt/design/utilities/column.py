@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.design.utilities.base import ColumnUtility, Utility
+from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.tangents import tangents
@@ -170,7 +170,7 @@ class WeightedSum(ColumnUtility):
         if len(sizes) != 1:
             raise invalid("utilities", "as many inputs in each", sorted(sizes))
 
-        if len({len(part.columns(np.ones((part.size, 1)))) for part in self.utilities}) != 1:
+        if len({len(columns_of(part, np.ones((part.size, 1)))) for part in self.utilities}) != 1:
             raise invalid("utilities", "one criterion each", "utilities that are the worst of several")
         labels = next((part.inputs for part in self.utilities if part.inputs is not None), None)
         object.__setattr__(self, "inputs", labels)
@@ -189,11 +189,15 @@ class WeightedSum(ColumnUtility):
 
     def columns(self, matrix: Array) -> Array:
         """The weighted sum of the parts' columns."""
-        return np.asarray(sum(w * part.columns(matrix) for w, part in zip(self.weights, self.utilities, strict=True)))
+        return np.asarray(
+            sum(w * columns_of(part, matrix) for w, part in zip(self.weights, self.utilities, strict=True))
+        )
 
     def gradients(self, matrix: Array) -> Array:
         """The weighted sum of the parts' gradients."""
-        return np.asarray(sum(w * part.gradients(matrix) for w, part in zip(self.weights, self.utilities, strict=True)))
+        return np.asarray(
+            sum(w * gradients_of(part, matrix) for w, part in zip(self.weights, self.utilities, strict=True))
+        )
 
     @property
     def unprivate(self) -> float:

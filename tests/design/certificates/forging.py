@@ -47,3 +47,28 @@ def variants(value: Any, rng: np.random.Generator) -> Iterator[Any]:
             yield (*value[:at], other, *value[at + 1 :])
     elif is_dataclass(value) and not isinstance(value, type):
         yield from forged(value, rng)
+
+
+NO_RECORD: tuple[Any, ...] = (
+    None,
+    0.0,
+    "x",
+    (),
+    (None,),
+    ((),),
+    [],
+    {},
+    object(),
+    np.zeros(3),
+    10**400,
+    [[1.0], [1.0, 2.0]],
+)
+"""What is no nested record, no tuple of records, and no list of numbers that any certificate asks for."""
+
+
+def fails_in_words(certificate: Any) -> bool:
+    """Whether a tampered certificate proves nothing and says why: its bound, its words and its check raise nothing."""
+    words = certificate.verify().failures
+    error = certificate.utility.error
+    assert isinstance(certificate.argument, str)
+    return bool(words) and all(words) and certificate.bound == (-np.inf if error else np.inf)

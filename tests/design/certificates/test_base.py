@@ -9,7 +9,9 @@ from design_problems import constraints, utility
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import Contraction, Partition
+from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.divergences import KL
+from tests.design.certificates.forging import NO_RECORD
 
 
 def test_verify_catches_a_channel_that_is_not_private():
@@ -104,3 +106,62 @@ def test_a_bare_design_proves_nothing():
     result = bare.verify()
     assert not result
     assert "no certificate" in result.failures[-1]
+
+
+def test_a_bare_design_says_what_holds_of_it():
+    """Without a certificate the one failure is that nothing is proved; each false claim besides is another failure."""
+    bare = optimal_channel(utility(4, 3), LocalDP(1.0), certify=False)
+    result = bare.verify()
+    assert len(result.failures) == 1
+    assert "there is no certificate, so that nothing about the optimum is proved" in result.failures[0]
+    assert result.value >= bare.value
+    assert result.epsilon <= 1.0
+    for false in (
+        replace(bare, upper_bound=bare.value), replace(bare, certified=True),
+        replace(bare, channel=Channel(np.eye(4))),
+        replace(bare, value=2 * bare.value, lower_bound=2 * bare.value), replace(bare, guarantees=()),
+        replace(bare, upper_bound=-math.inf), replace(bare, upper_bound=math.nan), replace(bare, edges=np.zeros(2)),
+    ):  # fmt: skip
+        if false.edges is None:
+            assert len(false.verify().failures) >= 2
+        assert not false.verify()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "value", "lower_bound", "upper_bound", "tolerance", "certified", "guarantees", "certificate", "utility",
+        "channel", "constraints",
+    ],
+)  # fmt: skip
+def test_a_design_with_something_else_in_a_field_fails_in_words(name):
+    """Text, nothing, lists and objects in the place of any claim or part: a failed verification, and no exception."""
+    design = optimal_channel(utility(4, 3), LocalDP(1.0))
+    for other in (*NO_RECORD, "1", 1, True, 1j, np.zeros(0), np.array([1.0, 2.0]), np.array(design.value), design):
+        if name == "certified" and other is True:
+            continue
+        result = replace(design, **{name: other}).verify()
+        assert not result
+        assert all(isinstance(failure, str) for failure in result.failures)
+
+
+def test_a_guarantee_of_something_else_fails_in_words():
+    """A notion that is no text, a parameter that is no number, and what is no guarantee at all."""
+    design = optimal_channel(utility(4, 3), LocalDP(1.0))
+    own = design.guarantees[0]
+    named = [replace(own, parameters={"order": order}) for order in ("2", np.zeros(2), None, 2.0)]
+    for other in (None, own.value, replace(own, notion=None), *named):
+        assert not replace(design, guarantees=(other,)).verify()
+
+
+def test_a_certificate_of_no_problem_fails_in_words():
+    """A utility, constraints or a channel that are something else: `verify` says so, and there is no bound."""
+    certificate = optimal_channel(utility(4, 3), LocalDP(1.0)).certificate
+    for name in ("utility", "constraints", "channel"):
+        for other in NO_RECORD:
+            if name == "constraints" and isinstance(other, tuple) and not other:
+                continue
+            forged = replace(certificate, **{name: other})
+            assert not forged.verify()
+            with pytest.raises(Unproved):
+                assert forged.bound

@@ -22,13 +22,14 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.boxes import Boxes, Merger, Rays, Split
+from ldpopt.design.certificates.boxes import Boxes, Merger, Split
+from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER
 from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.privacy import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
-from tests.design.certificates.forging import forged, tampered
+from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged, tampered
 
 
 def branched(u, constraints):
@@ -144,23 +145,6 @@ def test_chords_are_above_the_divergence(f, apart):
                     assert (above[inside] >= np.asarray(worth.lower)[inside]).all()
 
 
-def test_rays_keep_their_digits():
-    """(a, b)/(a + b) at log-ratios from 1e-12 to 400 agree with mpmath to fifteen digits."""
-    import mpmath
-
-    mpmath.mp.dps = 400
-    logs = np.array([1e-12, -1e-6, 0.3, 5.0, -40.0, 400.0])
-    rays = Rays.at(logs, FLOAT)
-    for at, log in enumerate(logs.tolist()):
-        on_p1 = 1 / (1 + mpmath.exp(log))
-        for enclosed, true in ((rays.on_p1, on_p1), (rays.on_p0, 1 - on_p1), (rays.lean, 1 - 2 * on_p1)):
-            assert enclosed.lower[at] <= true <= enclosed.upper[at]
-            assert enclosed.upper[at] - enclosed.lower[at] <= 1e-14 * abs(true)
-    ends = Rays.at(np.array([np.inf, -np.inf]), FLOAT)
-    assert ends.on_p1.upper.tolist() == [0.0, 1.0]
-    assert ends.lean.lower.tolist() == [1.0, -1.0]
-
-
 def test_an_infinite_divergence_under_pure_ldp_is_bounded():
     """KL of hypotheses with a zero is infinite without privacy, and finite under it, whether a budget binds or not."""
     u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
@@ -203,3 +187,34 @@ def test_hypotheses_that_nearly_agree():
     assert design.value == pytest.approx(float(best), rel=1e-5)
     assert design.verify()
     assert design.verify(exact=True)
+
+
+def honest(name, other):
+    """Whether a stand-in serves a leaf as well: rows of zeros, no terms, and whatever a budget of outputs ignores."""
+    return {
+        "rows": isinstance(other, np.ndarray),
+        "terms": isinstance(other, tuple) and not other,
+        "fixed": isinstance(other, tuple) and len(other) == 1,
+    }.get(name, False)
+
+
+def test_what_is_no_tree_of_leaves_proves_nothing():
+    """Nodes, splits, leaves and their multipliers that are something else, or name a number that is none."""
+    u = utility(3)
+    certificate, _ = branched(u, [TotalVariation(0.3), ApproximateLDP(1.0, 0.05), Outputs(2)])
+    leaf = certificate.nodes[0]
+    one = TermMultiplier(0, np.array([0]), np.zeros((2, 1)))
+    assert replace(certificate, nodes=(replace(leaf, terms=(one,)),)).bound == pytest.approx(certificate.bound)
+    for other in NO_RECORD:
+        assert fails_in_words(replace(certificate, nodes=other))
+        assert fails_in_words(replace(certificate, nodes=(other,)))
+        assert fails_in_words(replace(certificate, classes=other))
+        assert fails_in_words(replace(certificate, nodes=(Split(other, 0.0, 1, 2), leaf, leaf)))
+        assert fails_in_words(replace(certificate, nodes=(Split(0, 0.0, other, 2), leaf, leaf)))
+        if not isinstance(other, float):
+            assert fails_in_words(replace(certificate, nodes=(Split(0, other, 1, 2), leaf, leaf)))
+        for name in ("rows", "terms", "fixed", "sides", "weights"):
+            assert honest(name, other) or fails_in_words(replace(certificate, nodes=(replace(leaf, **{name: other}),)))
+        for name in ("term", "pairs", "values"):
+            spoiled = replace(leaf, terms=(replace(one, **{name: other}),))
+            assert fails_in_words(replace(certificate, nodes=(spoiled,)))

@@ -17,7 +17,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
-from tests.design.certificates.forging import forged
+from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged
 
 MASK = Support(np.array([[True, True, False], [True, True, True], [False, True, True]]))
 
@@ -66,3 +66,17 @@ def test_a_certificate_of_another_utility_proves_nothing():
     risk = optimal_channel(PrivateSampling(KL, np.eye(3)), LocalDP(1.0))
     assert np.isinf(loss.certificate.of(risk.utility, loss.constraints, loss.channel).bound)
     assert np.isinf(risk.certificate.of(loss.utility, risk.constraints, loss.channel).bound)
+
+
+def test_what_is_no_leaf_and_no_certificate_of_a_loss_proves_nothing():
+    """The leaf of an expected loss, and the loss of private sampling, are nested records: others fail in words."""
+    loss = np.abs(np.subtract.outer(np.arange(3), np.arange(3))).astype(float)
+    leaf = optimal_channel(ExpectedLoss([0.5, 0.3, 0.2], loss), [TotalVariation(0.4), MASK]).certificate
+    sampling = optimal_channel(PrivateSampling(KL, [[0.7, 0.3], [0.2, 0.8]]), LocalDP(1.0)).certificate
+    assert isinstance(leaf, AlphabetLossDual)
+    assert isinstance(sampling, SamplingDual)
+    for other in (*NO_RECORD, leaf, sampling):
+        assert fails_in_words(replace(leaf, leaf=other))
+        assert fails_in_words(replace(sampling, loss=other))
+        assert fails_in_words(replace(sampling, prior=other))
+        assert fails_in_words(replace(sampling, ratios=other))

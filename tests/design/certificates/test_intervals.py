@@ -29,6 +29,7 @@ from ldpopt.design.certificates.chords import chords
 from ldpopt.design.programs.labels import scaled
 from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL
 from ldpopt.enclosures import EXACT
+from tests.design.certificates.forging import NO_RECORD, fails_in_words
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 LOSS = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
@@ -347,3 +348,30 @@ def test_what_remains_above_a_tangent():
                         o_ = mpmath.mpf(o)
                         paid = c * r ** (p - o_) / (o_ - 1) * (u**o_ - o_ * u + o_ - 1)
                         assert rest <= paid * (1 + mpmath.mpf(10) ** -30)
+
+
+def is_empty(value):
+    """Whether a stand-in is a list without entries."""
+    return isinstance(value, tuple | list) and not len(value)
+
+
+@pytest.mark.parametrize("name", ["approximate", "loss"])
+def test_what_is_no_record_of_multipliers_proves_nothing(name):
+    """Multipliers, the constraints that they are for, classes and knots that are something else fail in words."""
+    certificate = made(name).certificate
+    one = certificate.multipliers[-1]
+    for other in NO_RECORD:
+        if not is_empty(other) or not isinstance(other, tuple):
+            assert fails_in_words(replace(certificate, multipliers=other))
+            assert fails_in_words(replace(certificate, multipliers=(one, other)))
+        assert fails_in_words(replace(certificate, multipliers=(replace(one, term=other),)))
+        assert fails_in_words(replace(certificate, rows=other))
+        if not isinstance(other, tuple) and other is not None:
+            assert fails_in_words(replace(certificate, posed=other))
+        if isinstance(certificate, IntervalDual):
+            assert fails_in_words(replace(certificate, knots=other))
+            if other is not None:
+                assert fails_in_words(replace(certificate, classes=other))
+            if not is_empty(other):
+                assert fails_in_words(replace(certificate, multipliers=(replace(one, pairs=other),)))
+            assert fails_in_words(replace(certificate, multipliers=(replace(one, values=other),)))

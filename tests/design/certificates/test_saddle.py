@@ -21,7 +21,7 @@ from ldpopt.design import (
 from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.divergences import KL
 from ldpopt.enclosures import EXACT, FLOAT
-from tests.design.certificates.forging import forged, tampered
+from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged, tampered
 
 P0 = np.array([0.6, 0.3, 0.1])
 PILOT = np.array([0.1, 0.3, 0.6])
@@ -114,3 +114,13 @@ def test_small_and_large_epsilon(epsilon):
     assert design.verify()
     single = optimal_channel(Divergence(KL, proof.p0, proof.p1), LocalDP(epsilon))
     assert design.upper_bound == pytest.approx(single.upper_bound, rel=1e-8)
+
+
+def test_what_is_no_certificate_of_the_pair_proves_nothing():
+    """The pair's certificate, the mixtures and the lower line are nested records: others fail in words."""
+    certificate = optimal_channel(AgainstSet(KL, P0, SETS["hull"]), LocalDP(1.0)).certificate
+    for other in (*NO_RECORD, certificate):
+        assert fails_in_words(replace(certificate, pair=other))
+        assert fails_in_words(replace(certificate, mixtures=other))
+        assert replace(certificate, support=other).verify().failures
+        assert replace(certificate, support=replace(certificate.support, weights=other)).verify().failures

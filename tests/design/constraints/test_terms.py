@@ -7,9 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from ldpopt.design.constraints.hockey_stick import HockeyStick, approximate, every_pair
 from ldpopt.design.constraints.moment import Moment, moment
 from ldpopt.design.constraints.scatter import scatter
-from ldpopt.design.constraints.terms import HockeyStick, Malformed, Ratio, all_pairs, approximate, every_pair
+from ldpopt.design.constraints.terms import Malformed, Ratio, all_pairs
 from ldpopt.enclosures import EXACT, FLOAT
 
 ARITHMETICS = [FLOAT, EXACT]
@@ -163,3 +164,13 @@ def test_scatter_adds_by_group(arithmetic):
         for group in range(size):
             exact = sum((Fraction(v) for v in values[at == group].tolist()), Fraction(0))
             assert Fraction(found.lower[group]) <= exact <= Fraction(found.upper[group])
+
+
+@pytest.mark.parametrize("values", [[10**400], "1", None, [[1.0], [1.0, 2.0]], np.array([[True]]), [1j]])
+def test_values_that_are_no_numbers_are_no_multiplier(values):
+    """Whole numbers beyond the floats, text and ragged lists are refused with `Malformed`, by sticks and moments."""
+    for term in (HockeyStick.of(*all_pairs(2), 0.5, 0.1), moment(2, 2.0, Fraction(1, 2))):
+        with pytest.raises(Malformed, match="not numbers"):
+            term.enclosed_support(values, 1, 2, FLOAT)
+        with pytest.raises(Malformed, match="not numbers"):
+            term.enclosed_charge(values, 1, FLOAT)

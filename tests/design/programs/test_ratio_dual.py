@@ -33,7 +33,7 @@ def test_multipliers_close_the_gap(name, epsilon):
 
 def test_ratio_range():
     """Output ratios lie within the inputs' ratios and within [1/E, E], infinite ratios included."""
-    pair = Pair(np.array([0.0, 0.5, 0.5]), np.array([0.3, 0.7, 0.0]))
+    pair = Pair.plain(np.array([0.0, 0.5, 0.5]), np.array([0.3, 0.7, 0.0]))
     assert ratio_range(pair, 2.0) == pytest.approx((0.5, 2.0))
-    pair = Pair(np.array([0.4, 0.6]), np.array([0.5, 0.5]))
+    pair = Pair.plain(np.array([0.4, 0.6]), np.array([0.5, 0.5]))
     assert ratio_range(pair, 2.0) == pytest.approx((0.8, 1.2))

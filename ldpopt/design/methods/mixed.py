@@ -1,0 +1,110 @@
+"""Caps on divergences between rows beside other constraints, which the interior-point program does not hold.
+
+The optimum under one kind of constraint alone is often that of both. Where it is not, the programs of `Exchange` hold
+both kinds, and a search is what is left where its cones fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.repair import private, repair
+from ldpopt.design.methods.clean import cleanest
+from ldpopt.design.methods.exchange import Exchange, Labels
+from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.gains import value_of
+from ldpopt.distribution import Array
+from ldpopt.errors import InvalidInput, SolverError
+
+NEARLY = 1e-7
+"""An easier problem's optimum that loses at most this share in being mended is taken as it is."""
+
+
+def beside(problem: Problem, ask: Ask) -> Candidate:
+    """Beside other constraints: the optimum under one kind alone if it is that of both, else a program of both."""
+    easier = _under_one_kind(problem, ask)
+    if easier is not None and easier[1] >= 1 - NEARLY:
+        return easier[0]
+    try:
+        found = _of_both(problem, ask)
+        if easier is None or _value(problem, found.matrix) >= _value(problem, easier[0].matrix):
+            return found
+    except SolverError:
+        # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
+        if easier is None:
+            found = LocalSearch(3, outputs=3).find(problem, ask)
+            return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
+    return easier[0]
+
+
+def _value(problem: Problem, matrix: Array) -> float:
+    return value_of(problem.utility.f, problem.reduction.pair, matrix)
+
+
+def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
+    """The optimum without the divergences, or under them alone, mended for the rest; the share of it that is left.
+
+    An optimum that needs no mending is that of the whole problem, and its proof holds for that.
+    """
+    inputs = range(len(problem.reduction.pair))
+    kinds: tuple[list[Constraint], list[Constraint]] = ([], [])
+    for constraint in problem.constraints:
+        if not isinstance(constraint, ColumnConstraint):
+            return None
+        kinds[any(isinstance(term, Moment) for term in constraint.columns(inputs))].append(constraint)
+    best: tuple[Candidate, float] | None = None
+    for kind in kinds:
+        if not kind:
+            continue
+        with suppress(SolverError, InvalidInput):
+            design = ask(problem.whole, kind)
+            rows = [int(np.argmax(problem.reduction.classes == x)) for x in inputs]
+            matrix = private(design.channel.matrix[rows], problem.constraints, problem.inputs)
+            mended = repair(matrix, problem.constraints, problem.inputs)
+            share = _value(problem, mended) / design.value if design.value > 0 else 0.0
+            if best is None or _value(problem, mended) > _value(problem, best[0].matrix):
+                certificate = design.certificate
+
+                def prove(posed: Problem, channel: Channel, known: Any = certificate) -> Iterator[Certificate]:
+                    if known is not None:
+                        yield Relaxed(posed.whole, posed.constraints, channel, known)
+
+                best = Candidate(mended, design.method, prove), share
+            if share >= 1 - NEARLY:
+                break
+    return best
+
+
+def _of_both(problem: Problem, ask: Ask) -> Candidate:
+    """The programs of `Exchange`, repeated for the orders that their channels exceed."""
+    while True:
+        found = Exchange().find(problem, ask)
+        tighter = problem.tightened(found.matrix)
+        if tighter is None:
+            break
+        problem = tighter
+    matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
+    return Candidate(
+        private(matrix, problem.constraints, problem.inputs),
+        found.method + orders(problem),
+        found.prove,
+        problem=problem,
+    )
+
+
+def orders(problem: Problem) -> str:
+    """The orders of divergences that concentrated LDP was asked for at, as words to follow a method's."""
+    orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
+    return f", orders {', '.join(orders)}" if orders else ""

@@ -1,0 +1,41 @@
+"""How far apart the constraints let the entries of a column lie, and with them the posteriors of its output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldpopt.design.constraints.hockey_stick import HockeyStick
+from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.problems.reduction import Pair
+
+
+def told_posteriors(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:
+    """About the posteriors that columns can have where all entries are within one ratio: `low`, `high` at the widest.
+
+    A column within m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of the hypotheses.
+    """
+    ratio = widest_ratio(terms, len(pair))
+    if not ratio < 2:
+        return low, high
+    tilt = 0.55 * (ratio - 1) * float(np.maximum(pair.apart, 0.0).sum())
+    return max(low, 0.5 - tilt), min(high, 0.5 + tilt)
+
+
+def widest_ratio(terms: Sequence[Term | Ratio], inputs: int) -> float:
+    """The largest ratio between two entries of a column; inf where none is implied."""
+    from scipy.sparse.csgraph import shortest_path
+
+    apart = np.full((inputs, inputs), np.inf)
+    for term in terms:
+        if isinstance(term, Ratio):
+            apart = np.minimum(apart, term.epsilon)
+        elif isinstance(term, HockeyStick):
+            bound = term.cap <= 0
+            np.minimum.at(apart, (term.left[bound], term.right[bound]), (term.epsilon * term.weight)[bound])
+    if not np.isfinite(apart).any():
+        return np.inf
+    np.fill_diagonal(apart, 0.0)
+    longest = float(shortest_path(np.where(apart > 0, apart, 1e-300), method="FW").max())
+    return float(np.exp(min(longest, 700.0))) if np.isfinite(longest) else np.inf
