@@ -114,7 +114,8 @@ def _numbers(rng: np.random.Generator, a: np.ndarray) -> np.ndarray:
             flat[:] = rng.permutation(flat)
         elif way == 4:
             factor = float(rng.choice([0.0, -1.0, 0.5, 2.0, 1 - 1e-9, 1 + 1e-9, 1e-300, 1e300, math.nan, math.inf]))
-            made = made * factor if a.dtype.kind == "f" else made * int(rng.integers(-1, 3))
+            whole = int(rng.integers(-1 if a.dtype.kind == "i" else 0, 3))
+            made = made * factor if a.dtype.kind == "f" else made * whole
         elif way == 5:
             size = 10.0 ** rng.uniform(-12, 0)
             made = made * np.exp(size * rng.standard_normal(a.shape)) if a.dtype.kind == "f" else made[..., ::-1].copy()

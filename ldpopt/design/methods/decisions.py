@@ -52,7 +52,8 @@ class DecisionProgram:
             return f"{problem.utility.name} is no expected loss"
         if problem.given:
             return "constraints fix the outputs"
-        return too_large(problem, *problem.utility.loss.shape, ENTRIES)
+        inputs, decisions = problem.utility.loss.shape
+        return too_large(problem, inputs, decisions, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the smallest loss, and the multipliers of the program."""

@@ -25,7 +25,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import SIMPLEX
 from ldpopt.design.utilities.against_set import AgainstSet
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.least_pair import Worst, least_pair
+from ldpopt.design.utilities.least_pair import GRID, Worst, least_pair
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
@@ -33,6 +33,10 @@ ROUNDS = 100
 
 
 ACCURACY = 1e-8
+
+
+ENTRIES = 200_000
+"""The most entries of the tangents of one channel: every round adds a channel."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,12 @@ class Saddle:
         """It needs two sets of hypotheses, and no constraint on the outputs."""
         if not isinstance(problem.utility, AgainstSet):
             return f"{problem.utility.name} is not of two sets of hypotheses"
-        return "constraints fix the outputs" if problem.given else ""
+        if problem.given:
+            return "constraints fix the outputs"
+        # Full disclosure has a report for each input; channels that LocalDP allows have two at least.
+        k = problem.utility.size
+        entries = len(GRID) * k * (k + 1 if problem.plain and math.isinf(problem.epsilon) else 2)
+        return f"its programs would have {entries} entries, and it takes at most {ENTRIES}" if entries > ENTRIES else ""
 
     def using(self, method: Any) -> Saddle:
         """The same with a method for the pairs."""

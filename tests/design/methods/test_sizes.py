@@ -71,6 +71,7 @@ def utilities(k):
 COLUMNS, FISHER = ["information", "worst", "sum"], ["A", "D", "MV", "c"]
 REFUSED = [
     *((k, u, c) for k in (150, 1000) for u in ("divergence", "set") for c in PAIRED),
+    *((k, "set", "variation") for k in (150, 1000)),
     *((1000, u, "path") for u in ("divergence", "set")),
     *((k, u, c) for k in (150, 1000) for u in COLUMNS for c in ("pure", "pure and variation", *NOT_PURE)),
     *((k, u, c) for k in (150, 1000) for u in COLUMNS[1:] for c in ("variation",)),
