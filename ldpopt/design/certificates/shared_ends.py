@@ -1,4 +1,4 @@
-"""The end of the likelihood ratios where a divergence is infinite, paid for by the multipliers that moments have anyway.
+"""The end of the ratios where a divergence is infinite, paid for by the multipliers that moments have anyway.
 
 Let u = M0/M1 be at least R, and mu be infinite at u = inf with mu'' = c p u^(p-2). A moment of order o >= p between
 rows has psi'' = o (o-1) u^(o-2), or 1/u for o = 1. As mu''/psi'' does not grow with u, for C its value at R,
