@@ -61,8 +61,23 @@ class DecisionProgram:
             if not posed.others:
                 fields = (posed.whole, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
+                most = np.tensordot(solved.weights, gains, 1).max(axis=0)
+                for rows in _far_rows(solved.rows * scale, most, problem):
+                    yield LossDual(*fields, rows, multipliers, solved.weights)
 
         return Candidate(used / used.sum(axis=1, keepdims=True), "linear program on the decisions", prove)
+
+
+def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
+    """Multipliers of the rows for a ratio beyond those where programs stop, from those of the program.
+
+    most : (k,) what they are for an infinite ratio, where every input has its best decision. From there they fall with
+    the inverse of the ratio, up to terms of its square.
+    """
+    ratio = max((term.farthest for term in problem.terms if isinstance(term, Ratio)), default=1.0)
+    for farthest in FARTHEST:
+        if ratio > farthest:
+            yield most + (rows - most) * ((farthest - 1) / (ratio - 1))
 
 
 def _stretched(matrix: Array, ratio: float) -> Array:
