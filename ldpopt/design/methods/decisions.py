@@ -105,6 +105,7 @@ class SamplingProgram:
         """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""
         utility = problem.utility
         matrix, ratios, mixture, prior = _program(problem)
+        matrix = _stretched(matrix, max((term.farthest for term in problem.terms), default=1.0))
         shares = prior / prior.sum()
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -122,6 +123,7 @@ def _program(problem: Problem) -> tuple[Array, Array, Array, Array]:
 
     utility: PrivateSampling = problem.utility
     n, k = utility.distributions.shape
+    terms = [term.within(FARTHEST[0])[0] for term in problem.terms]
     held = utility.distributions.ravel()
     at = [GRID if p > 0 else np.zeros(1) for p in held]
     best: tuple[Array, Array, Array, Array] | None = None
@@ -139,7 +141,7 @@ def _program(problem: Problem) -> tuple[Array, Array, Array, Array]:
         slope, level = slope / scale, level / scale
         above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
         most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
-        limits = [cp.sum(q, axis=1) == 1, *term_expressions(problem.terms, q)]
+        limits = [cp.sum(q, axis=1) == 1, *term_expressions(terms, q)]
         limits += [made for expression in problem.others for made in expression(q)]
         try:
             # Central solutions: a vertex has rows at their limits that need not be, where tangents are then missed.
