@@ -28,8 +28,8 @@ def enclosed_residual(
     and cost k s. R_i is given by itself because t may be large, and the terms of the sum then nearly cancel.
 
     With a cap V on the variation, take from every column its smallest entry: what is taken sums to one at most and
-    gains no more than the largest R_i, and of the rest no row has more than its variation from the k - 1 others, (k -
-    1) V.
+    gains no more than the largest R_i, and of the rest no row has more than its variation from the k - 1 others,
+    (k - 1) V.
     """
     top, total = np.asarray(reduced.upper), np.asarray(sums.upper)
     if not (top < math.inf).all():

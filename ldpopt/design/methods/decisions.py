@@ -73,8 +73,23 @@ class DecisionProgram:
             if not posed.others:
                 fields = (posed.whole, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
+                most = np.tensordot(solved.weights, gains, 1).max(axis=0)
+                for rows in _far_rows(solved.rows * scale, most, problem):
+                    yield LossDual(*fields, rows, multipliers, solved.weights)
 
         return Candidate(used / used.sum(axis=1, keepdims=True), "linear program on the decisions", prove)
+
+
+def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
+    """Multipliers of the rows for a ratio beyond those where programs stop, from those of the program.
+
+    most : (k,) what they are for an infinite ratio, where every input has its best decision. From there they fall with
+    the inverse of the ratio, up to terms of its square.
+    """
+    ratio = max((term.farthest for term in problem.terms if isinstance(term, Ratio)), default=1.0)
+    for farthest in FARTHEST:
+        if ratio > farthest:
+            yield most + (rows - most) * ((farthest - 1) / (ratio - 1))
 
 
 def _stretched(matrix: Array, ratio: float) -> Array:
@@ -107,6 +122,7 @@ class SamplingProgram:
         """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""
         utility = problem.utility
         matrix, ratios, mixture, prior = _program(problem)
+        matrix = _stretched(matrix, max((term.farthest for term in problem.terms), default=1.0))
         shares = prior / prior.sum()
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -124,6 +140,7 @@ def _program(problem: Problem) -> tuple[Array, Array, Array, Array]:
 
     utility: PrivateSampling = problem.utility
     n, k = utility.distributions.shape
+    terms = [term.within(FARTHEST[0])[0] for term in problem.terms]
     held = utility.distributions.ravel()
     at = [GRID if p > 0 else np.zeros(1) for p in held]
     best: tuple[Array, Array, Array, Array] | None = None
@@ -141,7 +158,7 @@ def _program(problem: Problem) -> tuple[Array, Array, Array, Array]:
         slope, level = slope / scale, level / scale
         above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
         most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
-        limits = [cp.sum(q, axis=1) == 1, *term_expressions(problem.terms, q)]
+        limits = [cp.sum(q, axis=1) == 1, *term_expressions(terms, q)]
         limits += [made for expression in problem.others for made in expression(q)]
         try:
             # Central solutions: a vertex has rows at their limits that need not be, where tangents are then missed.

@@ -50,3 +50,13 @@ def test_forged_numbers_prove_nothing_that_is_false(name):
                 assert not replace(dual, multipliers=tuple(changed)).bound < design.value - 1e-12
     for weights in (np.ones(9), [[1.0]], "no", None, []):
         assert replace(dual, weights=weights).bound == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [30.0, 100.0, 700.0])
+def test_losses_far_below_the_reach_of_programs(epsilon):
+    """Randomised response is optimal for wrong answers under a nearly uniform prior, at a loss of size e^-epsilon."""
+    design = optimal_channel(ExpectedLoss([0.5, 0.3, 0.2], 1 - np.eye(3)), LocalDP(epsilon))
+    least = -2 * np.exp(-epsilon)  # 2/(e^epsilon + 2), up to a relative e^-epsilon
+    assert design.certified
+    assert design.value == pytest.approx(least, rel=1e-9)
+    assert least * (1 + 1e-9) <= design.upper_bound <= least * (1 - 1e-6)

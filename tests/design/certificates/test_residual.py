@@ -57,3 +57,43 @@ def test_what_is_not_known_proves_nothing():
     ones = FLOAT.of(np.ones((1, 2)))
     assert enclosed_residual(ones, FLOAT.of([math.nan]), FLOAT.of(1.0)) >= 2.0
     assert enclosed_residual(ones, ones.sum(axis=1), FLOAT.of(0.0)) >= 2.0
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float", "exact"])
+@pytest.mark.parametrize("cap", [1e-9, 1e-3, 0.2, 1.0])
+def test_rows_that_hardly_differ_gain_little(arithmetic, cap):
+    """With a cap on the variation the residual is at least what the best channel gains, by a program over channels."""
+    rng = np.random.default_rng(3)
+    labels, k = 3, 3
+    for _ in range(5):
+        reduced = rng.normal(size=(labels, k))
+        reduced -= reduced.mean(axis=1, keepdims=True) + 0.1 * cap
+        # Variables: q (labels, k), and the excess of each row over each other.
+        pairs = [(x, y) for x in range(k) for y in range(k) if x != y]
+        size = labels * k + labels * len(pairs)
+        above, limits, bounds = [], [], []
+        for number, (x, y) in enumerate(pairs):
+            total = np.zeros(size)
+            for i in range(labels):
+                row = np.zeros(size)
+                at = labels * k + i * len(pairs) + number
+                row[i * k + x], row[i * k + y], row[at] = 1.0, -1.0, -1.0
+                total[at] = 1.0 / cap
+                above.append(row)
+                bounds.append(0.0)
+            limits.append(total)
+        sums = np.zeros((k, size))
+        for x in range(k):
+            sums[x, [i * k + x for i in range(labels)]] = 1.0
+        gains = np.concatenate([reduced.ravel(), np.zeros(labels * len(pairs))])
+        best = -linprog(
+            -gains, A_ub=np.array(above + limits), b_ub=np.concatenate([bounds, np.ones(len(limits))]), A_eq=sums,
+            b_eq=np.ones(k),
+        ).fun  # fmt: skip
+        enclosed = arithmetic.of(reduced)
+        found = enclosed_residual(enclosed, enclosed.sum(axis=1), None, arithmetic.of(cap))
+        assert (
+            best * (1 - 1e-6) - 1e-8 * cap
+            <= found
+            <= 2 * cap * float(np.maximum(reduced.max(axis=0), 0).sum()) * (1 + 1e-9)
+        )
