@@ -50,8 +50,9 @@ def load_design(path: PathLike) -> Design:
 def design_of(text: str | bytes) -> Design:
     """The design that the contents of a file state."""
     data = strictjson.loads(text, FILE)
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise invalid(FILE, f'an object with "schema": "{SCHEMA}"', type(data).__name__)
+    said = data.get("schema") if isinstance(data, dict) else data
+    if not isinstance(data, dict) or said != SCHEMA:
+        raise invalid(FILE, f'an object with "schema": "{SCHEMA}"', said)
     if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
         raise invalid(FILE, f"version {VERSION}", data.get("version"))
     expect_keys(data, KEYS, "the file")

@@ -27,7 +27,7 @@ class Contraction(Certificate):
             raise Unproved(f"{self.utility.name} is not known to contract")
         caps = [variation_of(constraint, arithmetic) for constraint in self.constraints]
         least = reduce(lambda a, b: a.minimum(b), caps, arithmetic.of(1.0))
-        if float(least.upper) == 0:  # rows are equal, and keep nothing even where full disclosure is worth infinitely much
+        if float(least.upper) == 0:  # equal rows keep nothing, even of infinitely much
             return least
         whole: Enclosure = self.utility.enclosed_unprivate(arithmetic)
         return least * whole

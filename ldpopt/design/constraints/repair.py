@@ -37,7 +37,8 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     policy graph ask for, rows given equal sums, and the result mixed with the constant channel of its own column means,
     with the least weight, to a few percent, that makes every re-measured (and outward rounded) guarantee hold. That
     weight is the share by which differences between rows shrink, whatever their size. A matrix that would need more
-    than `MOST` is refused, unless a cap is zero, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
+    than `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
+    Under a cap of zero the mean row takes the place of every row.
     """
     matrix = np.maximum(matrix, 0.0)
     caps = plain_caps(constraints)

@@ -166,7 +166,7 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
 
 
 def test_a_path_over_18_incomes_is_designed():
-    """A path with 2^17 extreme columns, too many to list, has a design within the graph and a bound within 1e-3 of it."""
+    """A path with 2^17 extreme columns, too many to list, has a design and a bound within 1e-3 of it."""
     graph = nx.path_graph(18)
     p = 1 / np.arange(1, 19)
     design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(18.0))), LocalDP(2.0, graph))
