@@ -35,7 +35,7 @@ def optimal_channel(
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
     method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
-        `LocalSearch(starts)`; `methods.METHODS` lists them. Chosen by the problem when None; one that does not apply says
+        `LocalSearch(starts)`, all of them in `METHODS`. Chosen by the problem when None; one that does not apply says
         why.
     certify : False skips the certificate, and with it the bound.
     near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose certificate is tried as a
