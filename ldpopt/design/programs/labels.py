@@ -123,19 +123,27 @@ class MatrixVariable:
     rows: tuple[Any, ...]
 
     @classmethod
-    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> MatrixVariable:
-        """The variables, and the equations that say that rows sum to one."""
+    def of(
+        cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool, level: float | None = None
+    ) -> MatrixVariable:
+        """The variables, and the equations that say that rows sum to one; `level` is chosen where it is not given."""
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)
-        unit = min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
+        unit = MatrixVariable.unit_of(terms)
         if unit > SPLIT or any(term.conic for term in terms):
             return cls(1.0, 1.0, None, rise, None, (cp.sum(rise, axis=1) == np.ones(k),))
         widest = max((term.width for term in terms), default=0.0)
-        level = min(1.0, unit / widest) if widest > 0 else 1.0
+        if level is None:
+            level = min(1.0, unit / widest) if widest > 0 else 1.0
         base, share = cp.Variable((1, n), nonneg=True), cp.Variable(nonneg=True)
         whole = cp.sum(base) + unit / level * share
         total = whole <= 1 / level if erasure else whole == 1 / level
         return cls(unit, level, base, rise, share, (cp.sum(rise, axis=1) - share == np.zeros(k), total))
+
+    @staticmethod
+    def unit_of(terms: Sequence[Term | Ratio]) -> float:
+        """About how far apart the terms let two rows be, at most 1."""
+        return min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
 
     @property
     def split(self) -> bool:
