@@ -18,7 +18,7 @@ from ldpopt.design.constraints.repair import Unrepairable, private, repair, stoc
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.labels import label_program, scaled
+from ldpopt.design.programs.labels import MatrixVariable, Solved, label_program, scaled
 from ldpopt.design.programs.sampling import Tangents, sampling_program, stretched, tangents_at
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -53,21 +53,50 @@ class DecisionProgram:
         utility = problem.utility
         gains = -(utility.priors[:, None, :] * utility.loss.T[None])
         scale = float(np.abs(utility.loss).max()) or 1.0
-        solved = label_program(gains / scale, problem.terms, problem.others)
-        used = stretched(np.maximum(solved.matrix, 0.0), max((term.farthest for term in problem.terms), default=1.0))
-        used[:, used.max(axis=0) <= 1e-9] = 0.0
-        multipliers = tuple(
-            TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
-            for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
-            if not isinstance(term, Ratio)
-        )
+        every = _solved(gains / scale, problem)
+        widest = max((term.farthest for term in problem.terms), default=1.0)
+        made = [_used(solved.matrix, widest) for solved in every]
+        best = made[int(np.argmax([utility.value(matrix) for matrix in made]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            if not posed.others:
+            if posed.others:
+                return
+            for solved in every:
+                multipliers = tuple(
+                    TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
+                    for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
+                    if not isinstance(term, Ratio)
+                )
                 fields = (posed.whole, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
 
-        return Candidate(used / used.sum(axis=1, keepdims=True), "linear program on the decisions", prove)
+        return Candidate(best, "linear program on the decisions", prove)
+
+
+def _solved(gains: Array, problem: Problem) -> list[Solved]:
+    """The program, and where rows are close and columns may be wide, also in units of what the rows share.
+
+    The usual units are those of the smallest columns that the constraints leave, in which a whole row may be 1e13: no
+    solver tells then which decisions are best for all inputs alike, and this is nearly all of the loss.
+    """
+    wide = max((term.width for term in problem.terms), default=0.0) > 2 * MatrixVariable.unit_of(problem.terms)
+    found, failure = [], None
+    for level in (1.0, None) if wide and not problem.others else (None,):
+        try:
+            found.append(label_program(gains, problem.terms, problem.others, level=level))
+        except SolverError as error:
+            failure = error
+    if not found:
+        assert failure is not None
+        raise failure
+    return found
+
+
+def _used(matrix: Array, widest: float) -> Array:
+    """Rows that sum to one, without decisions that only a solver's noise makes."""
+    used = stretched(np.maximum(matrix, 0.0), widest)
+    used[:, used.max(axis=0) <= 1e-9] = 0.0
+    return stochastic(used)
 
 
 @dataclass(frozen=True)

@@ -53,33 +53,38 @@ def label_program(
     terms: Sequence[Term | Ratio],
     expressions: Sequence[Expression] = (),
     erasure: bool = False,
+    level: float | None = None,
 ) -> Solved:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
     Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
     `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
+    `level` : one unit of what the rows share; 1 where that decides, None for that of the smallest columns that matter.
     """
     made = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     widest = max((term.farthest for term in terms), default=1.0)
     for farthest, nearer in pairwise(FARTHEST):
         try:
-            return _solved(made, terms, expressions, erasure, farthest)
+            return _solved(made, terms, expressions, erasure, farthest, level)
         except SolverError:
             if widest <= nearer:
                 raise
-    return _solved(made, terms, expressions, erasure, FARTHEST[-1])
+    return _solved(made, terms, expressions, erasure, FARTHEST[-1], level)
 
 
 def _solved(
-    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
-) -> Solved:
+    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float,
+    level: float | None,
+) -> Solved:  # fmt: skip
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
     each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
     n, k = each.shape[-2:]
+    if level is not None:
+        farthest = nearby(farthest, terms, expressions)
     near, capped = zip(*(term.within(farthest) for term in terms), strict=True) if terms else ((), ())
-    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure)
+    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure, level)
     posed = []
     constraints: list[Any] = list(q.rows)
     for term in near:
@@ -187,6 +192,12 @@ class MatrixVariable:
             return 0.0
         used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
         return max(1.0 - used, 0.0)
+
+
+def nearby(farthest: float, terms: Sequence[Term | Ratio], expressions: Sequence[Expression]) -> float:
+    """The farthest ratio of columns in two parts at level 1: one unit of rise on a base of one over `farthest`."""
+    unit = MatrixVariable.unit_of(terms)
+    return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
 
 
 SPLIT = 0.05

@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
-from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable
+from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.least_pair import GRID, NEAR, tangents
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -115,10 +115,7 @@ class _Posed:
     ) -> _Posed:
         import cvxpy as cp
 
-        # Rises of one unit on a base of 1e-8: a smaller base holds nothing of what the rows share.
-        unit = MatrixVariable.unit_of(terms)
-        finite = min(farthest, FARTHEST[0])
-        most = finite if unit > SPLIT or expressions else min(finite, 1 + finite * unit)
+        most = nearby(min(farthest, FARTHEST[0]), terms, expressions)
         near = [term.within(most)[0] for term in terms if not _open(term, farthest)]
         q = MatrixVariable.of(cp, shape, [] if expressions else near, False, 1.0)
         limits = [*q.rows]
