@@ -18,7 +18,7 @@ from ldpopt.design.constraints.repair import Unrepairable, private, repair, stoc
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.labels import MatrixVariable, Solved, label_program, scaled
+from ldpopt.design.programs.labels import SPLIT, MatrixVariable, Solved, label_program, scaled
 from ldpopt.design.programs.sampling import Tangents, sampling_program, stretched, tangents_at
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -55,7 +55,8 @@ class DecisionProgram:
         scale = float(np.abs(utility.loss).max()) or 1.0
         every = _solved(gains / scale, problem)
         widest = max((term.farthest for term in problem.terms), default=1.0)
-        made = [_used(solved.matrix, widest) for solved in every]
+        close = MatrixVariable.unit_of(problem.terms) <= SPLIT
+        made = [_used(solved.matrix, widest, close) for solved in every]
         best = made[int(np.argmax([utility.value(matrix) for matrix in made]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -69,6 +70,8 @@ class DecisionProgram:
                 )
                 fields = (posed.whole, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
+                if solved.total is not None:
+                    yield LossDual(*fields, solved.shifted * scale, multipliers, solved.weights)
 
         return Candidate(best, "linear program on the decisions", prove)
 
@@ -92,11 +95,11 @@ def _solved(gains: Array, problem: Problem) -> list[Solved]:
     return found
 
 
-def _used(matrix: Array, widest: float) -> Array:
+def _used(matrix: Array, widest: float, close: bool) -> Array:
     """Rows that sum to one, without decisions that only a solver's noise makes."""
     used = stretched(np.maximum(matrix, 0.0), widest)
     used[:, used.max(axis=0) <= 1e-9] = 0.0
-    return stochastic(used)
+    return stochastic(used) if close else np.asarray(used / used.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

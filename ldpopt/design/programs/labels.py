@@ -31,6 +31,7 @@ class Solved:
     """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier a term.
 
     erased : the probability, for every input alike, of a further output that says nothing.
+    total : what `rows` sum to by another multiplier, None where there is none.
     """
 
     matrix: Array
@@ -39,6 +40,12 @@ class Solved:
     multipliers: tuple[Array, ...]
     weights: Array
     erased: float = 0.0
+    total: float | None = None
+
+    @property
+    def shifted(self) -> Array:
+        """The row multipliers, shifted to the sum that the multiplier of what all rows share says."""
+        return self.rows if self.total is None else self.rows + (self.total - self.rows.sum()) / len(self.rows)
 
     @property
     def whole(self) -> Array:
@@ -105,7 +112,7 @@ def _solved(
     )
     rows = row_multipliers(q.multipliers(), near, posed)
     weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
-    return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased)
+    return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
 
 
 FARTHEST = (1e8, 1e6, 1e4)
@@ -176,6 +183,11 @@ class MatrixVariable:
     def multipliers(self) -> Array:
         """Of the row sums."""
         return np.array(self.rows[0].dual_value) / self.unit
+
+    @property
+    def total(self) -> float | None:
+        """The multiplier of what all rows share, which is what those of the rows sum to, in other digits."""
+        return float(self.rows[1].dual_value) / self.level if self.split else None
 
     @property
     def value(self) -> Array:
