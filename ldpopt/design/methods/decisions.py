@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,22 +14,16 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import SamplingDual, linearised
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.labels import FARTHEST, label_program, scaled, term_expressions
-from ldpopt.design.solve import INTERIOR, solve
+from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program, scaled
+from ldpopt.design.programs.sampling import Tangents, sampling_program, stretched, tangents_at
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
-from ldpopt.design.utilities.least_pair import GRID, NEAR, tangents
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-
-ROUNDS = 40
-
-
-ACCURACY = 1e-9
-
 
 ENTRIES = 250_000
 """The most decisions times inputs and constrained pairs of inputs."""
@@ -60,24 +53,30 @@ class DecisionProgram:
         utility = problem.utility
         gains = -(utility.priors[:, None, :] * utility.loss.T[None])
         scale = float(np.abs(utility.loss).max()) or 1.0
-        solved = label_program(gains / scale, problem.terms, problem.others)
-        used = _stretched(np.maximum(solved.matrix, 0.0), max((term.farthest for term in problem.terms), default=1.0))
-        used[:, used.max(axis=0) <= 1e-9] = 0.0
-        multipliers = tuple(
-            TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
-            for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
-            if not isinstance(term, Ratio)
-        )
+        every = _solved(gains / scale, problem)
+        widest = max((term.farthest for term in problem.terms), default=1.0)
+        close = MatrixVariable.unit_of(problem.terms) <= SPLIT
+        made = [_used(solved.matrix, widest, close) for solved in every]
+        best = made[int(np.argmax([utility.value(matrix) for matrix in made]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            if not posed.others:
+            if posed.others:
+                return
+            for solved in every:
+                multipliers = tuple(
+                    TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
+                    for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
+                    if not isinstance(term, Ratio)
+                )
                 fields = (posed.whole, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
                 most = np.tensordot(solved.weights, gains, 1).max(axis=0)
                 for rows in _far_rows(solved.rows * scale, most, problem):
                     yield LossDual(*fields, rows, multipliers, solved.weights)
+                if solved.total is not None:
+                    yield LossDual(*fields, solved.shifted * scale, multipliers, solved.weights)
 
-        return Candidate(used / used.sum(axis=1, keepdims=True), "linear program on the decisions", prove)
+        return Candidate(best, "linear program on the decisions", prove)
 
 
 def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
@@ -92,13 +91,30 @@ def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
             yield most + (rows - most) * ((farthest - 1) / (ratio - 1))
 
 
-def _stretched(matrix: Array, ratio: float) -> Array:
-    """Entries at the ratio where programs stop, brought to that of the constraints; `repair` raises the rest."""
-    if ratio <= FARTHEST[0]:
-        return matrix
-    share = matrix / np.where(matrix.max(axis=0) > 0, matrix.max(axis=0), 1.0)
-    power = np.log(ratio) / np.log(FARTHEST[0])
-    return np.where(share < 1e-6, matrix.max(axis=0) * share**power, matrix)
+def _solved(gains: Array, problem: Problem) -> list[Solved]:
+    """The program, and where rows are close and columns may be wide, also in units of what the rows share.
+
+    The usual units are those of the smallest columns that the constraints leave, in which a whole row may be 1e13: no
+    solver tells then which decisions are best for all inputs alike, and this is nearly all of the loss.
+    """
+    wide = max((term.width for term in problem.terms), default=0.0) > 2 * MatrixVariable.unit_of(problem.terms)
+    found, failure = [], None
+    for level in (1.0, None) if wide and not problem.others else (None,):
+        try:
+            found.append(label_program(gains, problem.terms, problem.others, level=level))
+        except SolverError as error:
+            failure = error
+    if not found:
+        assert failure is not None
+        raise failure
+    return found
+
+
+def _used(matrix: Array, widest: float, close: bool) -> Array:
+    """Rows that sum to one, without decisions that only a solver's noise makes."""
+    used = stretched(np.maximum(matrix, 0.0), widest)
+    used[:, used.max(axis=0) <= 1e-9] = 0.0
+    return stochastic(used) if close else np.asarray(used / used.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -121,76 +137,57 @@ class SamplingProgram:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""
         utility = problem.utility
-        matrix, ratios, mixture, prior = _program(problem)
-        matrix = _stretched(matrix, max((term.farthest for term in problem.terms), default=1.0))
+        note, how = "", "linear program on tangents of the risks"
+        if _allowed(problem):
+            how, found = "the distributions themselves", tangents_at(utility, utility.distributions)
+        else:
+            try:
+                found = sampling_program(utility, problem.terms, problem.others)
+                found = (_mendable(stochastic(found[0]), problem), *found[1:])
+            except Unrepairable:
+                raise
+            except SolverError as failure:
+                how, found = "distributions mixed with their mean", _mixed(problem)
+                note = f"no solver gave an answer, so this is no optimum ({failure})"
+        matrix, ratios, mixture, prior = found
         shares = prior / prior.sum()
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             _, slopes = linearised(utility, ratios, mixture, shares)
             loss = ExpectedLoss(shares, slopes, utility.inputs, utility.answers)
-            proof = ask(loss, posed.constraints).certificate
+            try:
+                proof = ask(loss, posed.constraints).certificate
+            except SolverError:
+                return
             if proof is not None:
                 yield SamplingDual(posed.whole, posed.constraints, channel, ratios, mixture, shares, proof)
 
-        return Candidate(matrix / matrix.sum(axis=1, keepdims=True), "linear program on tangents of the risks", prove)
+        return Candidate(matrix, how, prove, note=note)
 
 
-def _program(problem: Problem) -> tuple[Array, Array, Array, Array]:
-    import cvxpy as cp
+def _allowed(problem: Problem) -> bool:
+    """Whether the distributions themselves are within the constraints."""
+    channel = Channel(problem.utility.distributions, problem.labels)
+    return all(float(constraint.measure(channel)) <= constraint.bound for constraint in problem.constraints)
 
+
+def _mendable(matrix: Array, problem: Problem) -> Array:
+    """The matrix, with as much of its mean row as `repair` needs where it cannot mend it as it is.
+
+    Raises `Unrepairable` where further orders of a constraint are to be posed instead.
+    """
+    try:
+        repair(matrix, problem.constraints, problem.labels)
+    except Unrepairable as failure:
+        if problem.tightened(failure.matrix) is not None:
+            raise
+        return stochastic(private(matrix, problem.constraints, problem.labels))
+    return matrix
+
+
+def _mixed(problem: Problem) -> Tangents:
+    """The distributions, mixed with their mean as far as the constraints need, and the tangents there."""
     utility: PrivateSampling = problem.utility
-    n, k = utility.distributions.shape
-    terms = [term.within(FARTHEST[0])[0] for term in problem.terms]
-    held = utility.distributions.ravel()
-    at = [GRID if p > 0 else np.zeros(1) for p in held]
-    best: tuple[Array, Array, Array, Array] | None = None
-    gap, stale, scale = math.inf, 0, 1.0
-    for _ in range(ROUNDS):
-        q, each, worst = cp.Variable((n, k), nonneg=True), cp.Variable(n * k), cp.Variable()
-        drawn = cp.reshape(q, (n * k,), order="C")
-        place, ratios = np.repeat(np.arange(n * k), [len(r) for r in at]), np.concatenate(at)
-        slope, level = tangents(utility.f, np.where(ratios > 0, ratios, 1.0))
-        none = ratios == 0
-        slope, level = (
-            np.where(none, 0.0, slope),
-            np.where(none, utility.f.excess(0.0, 1.0) if none.any() else 0, level),
-        )
-        slope, level = slope / scale, level / scale
-        above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
-        most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
-        limits = [cp.sum(q, axis=1) == 1, *term_expressions(terms, q)]
-        limits += [made for expression in problem.others for made in expression(q)]
-        try:
-            # Central solutions: a vertex has rows at their limits that need not be, where tangents are then missed.
-            solve(cp.Problem(cp.Minimize(worst), [above, most, *limits]), "private sampling", INTERIOR)
-        except SolverError:
-            # Tangents too nearly equal for the solver: what the round before has proved stands.
-            if best is None:
-                raise
-            break
-        matrix = np.maximum(np.asarray(q.value), 0.0)
-        every, where = np.unique(ratios, return_inverse=True)
-        mixture = np.zeros((n * k, len(every)))
-        np.add.at(mixture, (place, where), np.maximum(np.asarray(above.dual_value), 0.0))
-        first = np.array([np.searchsorted(every, r[0]) for r in at])
-        idle = mixture.sum(axis=1) <= 0
-        mixture[idle, first[idle]] = 1.0
-        order = np.argsort(every == 0, kind="stable")
-        every, mixture = (every[order], mixture[:, order]) if none.any() else (
-            np.append(every, 0.0), np.hstack([mixture, np.zeros((n * k, 1))])
-        )  # fmt: skip
-        best = (matrix, every, mixture.reshape(n, k, -1), np.maximum(np.asarray(most.dual_value), 0.0))
-        reached = float(utility.risks(matrix / matrix.sum(axis=1, keepdims=True)).max())
-        missed = reached - float(worst.value) * scale
-        stale = 0 if missed < 0.5 * gap else stale + 1
-        gap = min(gap, missed)
-        if gap <= ACCURACY * max(reached, 1e-3) or stale == 6:
-            break
-        scale = max(reached, 1e-2 * scale)
-        now = held / np.maximum(matrix.ravel(), 1e-12)
-        at = [
-            np.append(old, r) if r > 0 and np.abs(old / r - 1).min() > NEAR else old
-            for old, r in zip(at, now, strict=True)
-        ]
-    assert best is not None
-    return best
+    held = np.asarray(utility.distributions)
+    matrix = stochastic(private(held, problem.constraints, problem.labels))
+    return tangents_at(utility, matrix)

@@ -31,6 +31,7 @@ class Solved:
     """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier a term.
 
     erased : the probability, for every input alike, of a further output that says nothing.
+    total : what `rows` sum to by another multiplier, None where there is none.
     """
 
     matrix: Array
@@ -39,6 +40,12 @@ class Solved:
     multipliers: tuple[Array, ...]
     weights: Array
     erased: float = 0.0
+    total: float | None = None
+
+    @property
+    def shifted(self) -> Array:
+        """The row multipliers, shifted to the sum that the multiplier of what all rows share says."""
+        return self.rows if self.total is None else self.rows + (self.total - self.rows.sum()) / len(self.rows)
 
     @property
     def whole(self) -> Array:
@@ -53,33 +60,38 @@ def label_program(
     terms: Sequence[Term | Ratio],
     expressions: Sequence[Expression] = (),
     erasure: bool = False,
+    level: float | None = None,
 ) -> Solved:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
     Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
     `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
+    `level` : one unit of what the rows share; 1 where that decides, None for that of the smallest columns that matter.
     """
     made = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     widest = max((term.farthest for term in terms), default=1.0)
     for farthest, nearer in pairwise(FARTHEST):
         try:
-            return _solved(made, terms, expressions, erasure, farthest)
+            return _solved(made, terms, expressions, erasure, farthest, level)
         except SolverError:
             if widest <= nearer:
                 raise
-    return _solved(made, terms, expressions, erasure, FARTHEST[-1])
+    return _solved(made, terms, expressions, erasure, FARTHEST[-1], level)
 
 
 def _solved(
-    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float
-) -> Solved:
+    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float,
+    level: float | None,
+) -> Solved:  # fmt: skip
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
     each, flat = made.each.reshape(-1, *made.each.shape[-2:]), made.flat.reshape(-1, made.flat.shape[-1])
     n, k = each.shape[-2:]
+    if level is not None:
+        farthest = nearby(farthest, terms, expressions)
     near, capped = zip(*(term.within(farthest) for term in terms), strict=True) if terms else ((), ())
-    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure)
+    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure, level)
     posed = []
     constraints: list[Any] = list(q.rows)
     for term in near:
@@ -100,7 +112,7 @@ def _solved(
     )
     rows = row_multipliers(q.multipliers(), near, posed)
     weights = np.array([max(float(one.dual_value), 0.0) for one in above] or [1.0])
-    return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased)
+    return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
 
 
 FARTHEST = (1e8, 1e6, 1e4)
@@ -123,19 +135,27 @@ class MatrixVariable:
     rows: tuple[Any, ...]
 
     @classmethod
-    def of(cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool) -> MatrixVariable:
-        """The variables, and the equations that say that rows sum to one."""
+    def of(
+        cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool, level: float | None = None
+    ) -> MatrixVariable:
+        """The variables, and the equations that say that rows sum to one; `level` is chosen where it is not given."""
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)
-        unit = min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
+        unit = MatrixVariable.unit_of(terms)
         if not 0 < unit <= SPLIT or any(term.conic for term in terms):
             return cls(1.0, 1.0, None, rise, None, (cp.sum(rise, axis=1) == np.ones(k),))
         widest = max((term.width for term in terms), default=0.0)
-        level = min(1.0, unit / widest) if widest > 0 else 1.0
+        if level is None:
+            level = min(1.0, unit / widest) if widest > 0 else 1.0
         base, share = cp.Variable((1, n), nonneg=True), cp.Variable(nonneg=True)
         whole = cp.sum(base) + unit / level * share
         total = whole <= 1 / level if erasure else whole == 1 / level
         return cls(unit, level, base, rise, share, (cp.sum(rise, axis=1) - share == np.zeros(k), total))
+
+    @staticmethod
+    def unit_of(terms: Sequence[Term | Ratio]) -> float:
+        """About how far apart the terms let two rows be, at most 1."""
+        return min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
 
     @property
     def split(self) -> bool:
@@ -165,6 +185,11 @@ class MatrixVariable:
         return np.array(self.rows[0].dual_value) / self.unit
 
     @property
+    def total(self) -> float | None:
+        """The multiplier of what all rows share, which is what those of the rows sum to, in other digits."""
+        return float(self.rows[1].dual_value) / self.level if self.split else None
+
+    @property
     def value(self) -> Array:
         """The solved matrix (k, n)."""
         rise = np.maximum(np.asarray(self.rise.value), 0.0)
@@ -179,6 +204,12 @@ class MatrixVariable:
             return 0.0
         used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
         return max(1.0 - used, 0.0)
+
+
+def nearby(farthest: float, terms: Sequence[Term | Ratio], expressions: Sequence[Expression]) -> float:
+    """The farthest ratio of columns in two parts at level 1: one unit of rise on a base of one over `farthest`."""
+    unit = MatrixVariable.unit_of(terms)
+    return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
 
 
 SPLIT = 0.05

@@ -45,6 +45,9 @@ ROUNDS = 40
 LAST = 12
 """The most at those of a vertex; what is left unpriced then makes the dual values prove a little less."""
 
+ASKED = 1e-8
+"""The least share of its best pattern that a criterion is asked for: what a mixture spends on it at most, nearly."""
+
 PAID = 1e-9
 """Gains below this, in units of the best pattern, are the interior solver's accuracy."""
 
@@ -188,7 +191,11 @@ class _Program:
         member = self.inside[proper].T
         tau, level, least = cp.Variable(len(proper), nonneg=True), cp.Variable(), cp.Variable()
         balance = member @ tau == level
-        worst = self.mu[:, proper] @ tau + self.constant / self.unit >= least * np.ones(len(self.mu))
+        # Each criterion in units of its own best pattern. One that is worth far more than the weakest is asked for a
+        # little more than what is needed: a solver takes coefficients below 1e-9 for zero.
+        most = np.maximum(np.abs(self.mu).max(axis=1), np.abs(self.constant) / self.unit)
+        asked = np.maximum(1 / most, ASKED)
+        worst = (self.mu[:, proper] / most[:, None]) @ tau + self.constant / self.unit / most >= least * asked
         # Divided by t + 1, so that both coefficients are at most one: e^-epsilon, and what is left to one.
         share = self.level / (self.level + 1)
         mass = share * cp.sum(tau) + (1 - share) * level <= 1 / (self.unit * (self.level + 1))
@@ -197,7 +204,7 @@ class _Program:
         cap = (member[above] * (1 - member[below])) @ tau <= self.eta / self.unit
         constraints = [balance, worst, *([mass] if self.full else []), *([cap] if self.capped else [])]
         solve(cp.Problem(cp.Maximize(least), constraints), "pattern LP", solvers)
-        weights = np.maximum(np.asarray(worst.dual_value), 0.0).reshape(-1)
+        weights = np.maximum(np.asarray(worst.dual_value), 0.0).reshape(-1) / most
         pairs = np.zeros((k, k))
         if self.capped:
             pairs[above, below] = np.maximum(cap.dual_value, 0.0)

@@ -80,7 +80,7 @@ class PrivateSampling(Utility):
         matrix = arithmetic.of(channel.matrix)
         drawn = matrix / matrix.sum(axis=1)[:, None]
         held = arithmetic.stack([law(p, arithmetic) for p in self.distributions])
-        return -enclosed_excess(self.f, held - drawn, drawn).sum(axis=1).max()
+        return -enclosed_excess(self.f, held - drawn, drawn, held).sum(axis=1).max()
 
     @property
     def name(self) -> str:

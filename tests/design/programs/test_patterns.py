@@ -8,7 +8,7 @@ import pytest
 from design_problems import DIVERGENCES, random_pair
 from scipy.optimize import linprog
 
-from ldpopt import Divergence
+from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import MutualInformation, WorstOf
 from ldpopt.design.columns.masks import members
 from ldpopt.design.methods.blocks import Blocks
@@ -106,3 +106,17 @@ def test_limit():
     """More inputs than have patterns to price are refused."""
     with pytest.raises(InvalidInput, match=f"at most {LIMIT} inputs"):
         pattern_program(Divergence(JENSEN_SHANNON, *random_pair(LIMIT + 1, 0)), 2.0)
+
+
+@pytest.mark.parametrize(("apart", "epsilon", "constraints"), [(1e-12, 1.7, []), (0.3, 400.0, [0.4]), (1e-9, 7.0, [])])
+def test_a_weakest_criterion_far_below_the_others(apart, epsilon, constraints):
+    """Where one criterion is worth 1e-20 of another, the worst of both is what the weak one alone can be worth."""
+    weak = Divergence(CHI_SQUARED, [0.5, 0.5], [0.5 + apart, 0.5 - apart])
+    caps = [LocalDP(epsilon), *map(TotalVariation, constraints)]
+    alone = optimal_channel(weak, caps)
+    both = optimal_channel(WorstOf(CHI_SQUARED, [0.5, 0.5], [[0.5 + apart, 0.5 - apart], [0.0, 1.0]]), caps)
+    assert both.certified
+    assert both.verify()
+    # Two inputs leave one proper mechanism, the binary one, erased to the cap: it is best for either pair.
+    assert both.value == pytest.approx(alone.value, rel=1e-6)
+    assert both.upper_bound >= alone.value * (1 - 1e-12)

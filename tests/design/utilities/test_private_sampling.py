@@ -7,9 +7,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, InvalidInput, LocalDP, TotalVariation, optimal_channel
+from ldpopt import ApproximateLDP, Channel, InvalidInput, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import PrivateSampling
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, REVERSE_KL, SQUARED_HELLINGER, TOTAL_VARIATION
+from ldpopt.enclosures import FLOAT
 from ldpopt.mechanisms import PrivateSampler
 
 
@@ -99,3 +100,12 @@ def test_bad_input():
         PrivateSampling("kl", np.eye(2))
     with pytest.raises(InvalidInput, match="method"):
         optimal_channel(PrivateSampling(KL, np.eye(2)), LocalDP(1.0), method=3)
+
+
+def test_a_mass_of_1e_60_has_a_finite_enclosed_value():
+    """The reverse KL divergence to a mass far below an ulp of the others is log(1/mass), in floats and enclosed."""
+    utility = PrivateSampling(REVERSE_KL, [[1.0, 1e-60], [1e-60, 1.0]])
+    enclosed = utility.enclosed_value(Channel(np.full((2, 2), 0.5)), FLOAT)
+    exact = -(math.log(0.5) + 30 * math.log(10))
+    assert enclosed.lower <= exact <= enclosed.upper
+    assert enclosed.upper - enclosed.lower <= 1e-9
