@@ -42,6 +42,7 @@ _FOUND_BY = {
     "column generation": "[KOV14, Thm 2; KW]",
     "public coin between": "[HS; Huber]",
     "linear program on tangents": "[PAL]",
+    "distributions": "[PAL]",
     "local search": "[CCP]",
 }
 """How the method of a design begins, and the papers of that method."""

@@ -14,8 +14,8 @@ from ldpopt import (
     LocalDP,
     MutualInformation,
     PrivateSampling,
-    Tests,
     TotalVariation,
+    WorstOf,
     optimal_channel,
 )
 from ldpopt.design import AgainstSet, Hull, Outputs
@@ -33,7 +33,7 @@ DESIGNS = {
     "exchange": (lambda: Divergence(KL, P0, P1), [LocalDP(1.0), TotalVariation(0.2)], Exchange()),
     "approximate": (lambda: Divergence(SQUARED_HELLINGER, P0, P1), [ApproximateLDP(1.0, 0.1)], None),
     "columns": (lambda: MutualInformation(P0), [LocalDP(1.0), TotalVariation(0.2)], None),
-    "worst": (lambda: Tests(KL, P0, [P1, [0.3, 0.5, 0.2]]), [LocalDP(1.0)], None),
+    "worst": (lambda: WorstOf(KL, P0, [P1, [0.3, 0.5, 0.2]]), [LocalDP(1.0)], None),
     "branches": (lambda: Divergence(KL, P0, P1), [LocalDP(1.0), Outputs(2)], None),
     "loss": (lambda: ExpectedLoss(P0, 1 - np.eye(3)), [LocalDP(1.0)], None),
     "sampling": (lambda: PrivateSampling(TOTAL_VARIATION, [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]), [LocalDP(1.0)], None),

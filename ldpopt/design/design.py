@@ -128,8 +128,10 @@ class Design:
         if not all(a <= c.bound for a, c in zip(stated, self.constraints, strict=False)):
             broken.append("a guarantee is stated that exceeds its cap")
         honest = is_certified(self.value, self.bound, self.tolerance, error, self.utility.logarithmic)
-        if self.certified and not (honest and 0 < self.tolerance <= COARSE_GAP):
-            broken.append(f"the relative gap is {self.relative_gap:.3g}, which is not certified")
+        honest = honest and 0 < self.tolerance <= COARSE_GAP
+        if self.certified is not honest:
+            said = "certified" if self.certified else "not certified"
+            broken.append(f"it is said to be {said}, with a relative gap of {self.relative_gap:.3g}")
         return broken
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:

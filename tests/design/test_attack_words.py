@@ -23,18 +23,19 @@ from ldpopt.divergences import (
 
 
 class Warm:
-    """A constraint of one's own: no entry below 0.1."""
+    """A constraint of one's own: no report is more than twice as likely under the first answer as under the second."""
 
-    bound = -0.1
+    bound = 2.0
 
     def measure(self, channel):
         from ldpopt.privacy import Guarantee
 
-        low = -float(channel.matrix.min())
-        return Guarantee("warm", low, low, None, True, "")
+        first, second = channel.matrix[0], channel.matrix[1]
+        most = float((first[second > 0] / second[second > 0]).max()) if (second[first > 0] > 0).all() else math.inf
+        return Guarantee("warm", most, most, None, True, "")
 
     def expression(self, q):
-        return [q >= 0.1 * (1 + 1e-9)]
+        return [q[0] <= (2 - 1e-9) * q[1]]
 
 
 def test_a_note_does_not_say_that_no_certificate_was_asked_for_when_one_was():

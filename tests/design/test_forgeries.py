@@ -29,7 +29,8 @@ def tampered(value):
         yield from (0.0, value / 2, 0.9 * value, -value, math.nan, math.inf, -math.inf)
     elif isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
         rng = np.random.default_rng(0)
-        yield from (0 * value, 0.5 * value, 0.9 * value, -value, value * math.nan, value * math.inf, value - 1e-3)
+        yield from (0 * value, 0.5 * value, 0.9 * value, -value, value - 1e-3)
+        yield from (np.full_like(value, math.nan), np.full_like(value, math.inf))
         yield value * rng.uniform(0.5, 1.0, value.shape)
         spoiled = value.copy()
         spoiled.flat[0] = math.nan
@@ -82,7 +83,7 @@ def test_no_forged_certificate_proves_a_bound_beyond_what_the_channel_keeps(name
                 continue
             for one in (forged, altered(design, certificate=forged)):
                 if accepted(one):
-                    bound = bound_of(forged)
+                    bound = bound_of(one)  # a design poses the numbers for its own problem
                     slack = 1e-12 * abs(design.value)
                     holds = bound <= design.value + slack if error else bound >= design.value - slack
                     assert holds, f"{field.name} = {other!r} proves {bound!r}"

@@ -139,7 +139,7 @@ class SamplingProgram:
         utility = problem.utility
         note, how = "", "linear program on tangents of the risks"
         if _allowed(problem):
-            how, found = "the distributions themselves", tangents_at(utility, utility.distributions)
+            how, found = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
                 found = sampling_program(utility, problem.terms, problem.others)
