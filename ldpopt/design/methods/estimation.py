@@ -31,10 +31,6 @@ SHARPENED = 8
 """Rounds of sharper multipliers."""
 
 
-WIDEST = 300.0
-"""The largest epsilon for which the program over the columns is posed."""
-
-
 LARGEST = 40
 """The most categories: the memory of the program grows with their fourth power, and 40 take minutes already."""
 
@@ -54,7 +50,7 @@ class EstimationColumns:
     over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
     categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
     that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
-    most 40 categories, and epsilon of at most 300: beyond, it refuses.
+    most 40 categories: beyond, it refuses.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
@@ -74,8 +70,6 @@ class EstimationColumns:
             return "a design for estimation needs constraints with LocalDP among them"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if any(c.epsilon > WIDEST for c in problem.constraints if isinstance(c, LocalDP)):
-            return f"a design for estimation takes epsilon of at most {WIDEST:g}"
         if problem.utility.size > LARGEST:
             return f"a design for estimation takes at most {LARGEST} categories, and here are {problem.utility.size}"
         return ""

@@ -232,7 +232,7 @@ def test_a_false_certificate_fails():
         (lambda: FisherInformation([0.5, 0.5], "A"), "criterion"),
         (lambda: FisherInformation([0.5, 0.5], COptimal([1, 0, 0])), "contrast: expected 2 weights"),
         (lambda: COptimal([1, 1]), "not all equal"),
-        (lambda: estimation_design(FisherInformation([0.5, 0.5]), LocalDP(301)), "epsilon of at most 300"),
+        (lambda: estimation_design(FisherInformation([0.5, 0.5]), LocalDP(701)), "between 1e-09 and 700"),
         (lambda: AOptimal([1, -1]), "non-negative"),
         (lambda: AOptimal([[1, 0], [0, -1]]), "positive semidefinite"),
         (lambda: FisherInformation([0.5, 0.5], neighbourhood=0.1), "neighbourhood"),
@@ -260,3 +260,15 @@ def test_results_show_themselves():
     bare = estimation_design(FisherInformation([0.3, 0.7]), LocalDP(1.0), certify=False)
     assert bare.certificate is None
     assert "no certificate" in bare.note
+
+
+@pytest.mark.parametrize("epsilon", [300.0, 500.0, 700.0])
+@pytest.mark.parametrize(
+    ("criterion", "error"), [(AOptimal(), 0.7), (DOptimal(), math.log(0.0024)), (MVOptimal(), 0.24)], ids="ADM"
+)
+def test_a_huge_epsilon_leaves_the_error_of_a_plain_survey(epsilon, criterion, error):
+    """Full disclosure has the covariance diag(p) - p p^T, of determinant p_1 ... p_4, and no channel errs less."""
+    design = optimal_channel(FisherInformation(np.array([0.4, 0.3, 0.2, 0.1]), criterion), LocalDP(epsilon))
+    assert design.certified
+    assert design.verify()
+    assert design.value == pytest.approx(error, rel=1e-7)
