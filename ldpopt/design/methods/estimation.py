@@ -24,7 +24,7 @@ from ldpopt.design.utilities.fisher_information import FisherInformation, worst_
 from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.rounding import toward_privacy
+from ldpopt.rounding import ULP, toward_privacy
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
 SHARPENED = 8
@@ -85,7 +85,9 @@ class EstimationColumns:
         else:
             found, prior = _minimax(utility, columns, eta, gap)
         tolerance = gap if utility.neighbourhood is None else BRACKET_GAP
-        matrix = found.fewer(utility, columns, eta).matrix(columns, toward_privacy(1.0))
+        # Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
+        scale = toward_privacy(1.0) - 4 * ULP / columns.epsilon
+        matrix = found.fewer(utility, columns, eta).matrix(columns, scale)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             best = found
