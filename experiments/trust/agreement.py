@@ -38,6 +38,7 @@ from honest_design_files import excess, normalised
 from ldpopt import LocalDP, TotalVariation, load_design, optimal_channel
 from ldpopt.design import Design, Divergence
 from ldpopt.design.certificates.envelope import EnvelopeDual
+from ldpopt.design.judge import is_certified
 from ldpopt.divergences import NAMED, alpha, hockey_stick
 from ldpopt.errors import InvalidInput
 
@@ -119,7 +120,8 @@ def by_points(design: Design) -> Design:
         return design
     points = np.column_stack(halves)
     proof = EnvelopeDual(design.utility, design.constraints, design.channel, finer.level, finer.potentials, points)
-    return replace(design, certificate=proof, upper_bound=proof.bound, certified=False)
+    held = is_certified(design.value, proof.bound, design.tolerance, error=False, logarithmic=False)
+    return replace(design, certificate=proof, upper_bound=proof.bound, certified=held)
 
 
 # --- What the two programs say ----------------------------------------------------------------------------------------

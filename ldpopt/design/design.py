@@ -131,7 +131,7 @@ class Design:
         honest = honest and 0 < self.tolerance <= COARSE_GAP
         if self.certified is not honest:
             said = "certified" if self.certified else "not certified"
-            broken.append(f"it is said to be {said}, with a relative gap of {self.relative_gap:.3g}")
+            broken.append(f"the relative gap is {self.relative_gap:.3g}, and the design is said to be {said}")
         return broken
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
