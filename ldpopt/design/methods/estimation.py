@@ -19,6 +19,7 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, generate, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
+from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.programs.relaxation import relax
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
 from ldpopt.design.utilities.scores import criterion_at
@@ -26,6 +27,9 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
+
+IDLE = 2.0**-20
+"""Multipliers of the rows with a sum below this share of the bound are those of a constant report that has weight."""
 
 SHARPENED = 8
 """Rounds of sharper multipliers."""
@@ -168,6 +172,14 @@ def _proofs(
         yield EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
         return
     yield EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
+    rounding = 4 * ULP * float(np.abs(solution.rows).sum())
+    if eta is not None and abs(math.fsum(solution.rows)) <= IDLE * eta * float(pairs.sum()) + rounding:
+        # Under a small cap most reports say nothing, and any price of theirs, if only by rounding, costs 1/eta times as
+        # much as prices of pairs: so these pay for the rounding of all the others.
+        # Half of each price is moved to the other direction, as (a)_+ = a + (-a)_+, so that every column pays some.
+        rows = balanced(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
+        for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
+            yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))
     criterion, heights = utility.criterion, found.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     worth = criterion.worth(kernel, prior)

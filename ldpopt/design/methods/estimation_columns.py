@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.prices import Prices
+from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
 from ldpopt.design.solve import solve
 from ldpopt.design.utilities.criteria import Criterion
@@ -60,20 +61,22 @@ class Mixture:
         u = values / mass[:, None] - 1
         x, other = np.triu_indices(k)
         moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
-        moments = moments / np.abs(moments).max(axis=0)
         now = self.solution.theta[used] * mass
+        units = np.where(np.ptp(values, axis=1) == 0, 1.0, now[np.ptp(values, axis=1) > 0].sum())
+        moments, now = moments * units[:, None], now / units
+        moments = moments / np.abs(moments).max(axis=0)
         w = cp.Variable(len(u), nonneg=True)
         cost = np.random.default_rng(k).random(len(u))
         kept = [moments.T @ w == moments.T @ now]
         if eta is not None:
-            above = np.maximum(u[:, x] - u[:, other], 0.0)
-            kept.append(above.T @ w <= np.maximum(above.T @ now, eta))
+            above = np.maximum(u[:, x] - u[:, other], 0.0) * (units / eta)[:, None]
+            kept.append(above.T @ w <= np.maximum(above.T @ now, 1.0))
         try:
             solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
         except SolverError:
             return self
         theta = np.zeros(len(used))
-        theta[used] = np.maximum(np.asarray(w.value), 0.0) / mass
+        theta[used] = np.maximum(np.asarray(w.value), 0.0) * units / mass
         return Mixture(self.heights, replace(self.solution, theta=theta))
 
     def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
@@ -84,11 +87,16 @@ class Mixture:
         """
         theta, used = self.solution.theta, self.used(columns)
         values, theta = columns.values(self.heights[used] * scale), theta[used]
-        # The least relative change of weights that makes the rows sum to one.
-        missing = 1 - theta @ values
-        theta = theta * (1 + np.linalg.lstsq((values * theta[:, None]).T, missing, rcond=1e-12)[0])
-        made = values.T * np.maximum(theta, 0.0)
-        return np.asarray(made / made.sum(axis=1, keepdims=True))
+        silent = np.ptp(values, axis=1) == 0
+        made = values.T * theta
+        # The least relative change of weights that makes the rows' sums equal; what says nothing makes them one.
+        said = made[:, ~silent]
+        missing = (said.sum(axis=1).mean() if silent.any() else 1.0) - said.sum(axis=1)
+        made[:, ~silent] = said * np.maximum(1 + np.linalg.lstsq(said, missing, rcond=1e-12)[0], 0.0)
+        if silent.any():
+            rest = max(0.0, 1 - made[:, ~silent].sum(axis=1).mean())
+            made[:, silent] = rest / silent.sum()
+        return stochastic(made)
 
 
 def generate(

@@ -272,3 +272,15 @@ def test_a_huge_epsilon_leaves_the_error_of_a_plain_survey(epsilon, criterion, e
     assert design.certified
     assert design.verify()
     assert design.value == pytest.approx(error, rel=1e-7)
+
+
+@pytest.mark.parametrize("criterion", [AOptimal(), MVOptimal(), COptimal([1.0, -1.0, 0.0])], ids=lambda c: c.name)
+def test_errors_grow_like_one_over_a_small_cap(criterion):
+    """Below the cap where erasure alone adapts a design, eta times the error is constant, and every design certified:
+    a channel that is erased twice as often tells half as much (theory 3.3: the optimum is linear in eta)."""
+    utility = FisherInformation([0.5, 0.3, 0.2], criterion)
+    found = [optimal_channel(utility, [LocalDP(1.0), TotalVariation(eta)]) for eta in (1e-2, 1e-6, 1e-12)]
+    assert all(design.certified and design.verify() for design in found)
+    for design, eta in zip(found, (1e-2, 1e-6, 1e-12), strict=True):
+        assert design.value * eta == pytest.approx(found[0].value * 1e-2, rel=3e-7)
+        assert design.lower_bound * eta == pytest.approx(found[0].value * 1e-2, rel=3e-7)
