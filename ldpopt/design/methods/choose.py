@@ -13,6 +13,7 @@ from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.saddle import Saddle
+from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -27,6 +28,7 @@ METHODS: tuple[Method, ...] = (
     DecisionProgram(),
     SamplingProgram(),
     Saddle(),
+    SampledColumns(),
     EstimationColumns(),
     PatternLP(),
     TangentExchange(),

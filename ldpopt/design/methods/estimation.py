@@ -16,7 +16,7 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, generate, prices_at, unknown
+from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
 from ldpopt.design.programs.patterns import balanced
@@ -82,7 +82,8 @@ class EstimationColumns:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        gap = CERTIFIED_GAP if problem.utility.size <= FINE else BRACKET_GAP if columns.exact else COARSE_GAP
+        fine = utility.size <= FINE or by_newton(utility.criterion, columns, eta)
+        gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         if utility.neighbourhood is None:
             found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
             prior = utility.prior

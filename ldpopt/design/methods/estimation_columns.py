@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.prices import Prices
+from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
+from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
+from ldpopt.design.programs.survey_dual import survey_dual
+from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.solve import solve
-from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.design.utilities.criteria import AOptimal, Criterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -24,6 +30,10 @@ ROUNDS = 40
 
 NEGLIGIBLE = 1e-6
 """Weights below this share of the largest are taken for the solver's zero."""
+
+
+DRAWN = 50
+"""Sets that are drawn to begin with, for each category."""
 
 
 KEEP = 0.004
@@ -103,6 +113,9 @@ def generate(
     criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float
 ) -> Mixture:
     """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
+    if by_newton(criterion, columns, eta):
+        with suppress(SolverError):
+            return _newton(prior, criterion, columns, heights, gap)
     for _ in range(ROUNDS):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = Mixture(heights, solution)
@@ -117,6 +130,37 @@ def generate(
         # Columns far from paying leave, so that the program stays small.
         gains = prices.gains(columns.values(heights))
         heights = np.vstack([heights[gains > -KEEP * size], new])
+    return found
+
+
+def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
+    """Whether it is a sum of variances under LDP alone, of so many categories that Newton's method pays."""
+    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT or eta is not None:
+        return False
+    return isinstance(criterion, AOptimal) and criterion.diagonal(columns.k) is not None
+
+
+def _newton(prior: Array, criterion: Any, columns: Any, heights: Array, gap: float) -> Mixture:
+    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
+    sets, ratio, factor = [heights > 0], math.exp(columns.epsilon), criterion.diagonal(columns.k)
+    with suppress(SolverError):
+        if prior.min() > 0:
+            dual = survey_dual(prior, ratio, factor)
+            rng = np.random.default_rng(columns.k)
+            sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * columns.k, rng))
+    heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
+    accuracy = 1e-4
+    for _ in range(ROUNDS):
+        solution = survey_program(prior, columns.values(heights), factor, accuracy)
+        found = Mixture(heights, solution)
+        prices = prices_at(prior, solution, columns)
+        size = abs(float(prices.rows.sum()))
+        new = unknown(prices.best(columns.k**2 // 2, 1e-9 * size)[1] * columns.epsilon, heights)
+        most = prices.gains(columns.values(new)).max(initial=0.0)
+        if most <= 0.5 * gap * size and accuracy <= gap / 9:
+            break
+        heights = np.vstack([heights[found.used(columns)], new])
+        accuracy = max(accuracy / 10, gap / 10)
     return found
 
 
