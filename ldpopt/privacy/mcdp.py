@@ -93,14 +93,14 @@ def _cumulant(moments: Moments, s: float) -> tuple[Array, Array]:
 
 
 def _mean(p: Array, q: Array) -> tuple[Array, Array]:
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, 0.0)
     return loss.mean_lower, loss.mean_upper
 
 
 def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     """Bounds below and above on the subgaussian standard tau of each stacked pair, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, 0.0)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
     flat = np.ptp(loss.centred, axis=1) == 0
