@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.distribution import Array, distribution
+from ldpopt.distribution import Array, distribution, unit_interval
 from ldpopt.labels import distinct_labels
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
@@ -110,6 +110,23 @@ class FinitePair:
     def both_ways(self) -> FinitePair:
         """The least pair that dominates this one in either direction; itself when it is symmetric."""
         return self if self.symmetric else FinitePair.least([self, self.swapped])
+
+    def subsampled(self, rate: float) -> FinitePair:
+        """A pair that dominates r p + (1 - r) q against q: who is compared takes part with probability `rate` [ZDW].
+
+        p is with the member's answer and q without; members take part independently (Poisson sampling). Raised by a few
+        ulps, so that the pair of floats dominates.
+
+        >>> round(float(FinitePair.of_parameters(1.0).subsampled(0.1).local_dp()), 9)  # log(1 + (e - 1)/10)
+        0.158565079
+        """
+        share = unit_interval(rate, "rate")
+        if share == 1 or np.array_equal(self.p, self.q):
+            return self
+        if share == 0:
+            return FinitePair(self.q, self.q, self.outputs)
+        mixed = FinitePair(self.q + share * (self.p - self.q), self.q).ordered
+        return FinitePair(*least_pair([(mixed.p, mixed.q)])).ordered
 
     # -- what it is ----------------------------------------------------------------------------------
 
