@@ -63,6 +63,7 @@ class PrivacyLoss:
             total = (self.p * np.where(large, far, excess(inner) * scale)).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
+            error += 16 * self.p.shape[1] * SUBNORMAL  # products too small for their digits
             bounds = []
             for value in (np.maximum(total - error, 0.0), total + error):
                 log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), np.log1p(value))
