@@ -91,7 +91,8 @@ def _direct(channel: Channel, rng: np.random.Generator, wrong: Wrong) -> None:
         found = approximate_dp(channel, delta)
         # The smallest epsilon with delta(epsilon) <= delta lies in [lower, value].
         if found.value < math.inf:
-            _at_least(f"approximate_dp({delta!r})", delta,
+            # Mass that only one input gives counts as it stands in a row that sums to one but for rounding.
+            _at_least(f"approximate_dp({delta!r})", delta * (1 + 2.0**-52),
                       truth.worst(rows, lambda p, q, e=found.value: truth.hockey_stick(p, q, e)), wrong)  # fmt: skip
         if 0 < found.lower < math.inf:
             reached = truth.worst(rows, lambda p, q, e=found.lower: truth.hockey_stick(p, q, e))

@@ -27,7 +27,7 @@ from ldpopt.mechanisms.survey_design import (
 from ldpopt.mechanisms.warner import LARGEST
 from ldpopt.rounding import up
 
-_DIGITS = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_DIGITS = Context(prec=700, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Kuk(SurveyDesign):
         return Channel(np.array(rows), (YES, NO), tuple(range(self.draws + 1)))
 
     def _binomials(self) -> tuple[list[Decimal], list[Decimal]]:
-        """The laws of the number of red cards, in forty digits and whatever exponent."""
+        """The laws of the number of red cards, in so many digits that differences keep theirs."""
         n = self.draws
         with localcontext(_DIGITS):
             ways = [Decimal(1)]

@@ -24,7 +24,8 @@ def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> 
     """The smallest epsilon, in nats, for which the channel is (epsilon, delta)-LDP, for delta in [0, 1].
 
     Exact: delta is a maximum of lines in e^epsilon, one for each event that a likelihood-ratio test accepts
-    [GI, Thm 1]. inf if no epsilon does. `delta = 0` is pure LDP.
+    [GI, Thm 1]. inf if no epsilon does. `delta = 0` is pure LDP. What one input alone can report counts as it stands in
+    its row, where that sums to one but for rounding: (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
 
     >>> g = approximate_dp([[0.75, 0.25], [0.25, 0.75]], 0.25)
     >>> round(float(g), 9)
