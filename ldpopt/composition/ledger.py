@@ -155,12 +155,16 @@ class Ledger:
         parameters = {"delta": delta, "xi": xi}
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 
-    def mcdp(self) -> MCDP:
-        """(sum mu, sqrt(sum tau^2)) [DR, Thm 3.4]: of the channels and pairs themselves, both exact.
+    def mcdp(self, *, adaptive: bool = True) -> MCDP:
+        """(sum mu, tau), as `compose_mcdp` of the entries' own: tau covers every order and choice by earlier reports.
 
-        For entries given by parameters tau is epsilon, since mCDP is not closed under post-processing [BS, App A].
+        With ``adaptive=False`` all mechanisms and inputs are fixed in advance: (sum mu, sqrt(sum tau^2)) [DR, Thm 3.4];
+        `mcdp_to_zcdp` of that holds adaptively, too. For entries given by parameters tau is epsilon, since mCDP is not
+        closed under post-processing [BS, App A].
         """
-        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self._merged]) if self.entries else MCDP(0.0, 0.0)
+        if not self.entries:
+            return MCDP(0.0, 0.0)
+        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self._merged], adaptive=adaptive)
 
     def capacity_bounded(self, divergence: Restricted) -> Guarantee:
         """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.
