@@ -1,7 +1,7 @@
 """The subgaussian standard of a composed privacy loss when each mechanism may depend on the reports so far.
 
-A step of standard tau_a has a loss Z of conditional mean m in [0, min(mu_a, tau_a^2/2)], as E e^-Z = 1. Hoeffding's lemma
-for the sum C of these means, under the law R that is tilted by exp(s (Z - m)) step by step, leaves for every s
+A step of standard tau_a has a loss Z of conditional mean m in [0, min(mu_a, tau_a^2/2)], as E e^-Z = 1. Hoeffding's
+lemma for the sum C of these means, under the law R that is tilted by exp(s (Z - m)) step by step, leaves for every s
 
     2 log E exp(s (L - E L)) / s^2  <=  sum tau_a^2 + (range of C)^2 / 4 + (2/s) (E_R C - E_P C),
 
@@ -94,7 +94,7 @@ def _weighted_roots(means: Sequence[tuple[float, int]], taus: Sequence[tuple[flo
     """
     total = []
     for mean, before, square, n in _stretches(means, taus):
-        edges = np.floor(np.linspace(0, n, min(n, _BLOCKS) + 1))
+        edges = np.rint(np.linspace(0, n, min(n, _BLOCKS) + 1))
         middle = (edges[:-1] + edges[1:] - 1) / 2
         total.append(mean * float(np.diff(edges) @ np.sqrt(before + square * middle)))
     return up(math.fsum(total), 2 * _BLOCKS)
