@@ -6,14 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid, rare_error
+from ldpopt.composition.lattice import Rounding, atom_law, exact_lattice, finite_part, grid, rare_error
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.mechanism import as_pair
+from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.totals import float_down, float_up, union_up
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.finite_pair import FinitePair
@@ -21,7 +24,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.parameters import point_at_least_zero
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.rounding import ULP, down, up
+from ldpopt.rounding import ULP, down, exact_sum, up
 
 REFERENCE = "[GI, Thm 2; KOV15]"
 
@@ -32,11 +35,14 @@ Parts = tuple[tuple[FinitePair, int], ...]
 class _Direction:
     """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid.
 
-    raised : more than what the losses of rare outcomes were raised by.
+    infinite, lost : the mass of infinite losses, and the least float that is certainly not below it.
+    top : no finite loss is larger. raised : more than what the losses of rare outcomes were raised by.
     """
 
     law: AtomLaw | LatticeLaw
     infinite: float
+    lost: float
+    top: float
     drift: float = 0.0
     spread: float = 0.0
     raised: float = 0.0
@@ -47,56 +53,88 @@ class _Direction:
                                for pair, count in pairs)  # fmt: skip
         infinite = -math.expm1(log_finite)
         if infinite == 1.0:
-            return cls(AtomLaw(np.zeros(1), np.zeros(1), 0.0), 1.0)
-        parts = [(*finite_part(pair), count) for pair, count in pairs]
-        law = atom_law(parts) or exact_lattice(parts)
+            return cls(AtomLaw(np.zeros(1), np.zeros(1), 0.0), 1.0, 1.0, 0.0)
+        lost, top = union_up([(infinite_mass(pair), count) for pair, count in pairs]), largest_loss(pairs)[1]
+        parts, rounding = [(*finite_part(pair), count) for pair, count in pairs], Rounding.of(pairs)
+        law = atom_law(parts, rounding) or exact_lattice(parts, rounding)
         raised = 2 * math.fsum(count * rare_error(pair) for pair, count in pairs)
         if law is not None:
-            return cls(law, infinite, raised=raised)
-        law, drift, spread = grid(parts)
-        return cls(law, infinite, drift, spread, raised)
+            return cls(law, infinite, lost, top, raised=raised)
+        law, drift, spread = grid(parts, rounding=rounding)
+        return cls(law, infinite, lost, top, drift, spread, raised)
 
     @property
     def slack(self) -> float:
         return self.law.slack
 
+    @property
+    def relative(self) -> float:
+        return self.law.relative
+
     def upper(self, epsilon: float) -> float:
-        return self._above(*self.law.delta(epsilon - self.slack))
+        return self._above(epsilon, *self.law.delta(epsilon - self.slack))
 
     def bulk(self, epsilon: float) -> float:
         """As `upper`, with an absolute error of about 1e-14."""
-        return self._above(*self.law.bulk(epsilon - self.slack))
+        return self._above(epsilon, *self.law.bulk(epsilon - self.slack))
 
-    def _above(self, value: float, error: float) -> float:
-        if not (error or self.infinite):
-            return 0.0
-        return min(1.0, up(self.infinite + UNDERFLOW + (value + error) * (1 + self.slack), 64))
+    def _above(self, epsilon: float, value: float, error: float) -> float:
+        if not error or epsilon >= self.top:
+            return self.lost
+        return min(1.0, up(self.lost + UNDERFLOW + (value + error) * (1 + self.relative), 64))
 
     def lower(self, epsilon: float) -> float:
         """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
         if self.spread == 0:
             value, error = self.law.delta(epsilon + self.slack + self.raised)
-            return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.slack)), 64)
+            return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.relative)), 64)
         chance = 0.01 * self.law.delta(epsilon)[0]
         if chance <= 0:
             return down(max(0.0, self.infinite - UNDERFLOW), 64)
         value, error = self.law.delta(epsilon + self.shift(chance))
-        return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.slack)), 64)
+        return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.relative)), 64)
 
     def shift(self, chance: float) -> float:
         """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
         return self.slack + self.raised + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
 
     def epsilon(self, delta: float) -> float:
-        lost = self.infinite * (1 + 128 * ULP) + (UNDERFLOW if self.infinite > 0 else 0.0)
-        if delta < lost:
+        if delta < self.lost:
             return math.inf
-        room = (delta - lost) / (1 + self.slack + 128 * ULP)
-        return max(0.0, self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack)
+        # What is lost is exact; what is left of delta is a difference of floats, right to an ulp of delta.
+        room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
+        found = self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack
+        return min(up(max(0.0, found), 16), self.top)
 
 
 def _swapped(parts: Parts) -> Parts:
     return tuple((pair.swapped.ordered, count) for pair, count in parts)
+
+
+def infinite_mass(pair: FinitePair) -> Fraction:
+    """The probability of an infinite loss, exactly: of the law that is proportional to the masses."""
+    if isinstance(pair, ParametricPair):
+        return Fraction(pair.delta)
+    lost = exact_sum(pair.p[pair.q == 0])
+    return lost / exact_sum(pair.p) if lost else Fraction(0)
+
+
+def largest_loss(parts: Parts) -> tuple[float, float]:
+    """Bounds on the largest finite total loss: exact, but for rounding up, when the losses are known."""
+    known, low, high = Fraction(0), 0.0, 0.0
+    for pair, count in parts:
+        finite = pair.losses[np.isfinite(pair.losses)]
+        largest = float(finite.max(initial=-math.inf))
+        if math.isinf(largest):
+            continue
+        if isinstance(pair, ParametricPair):
+            known += Fraction(largest) * count
+            continue
+        slack = count * ULP * (16 + 16 * abs(largest)) + count * rare_error(pair) if finite.any() else 0.0
+        low, high = low + count * largest - slack, high + count * largest + slack
+    if not (low or high):
+        return float_down(known), float_up(known)
+    return down(max(0.0, float(known) + low), 64), up(max(0.0, float(known) + high), 64)
 
 
 def _summed_renyi(parts: Parts, order: float) -> Array:
@@ -183,8 +221,7 @@ class ComposedPair:
             return self.local_dp().value
         if self.delta_at(0.0) <= delta:
             return 0.0
-        value = max(direction.epsilon(delta) for direction in self._directions)
-        return up(min(value, self.local_dp().value), 16)
+        return max(direction.epsilon(delta) for direction in self._directions)
 
     def total_variation(self) -> Guarantee:
         """The total variation distance of the composed pair."""
@@ -193,14 +230,10 @@ class ComposedPair:
 
     def local_dp(self) -> Guarantee:
         """Pure epsilon: the sum of the largest losses in the worse direction, inf when one is infinite."""
-        value = max(
-            math.fsum(count * float(pair.losses[0]) for pair, count in self.parts),
-            math.fsum(-count * float(pair.losses[-1]) for pair, count in self.parts),
-        )
-        slack = math.fsum(n * (4 * ULP + rare_error(pair)) for pair, n in self.parts if pair.losses.any())
-        return Guarantee(
-            "local_dp", up(value, 16) + slack, max(0.0, down(value, 16) - slack), None, True, "[GI, Def 6]"
-        )
+        if any(direction.infinite for direction in self._directions):
+            return Guarantee("local_dp", math.inf, math.inf, None, True, "[GI, Def 6]")
+        low, high = np.max([largest_loss(parts) for parts in (self.parts, _swapped(self.parts))], axis=0)
+        return Guarantee("local_dp", float(high), float(low), None, True, "[GI, Def 6]")
 
     def renyi(self, order: Any) -> Any:
         """The Rényi divergence at `order`, or a tuple for an array of orders: orders add [M, Prop 1]."""

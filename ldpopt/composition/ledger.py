@@ -13,7 +13,8 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
-from ldpopt.composition.sums import compose_mcdp, total, union
+from ldpopt.composition.sums import compose_mcdp
+from ldpopt.composition.totals import total, union
 from ldpopt.distribution import number, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.concentration import zero_concentration

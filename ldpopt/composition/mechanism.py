@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, as_channel
+from ldpopt.composition.parametric import ParametricPair
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
@@ -144,7 +145,7 @@ def _is_parameters(given: Any) -> bool:
 def _of_parameters(given: tuple[Any, ...]) -> Mechanism:
     if len(given) > 3:
         raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", given)
-    pair = FinitePair.of_parameters(*given).ordered
+    pair = ParametricPair.of(*given)
     return Mechanism(f"({', '.join(f'{value:g}' for value in given if value is not None)})", pair)
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from ldpopt.composition.adaptivity import adaptive_standard, fixed_standard
+from ldpopt.composition.totals import total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import (
@@ -227,30 +228,10 @@ def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
     return ApproximateDP(inner.epsilon, delta, tight=False, reference="[BS, Cor 8.9]")
 
 
-def union(deltas: Iterable[tuple[float, int]]) -> float:
-    """1 - prod (1 - delta)^count, rounded up."""
-    logs = [n * math.log1p(-delta) if delta < 1 else -math.inf for delta, n in deltas]
-    return min(1.0, up(abs(math.expm1(math.fsum(logs))), 16))
-
-
 def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
     if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
         return ApproximateDP(need(PureDP, claim).epsilon, 0.0)
     return need(ApproximateDP, claim)
-
-
-def total(parts: Iterable[tuple[float, int]]) -> float:
-    """sum of value * count, exactly, then rounded up: no count can differ from that many items."""
-    exact = Fraction(0)
-    for value, n in parts:
-        if math.isinf(value):
-            return math.inf
-        exact += Fraction(value) * n
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
