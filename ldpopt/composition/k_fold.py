@@ -119,7 +119,9 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - kept, kept)[count + 1 :], epsilon)
     finite = np.exp(log_finite)
     # Log masses near the mode and suffix sums are off by about an ulp a step, j epsilon by an ulp of itself.
-    error = ULP * (64 + 8 * count + 4 * count * epsilon)
+    # A logarithm is right to an ulp of itself.
+    logs = np.where(np.isneginf(log_finite), 0.0, np.abs(log_finite))
+    error = ULP * (64 + 8 * count + 4 * count * epsilon + 4 * logs)
     finite = np.minimum(np.where(np.isneginf(log_finite), 0.0, np.maximum(finite * (1 + error), 1e-300)), 1.0)
     # 1 - (1 - delta)^k (1 - delta_j), each term positive.
     infinite = union([(delta, count)])
@@ -130,7 +132,8 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     for array in (indices, epsilons, listed, listed_log, deltas):
         array.setflags(write=False)
     shown = implied if eta is None else min(eta, implied)
-    return KFold(epsilon, delta, shown, count, indices, epsilons, listed, listed_log, error, deltas)
+    largest = 2 * float(error[log_finite > -690].max(initial=0.0)) + ULP * (16 + 16 * count)
+    return KFold(epsilon, delta, shown, count, indices, epsilons, listed, listed_log, largest, deltas)
 
 
 def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:

@@ -68,9 +68,12 @@ class Rounding:
     masses: float = 0.0
 
     @classmethod
-    def of(cls, parts: Iterable[tuple[FinitePair, int]]) -> Rounding:
-        """Masses are right to 4 units, losses that are taken from them to 8, and to 4 of themselves."""
-        losses, masses = [], []
+    def of(cls, parts: Iterable[tuple[FinitePair, int]], more: Rounding) -> Rounding:
+        """That of pairs with counts, and `more`.
+
+        Masses are right to 4 units, the losses taken from them to 8, and to 4 of themselves; known losses are exact.
+        """
+        losses, masses = [more.losses], [more.masses]
         for pair, count in parts:
             inside = (pair.p > 0) & (pair.q > 0)
             largest = float(np.abs(pair.losses[inside]).max(initial=0.0))
@@ -81,10 +84,11 @@ class Rounding:
         return cls(math.fsum(losses), math.fsum(masses))
 
 
-_NONE = Rounding()
+EXACT = Rounding()
+"""Nothing rounded."""
 
 
-def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = _NONE) -> AtomLaw | None:
+def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> AtomLaw | None:
     """Every sum of losses with its mass, by enumeration; None when there are too many."""
     losses, masses, added = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
     for at, weights, count in parts:
@@ -102,7 +106,7 @@ def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = _NO
     return AtomLaw(losses[::-1], masses[::-1], rounding.losses + added, rounding.masses)
 
 
-def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = _NONE) -> LatticeLaw | None:
+def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
     """The law on the lattice that all losses share; None when there is no coarse enough one.
 
     How far each loss is from its lattice point, a few ulps, goes into the slack.
@@ -132,7 +136,7 @@ def grid(
     parts: Sequence[tuple[Array, Array, int]],
     cells: int = CELLS,
     spacing: float | None = None,
-    rounding: Rounding = _NONE,
+    rounding: Rounding = EXACT,
 ) -> tuple[LatticeLaw, float, float]:
     """(law, drift, spread): losses split between the two lattice points around them, and what that costs.
 

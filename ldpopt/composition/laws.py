@@ -25,8 +25,13 @@ UNDERFLOW = 1e-300
 class LossLaw(Protocol):
     """A law of total privacy losses: what both ways of composing offer."""
 
-    slack: float
-    relative: float
+    @property
+    def slack(self) -> float:
+        """What epsilon must be raised by."""
+
+    @property
+    def relative(self) -> float:
+        """What log delta must be raised by."""
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error)."""

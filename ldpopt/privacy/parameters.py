@@ -40,8 +40,8 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP and eta-TV, a its erasure mass [GI, Thm 2].
 
     1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up by a few units in its own last place,
-    however small it is. An `eta` above the one implied is no constraint (1 - a = 1); one below `delta` makes the mechanism
-    (epsilon, eta)-DP.
+    however small it is. An `eta` above the one implied is no constraint (1 - a = 1); one below `delta` makes the
+    mechanism (epsilon, eta)-DP.
     """
     if eta is None:
         return delta, 1.0 if epsilon > 0 else 0.0
