@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -43,6 +44,23 @@ def random_choice(rng: np.random.Generator, inputs: Sequence[int], stop: float =
         return known[seen]
 
     return choose
+
+
+def best_strategy(channels: Sequence[Matrix], ratio: Fraction, p: Any = Fraction(1), q: Any = Fraction(1)) -> Fraction:
+    """The largest sum of (P - ratio Q)_+ over all adaptive choices of inputs, the channels used in this order."""
+    if not channels:
+        return max(p - ratio * q, Fraction(0))
+    first, rest = channels[0], channels[1:]
+    pairs = itertools.permutations(range(len(first)), 2)
+    return max(
+        (
+            sum(
+                (best_strategy(rest, ratio, p * a, q * b) for a, b in zip(first[x], first[y], strict=True)), Fraction(0)
+            )
+            for x, y in pairs
+        ),
+        default=best_strategy(rest, ratio, p, q),
+    )
 
 
 def hockey_stick(p: Sequence[Any], q: Sequence[Any], ratio: Any) -> Any:

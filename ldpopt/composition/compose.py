@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.direction import Direction, Parts, largest_loss
+from ldpopt.composition.direction import Direction, Parts, largest_loss, variation
 from ldpopt.composition.gaussian_law import GaussianLaw
 from ldpopt.composition.lattice import EXACT, Rounding, rare_error
-from ldpopt.composition.mechanism import Mechanism, as_mechanism
+from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
 from ldpopt.composition.strategy import best_in_order, best_pair
 from ldpopt.composition.totals import union
 from ldpopt.distribution import Array, positive_integer, unit_interval
@@ -58,6 +58,8 @@ class ComposedPair:
     attained: bool = True
     _below: tuple[tuple[ComposedPair, float], ...] | None = None
     """Where lower ends come from, with what to take off them; None for the pair itself."""
+    _pure: tuple[float, float] | None = None
+    """Bounds on the largest loss of the channels behind the pairs; None for the pairs' own."""
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:
@@ -93,7 +95,7 @@ class ComposedPair:
     @cached_property
     def _variation(self) -> float:
         """The union of the total variations: where those are tiny, what rounding adds to losses would exceed them."""
-        return union((min(1.0, pair.total_variation().value), count) for pair, count in self.parts)
+        return union((variation(pair), count) for pair, count in self.parts)
 
     def _lower(self, epsilon: float) -> float:
         if self._below is None:
@@ -141,6 +143,8 @@ class ComposedPair:
 
     def local_dp(self) -> Guarantee:
         """Pure epsilon: the sum of the largest losses in the worse direction, inf when one is infinite."""
+        if self._pure is not None:
+            return Guarantee("local_dp", self._pure[1], self._pure[0], None, True, "[GI, Def 6]")
         if any(direction.infinite for direction in self._directions):
             return Guarantee("local_dp", math.inf, math.inf, None, True, "[GI, Def 6]")
         low, high = np.max([largest_loss(parts) for parts in (self.parts, _swapped(self.parts))], axis=0)
@@ -219,7 +223,16 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     if ordered is not None:
         below.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
     alone = best is not None and not single and len(_together(several)) == 1
-    return replace(made, parts=parts, attained=alone, _below=tuple(below))
+    return replace(made, parts=parts, attained=alone, _below=tuple(below), _pure=_pure(several, single))
+
+
+def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
+    """Bounds on the largest loss: of each channel the worst pair's, of the other pairs in the worse direction."""
+    low, high = summed(list(several), math.inf)
+    if single:
+        rest = ComposedPair.of(single).local_dp()
+        low, high = low + rest.lower, high + rest.value
+    return down(low, 64), up(high, 64)
 
 
 def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[FinitePair, ...], int]]:

@@ -113,6 +113,13 @@ def infinite_mass(pair: FinitePair) -> Fraction:
     return lost / exact_sum(pair.p) if lost else Fraction(0)
 
 
+def variation(pair: FinitePair) -> float:
+    """The total variation of a pair, rounded up: its masses are right to 4 units, unless its parameters are known."""
+    if isinstance(pair, ParametricPair):
+        return min(1.0, up(pair.delta + (1 - pair.delta) * pair.kept * math.tanh(pair.epsilon / 2), 8))
+    return min(1.0, pair.total_variation().value + 8 * ULP) if pair.losses.any() else 0.0
+
+
 def largest_loss(parts: Parts) -> tuple[float, float]:
     """Bounds on the largest finite total loss: exact, but for rounding up, when the losses are known."""
     known, low, high = Fraction(0), 0.0, 0.0

@@ -52,12 +52,6 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
 
 
-def erasure_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
-    """(delta, erasure mass a), a rounded down, which is the private side; see `kept_mass`, which keeps the digits."""
-    delta, kept = kept_mass(epsilon, delta, eta)
-    return delta, max(0.0, 1 - kept - ULP) if kept > 0 else 1.0
-
-
 def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:
     """The three parameters as floats, `eta` None when it is not given."""
     return (

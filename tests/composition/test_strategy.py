@@ -21,17 +21,6 @@ def drawn(rng, most=3, scale=16):
     return rows
 
 
-def best(channels, ratio, p=Fraction(1), q=Fraction(1)):
-    """The largest sum of (P - ratio Q)_+ over adaptive strategies that use the channels in this order."""
-    if not channels:
-        return max(p - ratio * q, Fraction(0))
-    first, rest = channels[0], channels[1:]
-    return max(
-        sum(best(rest, ratio, p * a, q * b) for a, b in zip(first[x], first[y], strict=True))
-        for x, y in itertools.permutations(range(len(first)), 2)
-    )
-
-
 def floats(channel):
     return [[float(entry) for entry in row] for row in channel]
 
@@ -48,11 +37,11 @@ def test_lists_of_channels_against_every_strategy(seed):
     composed = compose([floats(channel) for channel in channels])
     for epsilon in (0.0, 0.3, 1.0):
         ratio = Fraction(math.exp(epsilon))
-        truth, found = best(channels, ratio), composed.hockey_stick(epsilon)
+        truth, found = trees.best_strategy(channels, ratio), composed.hockey_stick(epsilon)
         error = Fraction(1, 10**15)  # of the float exp(epsilon)
         assert Fraction(found.lower) <= truth + error
         assert truth <= Fraction(found.value) + error
-        orders = [best(list(order), ratio) for order in itertools.permutations(channels)]
+        orders = [trees.best_strategy(list(order), ratio) for order in itertools.permutations(channels)]
         assert Fraction(found.value) >= max(orders) - error
         assert found.value == pytest.approx(float(max(orders)), abs=1e-11) or not same
         if found.exact:
@@ -61,7 +50,7 @@ def test_lists_of_channels_against_every_strategy(seed):
         assert found.exact or not same
     epsilon = composed.approximate_dp(0.05)
     assert epsilon.lower <= epsilon.value
-    assert best(channels, Fraction(math.exp(epsilon.value))) <= Fraction(5, 100) + Fraction(1, 10**12)
+    assert trees.best_strategy(channels, Fraction(math.exp(epsilon.value))) <= Fraction(5, 100) + Fraction(1, 10**12)
 
 
 def test_the_product_of_least_pairs_is_above_the_best_strategy():
@@ -72,7 +61,7 @@ def test_the_product_of_least_pairs_is_above_the_best_strategy():
     loose = FinitePair(np.outer(least.p, least.p).ravel(), np.outer(least.q, least.q).ravel())
     worst = 0.0
     for epsilon in np.linspace(0.0, 3.0, 31):
-        truth = float(best([rational] * 2, Fraction(math.exp(epsilon))))
+        truth = float(trees.best_strategy([rational] * 2, Fraction(math.exp(epsilon))))
         found = compose([channel], 2).hockey_stick(epsilon)
         assert found.exact
         assert found.lower <= truth * (1 + 1e-12) + 1e-15
