@@ -21,7 +21,7 @@ from ldpopt.privacy.least_pair import least_pair, pair_through
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.mcdp import MeanConcentrated, mcdp
-from ldpopt.privacy.parameters import checked, erasure_mass
+from ldpopt.privacy.parameters import checked, kept_mass
 from ldpopt.privacy.policy import Policy, ordered_pairs
 from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
@@ -74,9 +74,9 @@ class FinitePair:
         array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])
         """
         epsilon, delta, eta = checked(epsilon, delta, eta)
-        delta, erasure = erasure_mass(epsilon, delta, eta)
-        kept, low = (1 - delta) * (1 - erasure), 1 / (1 + math.exp(epsilon))
-        p = np.array([delta, kept * (1 - low), (1 - delta) * erasure, kept * low, 0.0])
+        delta, share = kept_mass(epsilon, delta, eta)
+        kept, low = (1 - delta) * share, 1 / (1 + math.exp(epsilon))
+        p = np.array([delta, kept / (1 + math.exp(-epsilon)), (1 - delta) * (1 - share), kept * low, 0.0])
         return cls(p, p[::-1], ("p only", "p", "erased", "q", "q only"))
 
     @classmethod
