@@ -13,8 +13,20 @@ import ldpopt
 
 PACKAGE = Path(ldpopt.__file__).parent
 
+# fmt: off
 LAYERS = [
-    {"enclosures", "errors", "tolerances", "rounding", "strictjson", "references", "files", "locks", "version"},
+    {
+        "enclosures",
+        "errors",
+        "tolerances",
+        "rounding",
+        "strictjson",
+        "stricttoml",
+        "references",
+        "files",
+        "locks",
+        "version",
+    },
     {"distribution", "divergences", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},
@@ -30,6 +42,7 @@ LAYERS = [
     {"cli"},
     {"ldpopt", "__main__"},
 ]
+# fmt: on
 """From the bottom up; `ldpopt` is the package's own `__init__`, which may name everything below it."""
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
