@@ -13,7 +13,6 @@ import ldpopt
 
 PACKAGE = Path(ldpopt.__file__).parent
 
-# fmt: off
 LAYERS = [
     {
         "enclosures",
@@ -25,6 +24,7 @@ LAYERS = [
         "references",
         "files",
         "locks",
+        "extras",
         "version",
     },
     {"distribution", "divergences", "labels", "simulation"},
@@ -42,7 +42,6 @@ LAYERS = [
     {"cli"},
     {"ldpopt", "__main__"},
 ]
-# fmt: on
 """From the bottom up; `ldpopt` is the package's own `__init__`, which may name everything below it."""
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

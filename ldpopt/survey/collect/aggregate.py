@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import invalid
-from ldpopt.survey.collect.answers import Partition, batches, column_names, input_files, partitions
+from ldpopt.survey.collect.answers import Partition, batches, column_names, input_files, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.commit import check_rows
 from ldpopt.survey.collect.reports import check_reports
@@ -114,6 +114,7 @@ def aggregate(
     names = table_names(plan, pairs)
     for path in files:
         require_columns([question.name for question in plan.questions], column_names(path), str(path))
+        refuse_nested(path, [question.name for question in plan.questions], ())
     parts = partitions(files)
     task = CountPartition(plan.to_json(), names)
     counts = (runner or Threads()).total(task, parts, add) if parts else count_batches([], plan, names)
