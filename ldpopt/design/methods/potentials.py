@@ -38,7 +38,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
     pair, f = problem.reduction.pair, problem.utility.f
     if problem.cells is None and len(problem.utility.pair[0]) <= MOST:
         blocks = Blocks(f, pair, problem.epsilon)
-        yield own_envelope_dual(problem, made.channel, blocks.price(blocks.coin(problem.cap)))
+        yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
         return
     first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
     source = first / first.sum(), second / second.sum()
@@ -49,7 +49,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         steps = max(4, min(24, most // (2 * len(cuts) + 1)))
         p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
         blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
-        level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
+        level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.coin(problem.cap).price)
         points = np.column_stack([p0, p1])
         fields = (problem.whole, problem.constraints, made.channel)
         fine = problem.cells.edges if problem.cells is not None else None
