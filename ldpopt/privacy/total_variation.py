@@ -63,7 +63,10 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
     from scipy.spatial.distance import cdist
 
     k, m = q.shape
-    rows = np.arange(k) if k <= 1000 else np.unique(q, axis=0, return_index=True)[1]
+    first: dict[bytes, int] = {}
+    for x in range(k):
+        first.setdefault(q[x].tobytes(), x)
+    rows = np.fromiter(first.values(), np.intp)
     _, away, lost = centred(q[rows])
     distance = cdist(away, away, "cityblock")
     distance[np.tril_indices(len(rows))] = 0.0
