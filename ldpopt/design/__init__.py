@@ -9,6 +9,7 @@ from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
@@ -38,6 +39,7 @@ from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.exchange import Exchange
+from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
@@ -100,6 +102,8 @@ __all__ = [
     "IntervalDual",
     "Invariant",
     "LabelDual",
+    "LevelDual",
+    "LevelLP",
     "LocalDP",
     "LocalSearch",
     "LossDual",

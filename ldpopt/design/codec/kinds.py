@@ -15,6 +15,7 @@ from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
@@ -56,7 +57,7 @@ CONSTRAINTS = (
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual,
-    LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,

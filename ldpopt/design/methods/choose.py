@@ -9,6 +9,7 @@ from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
+from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
@@ -29,6 +30,7 @@ METHODS: tuple[Method, ...] = (
     Saddle(),
     EstimationColumns(),
     PatternLP(),
+    LevelLP(),
     TangentExchange(),
     Exchange(),
     LocalSearch(8),
