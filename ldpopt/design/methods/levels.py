@@ -53,7 +53,7 @@ class LevelLP:
 
         matrix = found.columns if utility.pair is None else found.columns[of_classes(problem)]
         count = len(level_columns(utility.size))
-        return Candidate(matrix, f"linear program over {count} extreme columns of (epsilon, delta)-LDP", prove)
+        return Candidate(matrix, f"extreme columns of (epsilon, delta)-LDP, {count} in a linear program", prove)
 
 
 def approximate_only(problem: Problem) -> ApproximateLDP | None:
