@@ -6,6 +6,7 @@ from ldpopt.design.certificates.boxes import BranchDual
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
+from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
@@ -43,6 +44,7 @@ from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.optimal import estimation_design, optimal_channel
 from ldpopt.design.structure import Structure, Structures, structures
@@ -89,6 +91,7 @@ __all__ = [
     "DOptimal",
     "Design",
     "Divergence",
+    "Dominated",
     "EnvelopeDual",
     "EquivalenceDual",
     "Erasure",
@@ -104,6 +107,7 @@ __all__ = [
     "LabelDual",
     "LevelDual",
     "LevelLP",
+    "LevelShapes",
     "LocalDP",
     "LocalSearch",
     "LossDual",

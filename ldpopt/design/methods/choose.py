@@ -14,6 +14,7 @@ from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.saddle import Saddle
+from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -33,6 +34,7 @@ METHODS: tuple[Method, ...] = (
     LevelLP(),
     TangentExchange(),
     Exchange(),
+    LevelShapes(),
     LocalSearch(8),
 )
 """What is tried first stands first."""

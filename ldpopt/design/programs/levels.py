@@ -40,24 +40,34 @@ class LevelSolution:
 
 @dataclass(frozen=True, eq=False)
 class LevelColumns:
-    """Columns of full support or of a part of it, in floats: (n,) `base` and (k, n) `rise`, the largest entry one."""
+    """Columns of full support or of a part of it, in floats: (n,) `base` and (k, n) `rise`, the largest entry one.
+
+    excess : (pairs, n) what each exceeds the caps of `left` and `right` by.
+    """
 
     base: Array
     rise: Array
     excess: Array
+    left: Index
+    right: Index
 
     @classmethod
-    def of(cls, levels: Levels, epsilon: float) -> LevelColumns:
-        """The columns of these levels, and (pairs, n) what each exceeds the cap of a pair by, pairs in row order."""
+    def of(cls, levels: Levels, epsilon: float, pairs: tuple[Index, Index] | None = None) -> LevelColumns:
+        """The columns of these levels, for some pairs of inputs, or all ordered ones."""
         k, height, inside = levels.shape[1], levels.max(axis=1)[:, None], np.asarray(levels >= 0)
         full = np.all(inside, axis=1)
         entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
         base = np.where(full, np.exp(-height[:, 0] * epsilon), 0.0)
         rise = np.where(full[:, None], entry * -np.expm1(-levels * epsilon), entry).T
-        left, right = every_pair(k)
+        left, right = pairs or every_pair(k)
         apart = np.maximum(levels[:, left] - levels[:, right] - 1, 0)
         share = np.where(inside[:, right], -np.expm1(-apart * epsilon), 1.0)
-        return cls(base, rise, np.where(inside[:, left], entry[:, left] * share, 0.0).T)
+        excess = np.where(inside[:, left], entry[:, left] * share, 0.0).T
+        return cls(base, rise, excess, left, right)
+
+    def paid(self, rows: Array, prices: Array) -> Array:
+        """(n,) what the columns pay at `rows` (k,) and `prices` (pairs,)."""
+        return np.asarray(self.base * math.fsum(rows) + rows @ self.rise + prices @ self.excess)
 
 
 def every_pair(k: int) -> tuple[Index, Index]:
@@ -66,24 +76,20 @@ def every_pair(k: int) -> tuple[Index, Index]:
     return left.astype(np.intp), right.astype(np.intp)
 
 
-def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> LevelSolution:
-    """Solve the program for ApproximateLDP(epsilon, delta), delta > 0, of up to six inputs.
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Weights (n,) of columns, and dual values: of rows (k,), of pairs, and of the criteria, which sum to one."""
 
-    Raises `SolverError` when no solver is accurate, or a column is worth no finite number.
-    """
+    weights: Array
+    rows: Array
+    prices: Array
+    criteria: Array
+
+
+def weigh(made: LevelColumns, mu: Array, constant: Array, epsilon: float, delta: float) -> Weighed:
+    """The best weights of some columns that are worth `mu` (criteria, n) above what every channel keeps, `constant`."""
     import cvxpy as cp
 
-    k = utility.size
-    made = LevelColumns.of(level_columns(k), epsilon)
-    tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
-    constant = tangents.sum(axis=1)
-    found = utility.enclosed_columns(FLOAT.of(made.base), FLOAT.of(made.rise))
-    linear = made.base * constant[:, None] + tangents @ made.rise
-    low, top = np.asarray(found.lower) - linear, np.asarray(found.upper) - linear
-    mu = np.where((low <= 0) & (top >= 0), 0.0, top)
-    if not np.isfinite(mu).all():
-        raise SolverError(f"program of levels: a column is worth no finite number of {utility.name}")
-    left, right = every_pair(k)
     # The units: no column alone exceeds delta, and rows differ by at most `reach`.
     unit = delta / np.maximum(made.excess.max(axis=0), delta)
     reach = min(1.0, math.expm1(min(epsilon, 1.0)) + delta)
@@ -96,29 +102,53 @@ def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> Level
     worst = (mu * (unit / scale)) @ tau + constant / scale >= least
     cap = (made.excess * (unit / delta)) @ tau <= 1
     solve(cp.Problem(cp.Maximize(least), [balance, mass, worst, cap]), "program of levels", SIMPLEX)
-    weights = np.maximum(np.asarray(worst.dual_value), 0.0).reshape(-1)
-    whole = float(weights.sum()) or 1.0
+    criteria = np.maximum(np.asarray(worst.dual_value), 0.0).reshape(-1)
+    whole = (float(criteria.sum()) or 1.0) / scale
     total = max(0.0, float(mass.dual_value)) / whole
-    rows = balanced(np.asarray(balance.dual_value) / reach / whole) + total / k
+    rows = balanced(np.asarray(balance.dual_value) / reach / whole) + total / len(made.rise)
+    prices = np.maximum(np.asarray(cap.dual_value), 0.0) / delta / whole
+    return Weighed(unit * np.maximum(np.asarray(tau.value), 0.0), rows, prices, criteria / (criteria.sum() or 1.0))
+
+
+def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> LevelSolution:
+    """Solve the program for ApproximateLDP(epsilon, delta), delta > 0, of up to six inputs.
+
+    Raises `SolverError` when no solver is accurate, or a column is worth no finite number.
+    """
+    k = utility.size
+    made = LevelColumns.of(level_columns(k), epsilon)
+    tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
+    constant = tangents.sum(axis=1)
+    found = utility.enclosed_columns(FLOAT.of(made.base), FLOAT.of(made.rise))
+    linear = made.base * constant[:, None] + tangents @ made.rise
+    low, top = np.asarray(found.lower) - linear, np.asarray(found.upper) - linear
+    mu = np.where((low <= 0) & (top >= 0), 0.0, top)
+    if not np.isfinite(mu).all():
+        raise SolverError(f"program of levels: a column is worth no finite number of {utility.name}")
+    best = weigh(made, mu, constant, epsilon, delta)
     pairs = np.zeros((k, k))
-    pairs[left, right] = np.maximum(np.asarray(cap.dual_value), 0.0) / delta / whole
-    weights = weights / whole
-    rows, pairs = _raised(made, weights @ top / scale, rows, pairs, delta)
-    columns = (made.base + made.rise) * (unit * np.maximum(np.asarray(tau.value), 0.0))
+    pairs[made.left, made.right] = best.prices
+    rows, pairs = _raised(made, best.criteria @ top, best.rows, pairs, delta)
+    columns = with_erasure((made.base + made.rise) * best.weights)
+    return LevelSolution(columns, rows, pairs, best.criteria)
+
+
+def with_erasure(columns: Array) -> Array:
+    """The columns (k, n) in use, and last what is missing to one."""
     erased = max(1.0 - float(columns.sum(axis=1).max()), 0.0)
-    columns = np.hstack([columns[:, columns.max(axis=0) > 0], np.full((k, 1), erased)])
-    return LevelSolution(columns, rows * scale, pairs * scale, weights)
+    return np.hstack([columns[:, columns.max(axis=0) > 0], np.full((len(columns), 1), erased)])
 
 
 def _raised(made: LevelColumns, worth: Array, rows: Array, pairs: Array, delta: float) -> tuple[Array, Array]:
     """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that."""
     k = len(rows)
-    left, right = every_pair(k)
-    paid = made.base * math.fsum(rows) + rows @ made.rise + pairs[left, right] @ made.excess
+    prices = pairs[made.left, made.right]
+    paid = made.paid(rows, prices)
     size, over = made.base * k + made.rise.sum(axis=0), made.excess.sum(axis=0)
     # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
-    rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + pairs[left, right] @ made.excess
-    missing = worth - paid + PADDING * (rounded + size / k)
+    rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + prices @ made.excess
+    optimum = max(math.fsum(rows) + delta * float(prices.sum()), 0.0)
+    missing = worth - paid + PADDING * (rounded + size * optimum / k)
     least = max(float((missing / size)[over == 0].max(initial=0.0)), 0.0)
     rows = rows + least
     left_over = missing - least * size
