@@ -19,7 +19,7 @@ from ldpopt.design.programs.fisher import FisherSolution, fisher_program
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.solve import solve
-from ldpopt.design.utilities.criteria import AOptimal, Criterion
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -134,33 +134,36 @@ def generate(
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether it is a sum of variances under LDP alone, of so many categories that Newton's method pays."""
+    """Whether it is a smooth criterion under LDP alone, of so many categories that Newton's method pays."""
     if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT or eta is not None:
         return False
-    return isinstance(criterion, AOptimal) and criterion.diagonal(columns.k) is not None
+    if isinstance(criterion, AOptimal):
+        return criterion.diagonal(columns.k) is not None
+    return isinstance(criterion, DOptimal)
 
 
 def _newton(prior: Array, criterion: Any, columns: Any, heights: Array, gap: float) -> Mixture:
     """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
-    sets, ratio, factor = [heights > 0], math.exp(columns.epsilon), criterion.diagonal(columns.k)
+    sets, ratio = [heights > 0], math.exp(columns.epsilon)
+    factor: Any = criterion.diagonal(columns.k) if isinstance(criterion, AOptimal) else np.ones(columns.k)
     with suppress(SolverError):
         if prior.min() > 0:
             dual = survey_dual(prior, ratio, factor)
             rng = np.random.default_rng(columns.k)
             sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * columns.k, rng))
     heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
-    accuracy = 1e-4
+    accuracy, least = 1e-4, gap / (10 * columns.k if criterion.logarithmic else 10)
     for _ in range(ROUNDS):
-        solution = survey_program(prior, columns.values(heights), factor, accuracy)
+        solution = survey_program(criterion, prior, columns.values(heights), accuracy)
         found = Mixture(heights, solution)
         prices = prices_at(prior, solution, columns)
-        size = abs(float(prices.rows.sum()))
+        size = 1.0 if criterion.logarithmic else abs(float(prices.rows.sum()))
         new = unknown(prices.best(columns.k**2 // 2, 1e-9 * size)[1] * columns.epsilon, heights)
         most = prices.gains(columns.values(new)).max(initial=0.0)
-        if most <= 0.5 * gap * size and accuracy <= gap / 9:
+        if most <= 0.5 * gap * size and accuracy <= least:
             break
         heights = np.vstack([heights[found.used(columns)], new])
-        accuracy = max(accuracy / 10, gap / 10)
+        accuracy = max(accuracy / 10, least)
     return found
 
 

@@ -6,13 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt.design import AOptimal, FisherInformation, LocalDP, MVOptimal, TotalVariation, optimal_channel
+from ldpopt.design import AOptimal, DOptimal, FisherInformation, LocalDP, MVOptimal, TotalVariation, optimal_channel
 from ldpopt.design.columns.balanced import balanced_sets
+from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.sampled_columns import SampledColumns, equivalence_dual
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.fisher import fisher_program
 from ldpopt.design.programs.mixture import mixture
 from ldpopt.design.programs.survey_dual import survey_dual
+from ldpopt.design.programs.survey_program import survey_program
+from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.errors import InvalidInput
 
 
@@ -80,6 +84,24 @@ def test_skewed_pilots_are_certified(k, epsilon):
     assert "mirror descent" in design.method
     assert design.value == pytest.approx(np.trace(covariance), rel=1e-8)
     assert float(np.log(q.max(axis=0) / q.min(axis=0)).max()) <= epsilon
+
+
+@pytest.mark.parametrize("criterion", [AOptimal(), AOptimal(1.0 + np.arange(9)), DOptimal()], ids=lambda c: c.name)
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0])
+def test_newtons_method_finds_what_the_cone_program_finds(criterion, epsilon):
+    """Over the same columns both have one optimum, and Newton's prices prove it for columns that were left out, too."""
+    p = skewed(9, 2)
+    columns = StaircaseColumns(9, epsilon)
+    heights = columns.start()
+    newton = survey_program(criterion, p, columns.values(heights), 1e-9)
+    cone = fisher_program(criterion, [p], columns.values(heights), epsilon, None)
+    reached = [criterion_at(criterion, columns.values(heights).T * one.theta, p) for one in (newton, cone)]
+    assert reached[0] == pytest.approx(reached[1], rel=1e-6, abs=1e-6)
+    assert columns.values(heights).T @ newton.theta == pytest.approx(np.ones(9), abs=1e-8)
+    design = optimal_channel(FisherInformation(p, criterion), LocalDP(epsilon))
+    assert design.certified
+    assert design.verify()
+    assert design.value <= reached[0] + 1e-6 * abs(reached[0])
 
 
 def test_weights_of_a_mixture_make_exact_rows():
