@@ -16,6 +16,7 @@ from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
+from ldpopt.design.programs.support import fewer_weights
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.solve import solve
@@ -64,12 +65,17 @@ class Mixture:
         used = self.used(columns)
         if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
             return self
-        import cvxpy as cp
-
         values = columns.values(self.heights[used])
         mass = values @ utility.prior
-        u = values / mass[:, None] - 1
         x, other = np.triu_indices(k)
+        theta = np.zeros(len(used))
+        if eta is None:
+            unit = values / mass[:, None]  # products of u + 1: with p they give the sums of u, and its products
+            theta[used] = fewer_weights(unit[:, x] * unit[:, other], self.solution.theta[used] * mass) / mass
+            return Mixture(self.heights, replace(self.solution, theta=theta))
+        import cvxpy as cp
+
+        u = values / mass[:, None] - 1
         moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
         now = self.solution.theta[used] * mass
         units = np.where(np.ptp(values, axis=1) == 0, 1.0, now[np.ptp(values, axis=1) > 0].sum())
@@ -77,15 +83,12 @@ class Mixture:
         moments = moments / np.abs(moments).max(axis=0)
         w = cp.Variable(len(u), nonneg=True)
         cost = np.random.default_rng(k).random(len(u))
-        kept = [moments.T @ w == moments.T @ now]
-        if eta is not None:
-            above = np.maximum(u[:, x] - u[:, other], 0.0) * (units / eta)[:, None]
-            kept.append(above.T @ w <= np.maximum(above.T @ now, 1.0))
+        above = np.maximum(u[:, x] - u[:, other], 0.0) * (units / eta)[:, None]
+        kept = [moments.T @ w == moments.T @ now, above.T @ w <= np.maximum(above.T @ now, 1.0)]
         try:
             solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
         except SolverError:
             return self
-        theta = np.zeros(len(used))
         theta[used] = np.maximum(np.asarray(w.value), 0.0) * units / mass
         return Mixture(self.heights, replace(self.solution, theta=theta))
 

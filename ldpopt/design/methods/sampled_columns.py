@@ -23,6 +23,7 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.mixture import mixture
+from ldpopt.design.programs.support import fewer_weights
 from ldpopt.design.programs.survey_dual import SurveyDual, survey_dual
 from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
@@ -42,6 +43,9 @@ STEPS = 300
 
 PAIRS = 5000
 """So many sets of few categories join those drawn, where they are all."""
+
+THINNED = 40
+"""Up to so many categories the reports are brought down to k (k + 1) / 2, which takes k^6 operations."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,10 @@ class SampledColumns:
         found = mixture(values / (values @ prior)[:, None], factor, STEPS, COARSE_GAP / 1000)
         if found is None:
             raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
+        if k <= THINNED:
+            x, other = np.triu_indices(k)
+            unit = values / (values @ prior)[:, None]
+            found = fewer_weights(unit[:, x] * unit[:, other], found)
         used = found > 0
         # Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
         kept = np.exp(columns.epsilon * toward_privacy(1.0) - 4 * ULP)
