@@ -22,6 +22,9 @@ from ldpopt.divergences import FDivergence
 PADDING = 2.0**-49
 """The share by which the potential of each input is raised, so that rounding leaves no difference of two too small."""
 
+OWN_PADDING = 2.0**-28
+"""The same for a divergence of one's own, which the kernel knows to less digits."""
+
 RAISED = 2.0**-44
 """The share by which the level is, as the kernel knows 1/(e^epsilon - 1) to some units in the last place."""
 
@@ -62,5 +65,5 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
     reach, _ = blocks.potentials(price)
-    padding = PADDING * min(max(float(reach[-1]), 0.0), LARGEST)
+    padding = (PADDING if f.recipe else OWN_PADDING) * min(max(float(reach[-1]), 0.0), LARGEST)
     return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))
