@@ -46,8 +46,11 @@ def envelope_at(points: Sequence[tuple[float, float]], eta: float) -> float:
     return best
 
 
-def pattern_optimum(worth: Worth, p0: Array, p1: Array, gain: float, eta: float) -> float:
+def pattern_optimum(worth: Worth, p0: Array, p1: Array, gain: float, eta: float, share: float | None = None) -> float:
     """The optimum over all channels under LocalDP(log(1 + gain)) and a total variation of at most eta > 0.
+
+    With a `share`, only channels with at least this share of the weight of their staircases on sets of inputs that are
+    no neighbours, erasure apart.
 
     phi_A = theta_A (E-1)/eta are the weights of the sets A, of one total n for all inputs:
 
@@ -65,8 +68,12 @@ def pattern_optimum(worth: Worth, p0: Array, p1: Array, gain: float, eta: float)
     rows = np.column_stack([inside.T, np.full(k, -1.0)])
     apart = [np.append(inside[:, x] * (1 - inside[:, y]), 0.0) for x in range(k) for y in range(k) if x != y]
     whole = np.append(np.full(len(inside), eta / gain), eta)
+    limits, bounds = np.ones(len(apart) + 1), [*apart, whole]
+    if share is not None:
+        others = np.abs(np.diff(inside, axis=1, prepend=0, append=0)).sum(axis=1) > 2
+        limits, bounds = np.append(limits, 0.0), [*bounds, np.append(share - others, 0.0)]
     found = linprog(
-        np.append(-values / scale, 0.0), np.vstack([*apart, whole]), np.ones(len(apart) + 1), rows, np.zeros(k),
+        np.append(-values / scale, 0.0), np.vstack(bounds), limits, rows, np.zeros(k),
         method="highs", options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )  # fmt: skip
     if found.status != 0:
