@@ -53,7 +53,7 @@ def _best(
         found = certificate.bound
         if math.isfinite(found) and (best is None or (found > bound if utility.error else found < bound)):
             best, bound = certificate, found
-        if relative_gap(value, bound, utility.logarithmic) <= ENOUGH * tolerance:
+        if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH * tolerance, CERTIFIED_GAP):
             break
     return best, bound
 

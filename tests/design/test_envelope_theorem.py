@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import linprog
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -413,3 +414,13 @@ def test_any_size_is_certified_to_ten_digits(k):
         design = optimal_channel(Divergence(KL, p0, p1), [LocalDP(2.0), TotalVariation(eta)])
         assert isinstance(design.certificate, EnvelopeDual)
         assert design.relative_gap <= 1e-10
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.3, 0.45])
+def test_gaussians_are_bracketed_to_six_digits(eta):
+    """N(0, 1) against N(1, 1) under a cap: the merged answers and the points that dominate agree to 1e-6."""
+    utility = Divergence(KL, stats.norm(0, 1), stats.norm(1, 1))
+    design = optimal_channel(utility, [LocalDP(1.0), TotalVariation(eta)])
+    assert isinstance(design.certificate, EnvelopeDual)
+    assert design.relative_gap <= 1e-6
+    assert float(design.guarantees[1]) <= eta

@@ -48,7 +48,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
     # Points are dense between neighbouring inputs that the channel treats differently.
     at = np.flatnonzero((candidate.matrix[1:] != candidate.matrix[:-1]).any(axis=1))
     cuts = np.column_stack([pair.posterior[at], pair.posterior[at + 1]])
-    for base, most in ((60, 240), (400, 2000)):
+    for base, most in ((100, 800), (400, 2000)):
         steps = max(4, min(24, most // (2 * len(cuts) + 1)))
         p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
         blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
