@@ -117,7 +117,7 @@ def _readme(experiment: Experiment, verdict: Verdict) -> str:
 
 **Claim.** {experiment.claim}
 
-**Source.** {experiment.source}
+**Source.** {experiment.source}: {experiment.subject.value}
 
 {papers}
 
