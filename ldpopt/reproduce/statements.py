@@ -26,19 +26,26 @@ ATTAINED = 1e-6
 class Part:
     """One inequality of an experiment: `exact` is at most `claimed` (or equal) in the rows whose ``part`` is `name`.
 
-    subject : what it is to the paper. equal : an equality is claimed. cells : the cells that say where it is violated.
+    subject : what it is to the paper. equal : an equality is claimed. lower : the claimed value is a lower bound instead.
+    cells : the cells that say where it is violated.
     tolerance : the relative accuracy of the two sides.
     """
 
     name: str
     subject: Subject = Subject.STATEMENT
     equal: bool = False
+    lower: bool = False
     cells: tuple[str, ...] = ()
     tolerance: float = TOLERANCE
 
+    def sides(self, rows: Table) -> tuple[Array, Array]:
+        """The side that is claimed to be the smaller one, and the larger."""
+        exact, claimed = rows.column("exact"), rows.column("claimed")
+        return (claimed, exact) if self.lower else (exact, claimed)
+
     def excess(self, rows: Table) -> Array:
         """By how much each row violates the inequality, in units of its larger side; NaN and infinity violate it."""
-        exact, claimed = rows.column("exact"), rows.column("claimed")
+        exact, claimed = self.sides(rows)
         size = np.maximum(np.maximum(np.abs(exact), np.abs(claimed)), 1e-300)
         with np.errstate(invalid="ignore"):
             excess = np.where(exact == claimed, 0.0, (exact - claimed) / size)
@@ -72,7 +79,9 @@ class Part:
         if self.attained(rows):
             return f"{said}: holds in {len(excess)} cases, and is attained"
         share = 1 + float(excess.max())
-        return f"{said}: holds in {len(excess)} cases, where at most {share:.3g} of the bound is reached"
+        if self.lower:
+            return f"{said}: holds in {len(excess)} cases, where the bound is at most {share:.4f} of the exact value"
+        return f"{said}: holds in {len(excess)} cases, where at most {share:.4f} of the bound is reached"
 
 
 def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[[Table], Verdict]:
@@ -95,14 +104,14 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
 
 
 def drawn(parts: Sequence[Part], title: str, unit: str, width: float = 5.8) -> Callable[[Table], Any]:
-    """The `draw` of such an experiment: exact values against claimed ones; a point above the line is a violation."""
+    """The `draw` of such an experiment: one side against the other; a point above the line is a violation."""
 
     def draw(table: Table) -> Any:
         (ax,) = frames(1, width, 4.7)
         ends: list[float] = []
         for at, part in enumerate(parts):
             rows = table.where(part=part.name)
-            exact, claimed = rows.column("exact"), rows.column("claimed")
+            exact, claimed = part.sides(rows)
             shown = (exact > 0) & (claimed > 0) & np.isfinite(exact) & np.isfinite(claimed)
             wrong = shown & (part.excess(rows) > part.tolerance)
             right = shown & ~wrong
@@ -116,7 +125,8 @@ def drawn(parts: Sequence[Part], title: str, unit: str, width: float = 5.8) -> C
         ax.fill_between([low, high], [low, high], [high, high], color="#D55E00", alpha=0.06, lw=0)
         ax.set_xlim(low, high)
         ax.set_ylim(low, high)
-        finish(ax, title, f"claimed{unit}", f"exact{unit}", "lower right", scale="xy")
+        finish(ax, title, f"side claimed to be larger{unit}", f"side claimed to be smaller{unit}", None, scale="xy")
+        ax.legend(fontsize=7.5, loc="upper left", framealpha=0.85, edgecolor="none")
         return ax
 
     return draw
