@@ -21,6 +21,18 @@ def tilted(rng: np.random.Generator, law: Array, spread: float) -> Array:
     return np.asarray(moved / moved.sum(), dtype=np.float64)
 
 
+def random_chain(steps: int, size: int, seed: int) -> list[Array]:
+    """steps + 1 laws on `size` outcomes, each a neighbour of the next: a straight line of log odds, or a bent one."""
+    rng = np.random.default_rng([53, steps, size, seed])
+    laws, direction = [random_law(rng, size, least=0.01)], rng.normal(size=size)
+    spread = (0.02, 0.3, 1.0)[seed % 3]
+    for _ in range(steps):
+        turn = direction if seed % 2 else direction + 0.5 * rng.normal(size=size)
+        moved = laws[-1] * np.exp(spread * turn)
+        laws.append(np.asarray(moved / moved.sum()))
+    return laws
+
+
 def kl(p: Array, q: Array) -> float:
     """KL(p || q) in nats, for laws of full support."""
     return float(np.sum(p * np.log(p / q)))

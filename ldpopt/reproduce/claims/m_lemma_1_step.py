@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Subject, Table, Verdict, grid
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -75,6 +75,7 @@ EXPERIMENT = Experiment(
     name="m-lemma-1-step",
     claim="‖P-Q‖₁ ≤ min(2, e^ε - 1) ≤ 2ε² for every ε-DP pair (a step in the proof of Lemma 1, as printed).",
     source="[M, Lemma 1]",
+    subject=Subject.STEP,
     full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]},
     quick={"epsilons": [0.1, 1.0]},
     points=points,
