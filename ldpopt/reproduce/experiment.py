@@ -111,10 +111,9 @@ class Experiment:
     """A claim that can be computed.
 
     name : of its folder. claim : a sentence. source : citations, that of the claim first. full, quick : the parameters
-    of either form.
-    points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or several rows of
-    them) it yields. judge : the verdict on all rows. draw : their picture, as matplotlib axes. caption : what it shows. subject : whether
-    it is a statement of the paper or a step of a proof.
+    of either form. points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or
+    several rows of them) it yields. judge : the verdict on all rows. draw : their picture, as matplotlib axes.
+    caption : what it shows. subject : whether it is a statement of the paper or a step of a proof.
     """
 
     name: str

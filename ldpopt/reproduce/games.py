@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair, mcdp
@@ -55,7 +56,7 @@ def _above(p: Array, q: Array, mean: float) -> float:
     return math.sqrt(max(0.0, float(np.max(2 * log_moment / s[:, 0] ** 2))))
 
 
-def game(steps: Sequence[Sequence[Pair]], choices: Sequence[Array]) -> Game:
+def game(steps: Sequence[Sequence[Pair]], choices: Sequence[npt.NDArray[np.intp]]) -> Game:
     """The game in which step i runs ``steps[i][choices[i][h]]`` after the history number h of reports before it."""
     p, q = np.ones(1), np.ones(1)
     for pairs, chosen in zip(steps, choices, strict=True):
@@ -74,6 +75,6 @@ def random_game(rng: np.random.Generator, depth: int = 3, size: int = 3) -> Game
         other = random_law(rng, size, least=0.02)
         second = (other, other) if rng.random() < 0.6 else (other, tilted(rng, other, spread))
         steps.append([(law, tilted(rng, law, spread)), second])
-        choices.append(rng.integers(0, 2, histories))
+        choices.append(rng.integers(0, 2, histories).astype(np.intp))
         histories *= size
     return game(steps, choices)

@@ -7,6 +7,7 @@ few inputs all partitions fit in one small matrix, so thousands of pairs are sol
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def _partitions(k: int) -> tuple[Array, Array, Array]:
     for cuts in range(2 ** (k - 1)):
         ends = [0, *(x + 1 for x in range(k - 1) if cuts >> x & 1), k]
         row = np.zeros(len(intervals))
-        row[[place[pair] for pair in zip(ends, ends[1:], strict=False)]] = 1
+        row[[place[pair] for pair in pairwise(ends)]] = 1
         rows.append(row)
     made = np.array(rows)
     return inside, made, made.sum(axis=1)

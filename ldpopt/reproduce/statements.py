@@ -26,9 +26,9 @@ ATTAINED = 1e-6
 class Part:
     """One inequality of an experiment: `exact` is at most `claimed` (or equal) in the rows whose ``part`` is `name`.
 
-    subject : what it is to the paper. equal : an equality is claimed. lower : the claimed value is a lower bound instead.
+    subject : what it is to the paper. equal : an equality is claimed. lower : the claimed value is a lower bound.
     cells : the cells that say where it is violated.
-    tolerance : the relative accuracy of the two sides.
+    tolerance : the accuracy of the two sides, relative to the larger one or to `floor`.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Part:
     lower: bool = False
     cells: tuple[str, ...] = ()
     tolerance: float = TOLERANCE
+    floor: float = 1e-300
 
     def sides(self, rows: Table) -> tuple[Array, Array]:
         """The side that is claimed to be the smaller one, and the larger."""
@@ -46,7 +47,7 @@ class Part:
     def excess(self, rows: Table) -> Array:
         """By how much each row violates the inequality, in units of its larger side; NaN and infinity violate it."""
         exact, claimed = self.sides(rows)
-        size = np.maximum(np.maximum(np.abs(exact), np.abs(claimed)), 1e-300)
+        size = np.maximum(np.maximum(np.abs(exact), np.abs(claimed)), self.floor)
         with np.errstate(invalid="ignore"):
             excess = np.where(exact == claimed, 0.0, (exact - claimed) / size)
         excess = np.abs(excess) if self.equal else excess

@@ -34,11 +34,7 @@ def measure(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, 
         return {"part": SINH.name, "exact": (math.sinh(x) - math.sinh(y)) / math.sinh(x - y),
                 "claimed": math.exp(x * y / 2)}  # fmt: skip
     if seed < 0:
-        p, q = float(ndtr(-(t - 1) / sigma)), float(ndtr(-(t + 1) / sigma))
-        peak = math.exp(-((t - 1) ** 2) / (2 * sigma**2)) * sigma / math.sqrt(2 * math.pi)
-        return [{"part": LOWER.name, "exact": peak / (t + sigma - 1), "claimed": p},
-                {"part": UPPER.name, "exact": p, "claimed": peak / (t - 1)},
-                {"part": RATIO.name, "exact": 2 * t / sigma**2, "claimed": math.log(p / q)}]  # fmt: skip
+        return _tails(sigma, t)
     rng = np.random.default_rng([100, int(seed)])
     q = random_law(rng, int(rng.integers(2, 6)), least=0.002)
     p = tilted(rng, q, float(rng.choice([0.01, 0.5, 2.0])))
@@ -51,13 +47,26 @@ def measure(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, 
     return rows
 
 
+def _tails(sigma: float, t: float) -> list[Row]:
+    """Lemma A.2 on the tails p and q of two normal laws beyond t."""
+    p, q = float(ndtr(-(t - 1) / sigma)), float(ndtr(-(t + 1) / sigma))
+    peak = math.exp(-((t - 1) ** 2) / (2 * sigma**2)) * sigma / math.sqrt(2 * math.pi)
+    return [
+        {"part": LOWER.name, "exact": peak / (t + sigma - 1), "claimed": p},
+        {"part": UPPER.name, "exact": p, "claimed": peak / (t - 1)},
+        {"part": RATIO.name, "exact": 2 * t / sigma**2, "claimed": math.log(p / q)},
+    ]
+
+
 EXPERIMENT: Experiment = inequalities(
     PARTS,
     title="Lemmas A.2, B.1, C.1, C.2",
-    ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x tends to y "
+    ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x tends "
+    "to y "
     "at 0; C.2 is attained by f = P/Q - 1, C.1 by near laws and the sign of their difference.",
     name="bs-appendices",
-    claim="Bounds on Gaussian tails (A.2), on differences of sinh (B.1), Pinsker's inequality (C.1), and the change of an "
+    claim="Bounds on Gaussian tails (A.2), on differences of sinh (B.1), Pinsker's inequality (C.1), and the change "
+    "of an "
     "expectation by √E_Q f² √(e^D₂ - 1) (C.2).",
     source="[BS, Lemma A.2; BS, Lemma B.1; BS, Lemma C.1; BS, Lemma C.2]",
     full={"sigmas": [0.5, 1.0, 2.0], "thresholds": [1.5, 2.0, 4.0, 8.0], "steps": 60, "pairs": 60},

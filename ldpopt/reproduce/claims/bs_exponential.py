@@ -42,7 +42,9 @@ def measure(epsilon: float, size: float, n: float) -> list[Row]:
     rng = np.random.default_rng([73, answers, people])
     for losses in (np.sort(rng.uniform(0, people, answers)), np.append(0.0, np.full(answers - 1, float(people)))):
         law, best = exponential(losses, epsilon), float(losses.min())
-        rows.append({"part": MEAN.name, "exact": float(law @ losses) - best, "claimed": 2 / epsilon * math.log(answers)})
+        rows.append(
+            {"part": MEAN.name, "exact": float(law @ losses) - best, "claimed": 2 / epsilon * math.log(answers)}
+        )
         for beta in (0.5, 0.1, 0.01):
             beyond = float(law[losses > best + 2 / epsilon * math.log(answers / beta)].sum())
             rows.append({"part": TAIL.name, "beta": beta, "exact": beyond, "claimed": beta})
@@ -61,7 +63,8 @@ EXPERIMENT: Experiment = inequalities(
     ending="Votes of n people on |T| answers, all changes of a vote; ρ is the mechanism's own.",
     name="bs-lemma-7-3",
     claim="The exponential mechanism is ε-DP with loss at most min + 2Δ/ε log(|T|/β) but for probability β, and "
-    "2Δ/ε log |T| on average (7.3); a (0, ρ)-zCDP mechanism that tells |T| apart has (1-β) log |T| - log 2 ≤ ρn² (7.4).",
+    "2Δ/ε log |T| on average (7.3); a (0, ρ)-zCDP mechanism that tells |T| apart has (1-β) log |T| - log 2 ≤ ρn² "
+    "(7.4).",
     source="[BS, Lemma 7.3; BS, Lemma 7.4]",
     full={"epsilons": [0.1, 0.5, 1.0, 2.0], "sizes": [2, 4, 16, 64], "people": [1, 4, 10, 30]},
     quick={"epsilons": [0.5, 2.0], "sizes": [4, 16], "people": [4, 10]},

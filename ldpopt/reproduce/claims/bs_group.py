@@ -17,7 +17,7 @@ from ldpopt.reproduce.laws import random_chain
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Both noises, every parameter, group size and xi as a share of the KL divergence; then chains of several lengths."""
+    """Both noises, every parameter, group size and xi as a share of the KL divergence; then chains of laws."""
     noises = grid(
         noise=["Laplace", "Gaussian"], scale=parameters["scales"], xi_share=parameters["xi_shares"],
         size=parameters["sizes"],
@@ -60,8 +60,12 @@ def judge(table: Table) -> Verdict:
         f"Tight for the Gaussian mechanism without ξ (to {abs(tight - 1):.1e}); for the Laplace mechanism up to "
         f"{loose.max():.3g} times too large at ξ = 0, and up to {seen.max():.3g} times with ξ > 0. "
         f"Chains of random laws, straight and bent, come within {bent.min():.4f} times at ξ = 0 and never below.",
-        {"Gaussian, ξ = 0": tight, "Laplace, ξ = 0, largest": float(loose.max()), "largest of all": float(seen.max()),
-         "chains, ξ = 0, smallest": float(bent.min())},
+        {
+            "Gaussian, ξ = 0": tight,
+            "Laplace, ξ = 0, largest": float(loose.max()),
+            "largest of all": float(seen.max()),
+            "chains, ξ = 0, smallest": float(bent.min()),
+        },
     )
 
 
@@ -102,6 +106,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     draw=draw,
-    caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for chains "
+    caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for "
+        "chains "
     "of random laws.",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from ldpopt.reproduce.laws import random_law, tilted
 from ldpopt.reproduce.statements import Part, inequalities
 
 FORWARD = Part("ε-DP implies ρ = 0 at ξ = ε", equal=True, cells=("seed",))
-LIMIT = Part("the least ξ with ρ = 0 is ε", equal=True, cells=("seed",), tolerance=1e-6)
+LIMIT = Part("the least ξ with ρ = 0 is ε", equal=True, cells=("seed",), tolerance=1e-4)
 
 
 def points(parameters: Parameters) -> list[Row]:

@@ -11,13 +11,13 @@ from ldpopt.reproduce.laws import random_law, renyi, tilted
 from ldpopt.reproduce.statements import Part, inequalities
 
 CELLS = ("order", "seed")
-SIGN = Part("0 ≤ D_α", cells=CELLS)
-ABOVE = Part("composition, with the largest", cells=CELLS)
-BELOW = Part("composition, with the least", cells=CELLS)
-QUASI = Part("quasi-convexity", cells=CELLS)
-MIXED = Part("Lemma B.6: exp((α-1)D_α) is convex", cells=CELLS)
-PROCESSED = Part("post-processing", cells=CELLS)
-MONOTONE = Part("monotone in α", cells=CELLS)
+SIGN = Part("0 ≤ D_α", cells=CELLS, floor=1e-5)
+ABOVE = Part("composition, with the largest", cells=CELLS, floor=1e-5)
+BELOW = Part("composition, with the least", cells=CELLS, floor=1e-5)
+QUASI = Part("quasi-convexity", cells=CELLS, floor=1e-5)
+MIXED = Part("Lemma B.6: exp((α-1)D_α) is convex", cells=CELLS, floor=1e-5)
+PROCESSED = Part("post-processing", cells=CELLS, floor=1e-5)
+MONOTONE = Part("monotone in α", cells=CELLS, floor=1e-5)
 PARTS = (SIGN, ABOVE, BELOW, QUASI, MIXED, PROCESSED, MONOTONE)
 
 
@@ -70,7 +70,8 @@ EXPERIMENT: Experiment = inequalities(
     title="Lemma 2.2: Rényi divergences",
     unit=" (nats)",
     name="bs-lemma-2-2",
-    claim="Rényi divergences are nonnegative, quasi-convex and monotone in the order, fall under post-processing, and a "
+    claim="Rényi divergences are nonnegative, quasi-convex and monotone in the order, fall under post-processing, "
+    "and a "
     "joint law's lies between the first's plus the least and plus the largest of the second's.",
     source="[BS, Lemma 2.2; BS, Lemma B.6]",
     full={"orders": [1.0, 1.5, 2.0, 8.0, 40.0, math.inf], "pairs": 40},

@@ -15,7 +15,7 @@ from ldpopt.reproduce.statements import Part, inequalities
 FIXED = Part("Theorem 4, mechanisms fixed in advance", cells=("divergence", "seed"), tolerance=1e-6)
 ADAPTIVE = Part("the same sum, adaptively", Subject.QUESTION, cells=("divergence", "seed"), tolerance=1e-6)
 NOTHING = Part("a second step that reveals nothing", Subject.QUESTION, cells=("divergence", "seed"), tolerance=1e-6)
-OF = {"KL": RestrictedKL(), "Rényi of order 3": RestrictedRenyi(3.0)}
+OF: dict[str, RestrictedKL | RestrictedRenyi] = {"KL": RestrictedKL(), "Rényi of order 3": RestrictedRenyi(3.0)}
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -81,6 +81,7 @@ EXPERIMENT: Experiment = inequalities(
     quick={"pairs": 4},
     points=points,
     measure=measure,
-    caption="The joint parameter of two steps against the sum of theirs, for steps fixed in advance and chosen adaptively.",
+    caption="The joint parameter of two steps against the sum of theirs, for steps fixed in advance and chosen "
+    "adaptively.",
     subject=Subject.QUESTION,
 )

@@ -38,9 +38,9 @@ def measure(statement: str, divergence: str, seed: float) -> Row:
 
     if statement == "Theorem 1":  # a linear map R^s -> R^d after reports on a lattice in R^s, some of which it merges
         s, d = int(rng.integers(2, 4)), int(rng.integers(1, 4))
-        reports = rng.integers(-1, 2, size=(6, s)).astype(float)
+        reports: Array = rng.integers(-1, 2, size=(6, s)).astype(np.float64)
         laws = rng.dirichlet(np.ones(6), size=2) * 0.94 + 0.01
-        mapped = reports @ rng.integers(-2, 3, size=(s, d)).astype(float)
+        mapped = reports @ rng.integers(-2, 3, size=(s, d)).astype(np.float64)
         merged, place = np.unique(mapped, axis=0, return_inverse=True)
         after = np.stack([np.bincount(place.ravel(), weights=law, minlength=len(merged)) for law in laws])
         return {"claimed": exact(laws, reports), "exact": exact(after, merged) if len(merged) > 1 else 0.0}

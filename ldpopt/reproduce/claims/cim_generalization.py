@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,14 @@ def measure(n: float, strength: float, share: float) -> list[Row]:
         chance = share**ones * (1 - share) ** (size - ones)
         seen = (values[:, 0] * (size - ones) + values[:, 1] * ones) / size
         gap += chance * float(laws[ones] @ (seen - values @ np.array([1 - share, share])))
-    epsilon = max(
-        capacity_bounded(np.stack([a, b]), Affine(values), RestrictedKL()).value
-        for a, b in zip(laws, laws[1:], strict=False)
-    )
+    epsilon = max(capacity_bounded(np.stack([a, b]), Affine(values), RestrictedKL()).value for a, b in pairwise(laws))
     return [
-        {"part": GAP.name, "epsilon": epsilon, "exact": abs(gap), "claimed": min(generalization_gap(epsilon), 8 * math.sqrt(epsilon))},
+        {
+            "part": GAP.name,
+            "epsilon": epsilon,
+            "exact": abs(gap),
+            "claimed": min(generalization_gap(epsilon), 8 * math.sqrt(epsilon)),
+        },
         {"part": WITH_PINSKER.name, "epsilon": epsilon, "exact": abs(gap), "claimed": math.sqrt(epsilon / 2)},
     ]
 
@@ -72,10 +74,12 @@ EXPERIMENT: Experiment = inequalities(
     title="",
     draw=draw,
     name="cim-theorem-6",
-    claim="A mechanism of (H, KL)-capacity bounded privacy ε chooses queries whose mean on the sample is off that on the "
+    claim="A mechanism of (H, KL)-capacity bounded privacy ε chooses queries whose mean on the sample is off that on "
+    "the "
     "population by at most 8√ε, in expectation.",
     source="[CIM, Thm 6]",
-    ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, 1].",
+    ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, "
+    "1].",
     full={"sizes": [1, 2, 4, 8], "strengths": [0.01, 0.1, 0.5, 1.0, 3.0], "shares": [0.5, 0.3, 0.05]},
     quick={"sizes": [2, 4], "strengths": [0.1, 1.0], "shares": [0.5]},
     points=points,

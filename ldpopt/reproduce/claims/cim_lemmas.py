@@ -59,7 +59,7 @@ def measure(seed: float, order: float) -> list[Row]:
 
 
 def _affine(p: Array, q: Array, power: float, scale: float, order: float) -> float:
-    """sup over a, b of E_p[a x + b] - C E_q |a x + b|^power - 1/(order^2 - order), by Newton's method on a grid of starts."""
+    """sup over a, b of E_p[a x + b] - C E_q |a x + b|^power - 1/(order^2 - order), from three starts."""
     from scipy.optimize import minimize
 
     x = np.arange(float(len(p)))
@@ -86,6 +86,7 @@ def _signs(rng: np.random.Generator, order: float) -> tuple[float, float]:
 
         found = []
         for signs in quadrants:
+
             def loss(c: Array, signs: tuple[float, float, float] = signs) -> float:
                 a = np.abs(c[:2]) * signs[:2]
                 b = abs(c[2]) * signs[2]
@@ -105,8 +106,10 @@ EXPERIMENT: Experiment = inequalities(
     title="Theorem 10 and Lemmas 2 to 5",
     ending="Lemma 2's point masses are taken 10⁻⁹ apart from certainty: the parameter exceeds 0.9 log 10⁹.",
     name="cim-theorem-10",
-    claim="KL restricted to affine functions is (μ₁-μ₂)²/(2σ₂²) between normal laws of any variances (Theorem 10); a release "
-    "without noise has no finite parameter (2), D_α has the variational form (3), with a of given signs (4), and a maximum "
+    claim="KL restricted to affine functions is (μ₁-μ₂)²/(2σ₂²) between normal laws of any variances (Theorem 10); a "
+    "release "
+    "without noise has no finite parameter (2), D_α has the variational form (3), with a of given signs (4), and a "
+    "maximum "
     "(5).",
     source="[CIM, Thm 10; CIM, Lemma 2; CIM, Lemma 3; CIM, Lemma 4; CIM, Lemma 5]",
     full={"draws": 8, "orders": [1.5, 2.0, 3.0]},

@@ -67,7 +67,7 @@ def _responses(size: float) -> tuple[float, float, float, float]:
     """Randomized response at `size`, then at size + 1 if the first report is 0, and nothing after a 1."""
     coin = np.full(2, 0.5)
     (a, b), (c, d) = rr(size), rr(size + 1)
-    found = game([[(a, b)], [(c, d), (coin, coin)]], [np.zeros(1, int), np.arange(2)])
+    found = game([[(a, b)], [(c, d), (coin, coin)]], [np.zeros(1, np.intp), np.arange(2, dtype=np.intp)])
     return found.exact, found.printed, found.corrected, found.above
 
 
@@ -115,7 +115,8 @@ def ending(table: Table) -> str:
     wrong = int((PRINTED.excess(trees) > PRINTED.tolerance).sum())
     return (
         f"After RR(2), RR(3) only if the first report is 0: the joint channel has τ = {response['exact']:.4f}, printed "
-        f"{response['claimed']:.4f}. Of {len(trees.rows)} random trees {wrong} contradict the printed standard. The proof "
+        f"{response['claimed']:.4f}. Of {len(trees.rows)} random trees {wrong} contradict the printed standard. The "
+        "proof "
         "treats the conditional means as constants; for mechanisms fixed in advance the theorem is right "
         "(dr-theorem-3-4), and so is its tail above Σμ."
     )
@@ -126,7 +127,9 @@ def draw(table: Table) -> Any:
     left, right = frames(2, 5.6, 4.2)
     for at, name in enumerate(("coin, then noise", "response, then another")):
         rows = table.where(part=PRINTED.name, game=name)
-        label = {"coin, then noise": "a coin, then Gaussian noise τ or nothing"}.get(name, "RR(ε), then RR(ε+1) after a 0")
+        label = {"coin, then noise": "a coin, then Gaussian noise τ or nothing"}.get(
+            name, "RR(ε), then RR(ε+1) after a 0"
+        )
         line(left, rows.column("size"), rows.column("exact") / rows.column("claimed"), at, label, marker="o", ms=3)
     left.axhline(1, color="0.4", lw=1)
     finish(left, "Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts", scale="x")

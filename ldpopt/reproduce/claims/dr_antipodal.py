@@ -56,10 +56,12 @@ def judge(table: Table) -> Verdict:
         outcome_of(steps),
         f"The refinement multiplies KL by {(antipodal / kl).min():.4f} to {(antipodal / kl).max():.3g}; it is the same "
         f"in both directions then (to {even:.1e}). Lemma 3.8's ε(e^ε - 1)/2 is {bound.min():.4f} to "
-        f"{bound.max():.3g} times too large, Lemma 3.7's ε(e^ε - 1), for both directions together, {older.min():.4f} to "
+        f"{bound.max():.3g} times too large, Lemma 3.7's ε(e^ε - 1), for both directions together, {older.min():.4f} "
+        "to "
         f"{older.max():.3g} times, ε tanh(ε/2) {sharp.min():.4f} times at the least: randomized response attains it.",
         {"KL after / before, smallest": float((antipodal / kl).min()), "directions differ by": even,
-         "bound over KL, smallest": float(bound.min()), "Lemma 3.7 over both, smallest": float(older.min()), "ε tanh(ε/2) over KL, smallest": float(sharp.min())},
+         "bound over KL, smallest": float(bound.min()), "Lemma 3.7 over both, smallest": float(older.min()),
+         "ε tanh(ε/2) over KL, smallest": float(sharp.min())},
     )  # fmt: skip
 
 

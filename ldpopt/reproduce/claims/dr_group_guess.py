@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair, mcdp
 from ldpopt.reproduce.drawing import COLOURS, finish, frames
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table, grid
+from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Subject, Table
 from ldpopt.reproduce.statements import Part, inequalities
 
 PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("first", "second", "third"))
@@ -37,7 +37,7 @@ def _chains(count: int) -> Array:
 
 def standards(a: float, b: float) -> tuple[float, float]:
     """(mu, tau) of two laws on two outcomes, in both directions."""
-    found = mcdp(FinitePair([a, 1 - a], [b, 1 - b]))
+    found = mcdp(FinitePair(np.array([a, 1 - a]), np.array([b, 1 - b])))
     return float(found.mu.value), float(found.tau.value)
 
 
@@ -59,7 +59,8 @@ def ending(table: Table) -> str:
     known = table.where(first=KNOWN[0], second=KNOWN[1]).rows[0]
     wrong = int((table.column("mu") > table.column("mu_claimed") * (1 + 1e-9)).sum())
     return (
-        f"With Pr(first outcome) = 0.99484, 0.97907, 0.93180 the neighbours have τ at most {known['claimed'] / 2:.5f}, the "
+        "With Pr(first outcome) = 0.99484, 0.97907, 0.93180 the neighbours have τ at most "
+        f"{float(known['claimed']) / 2:.5f}, the "
         f"ends {known['exact']:.5f}, more than twice that, though their μ = {known['mu']:.4f} is below 4 times the "
         f"neighbours'. The mean s²μ is exceeded in {wrong} of {len(table.rows)} cases."
     )
@@ -93,6 +94,7 @@ EXPERIMENT: Experiment = inequalities(
     quick={"chains": 20, "epsilons": [1.0]},
     points=points,
     measure=measure,
-    caption="The standard of two inputs at distance 2 over twice that of neighbours: above the line the guess is wrong.",
+    caption="The standard of two inputs at distance 2 over twice that of neighbours: above the line the guess is "
+    "wrong.",
     subject=Subject.QUESTION,
 )

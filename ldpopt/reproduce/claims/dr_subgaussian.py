@@ -35,7 +35,8 @@ def measure(seed: float) -> list[Row]:
     tau = float(mcdp(FinitePair(p, q)).tau.value)
     rows: list[Row] = [{"part": VARIANCE.name, "exact": float(p @ y**2), "claimed": tau**2}]
     for t in (0.5, 1.0, 2.0):
-        rows.append({"part": TAIL.name, "t": t, "exact": float(p[y >= t * tau].sum()), "claimed": math.exp(-t * t / 2)})
+        beyond = float(p[y >= t * tau].sum())
+        rows += [{"part": TAIL.name, "t": t, "exact": beyond, "claimed": math.exp(-t * t / 2)}]
     for k in (2, 3, 4, 5, 6):
         half = math.ceil(k / 2)
         bound = math.factorial(half) * 2 ** (half + 1) * tau**k
@@ -53,7 +54,9 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
     second = mean + (math.sqrt(max(0.0, square - mean**2)) + mean) * more
     raised = 2 * float(np.abs(x).max()) * math.exp(tau)
     both = [(PRODUCT, first), (SECOND, second)] + ([(USED, second)] if mean >= 0 else [])
-    return [{"part": part.name, "tilt": tilt, "exact": exact + raised, "claimed": bound + raised} for part, bound in both]
+    return [
+        {"part": part.name, "tilt": tilt, "exact": exact + raised, "claimed": bound + raised} for part, bound in both
+    ]
 
 
 EXPERIMENT: Experiment = inequalities(
@@ -68,6 +71,7 @@ EXPERIMENT: Experiment = inequalities(
     quick={"pairs": 6},
     points=points,
     measure=measure,
-    caption="Both sides of each inequality, for the centred privacy losses of random pairs; those of Lemma 2.3 are raised "
+    caption="Both sides of each inequality, for the centred privacy losses of random pairs; those of Lemma 2.3 are "
+    "raised "
     "alike. Filled: violated.",
 )

@@ -69,7 +69,8 @@ EXPERIMENT: Experiment = inequalities(
     quick={"epsilons": [0.5, 2.0], "pairs": 3},
     points=points,
     measure=measure,
-    caption="Left side against right side of every line, as printed and repaired; sides of (79) are raised by 2. Filled: "
+    caption="Left side against right side of every line, as printed and repaired; sides of (79) are raised by 2. "
+    "Filled: "
     "violated.",
     subject=Subject.STEP,
 )

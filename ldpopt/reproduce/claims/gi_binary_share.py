@@ -1,14 +1,14 @@
 """Figure 5: what share of the optimum the binary mechanism is sure of, and the least that it ever keeps.
 
-The least share has a closed form. Let e = exp(epsilon), A = TV(P0, P1). For KL divergence a block of masses P0(B), P1(B)
-is worth (e - 1)^2 (P0(B) - P1(B))^2 times the integral of (1 - s)/(1 + (e - 1) P_s(B)) over s in [0, 1], P_s = s P0 +
-(1 - s) P1; for chi-squared, Hellinger, Jensen-Shannon, Jeffreys and every operator convex f it is an integral over s
-with other weights. For each s: the differences of either sign add up to A, so three or more blocks are worth at most
-2 (e - 1)^2 A^2, two (1 + 1/e)(e - 1)^2 A^2, and the binary mechanism's two at least 4/(e + 1) (e - 1)^2 A^2, as
-1/(1 + (e-1)u) + 1/(1 + (e-1)(1-u)) lies between its values at u = 1/2 and u = 0. An optimal channel answers m-ary
-randomized response, which divides by e + m - 1 [SPR]. Hence BIN/OPT >= 4/(e + 1)^2 / max(1/e, 2/(e + 2)). It is
-approached as t tends to 0 by two inputs of mass t, one under each hypothesis alone, and two of one half each, of ratios
-a hair above and below 1.
+The least share has a closed form. Let e = exp(epsilon), A = TV(P0, P1). For KL divergence a block of masses P0(B)
+and P1(B) is worth (e - 1)^2 (P0(B) - P1(B))^2 times the integral of (1 - s)/(1 + (e - 1) P_s(B)) over s in [0, 1],
+P_s = s P0 + (1 - s) P1; for chi-squared, Hellinger, Jensen-Shannon, Jeffreys and every operator convex f it is an
+integral over s with other weights. For each s: the differences of either sign add up to A, so three or more blocks
+are worth at most 2 (e - 1)^2 A^2, two (1 + 1/e)(e - 1)^2 A^2, and the binary mechanism's two at least 4/(e + 1) (e
+- 1)^2 A^2, as 1/(1 + (e-1)u) + 1/(1 + (e-1)(1-u)) lies between its values at u = 1/2 and u = 0. An optimal channel
+answers m-ary randomized response, which divides by e + m - 1 [SPR]. Hence BIN/OPT >= 4/(e + 1)^2 / max(1/e, 2/(e +
+2)). It is approached as t tends to 0 by two inputs of mass t, one under each hypothesis alone, and two of one half
+each, of ratios a hair above and below 1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def points(parameters: Parameters) -> list[Row]:
     return [
         *(row | more for row in searches),
         *grid(part=["extremal"], epsilon=parameters["epsilons"], t=parameters["masses"]),
-        *grid(part=["random"], epsilon=parameters["epsilons"], divergence=list(F), seed=list(range(parameters["pairs"]))),
+        *grid(
+            part=["random"], epsilon=parameters["epsilons"], divergence=list(F), seed=list(range(parameters["pairs"]))
+        ),
     ]
 
 
@@ -95,9 +97,12 @@ def judge(table: Table) -> Verdict:
     return Verdict(
         Outcome.LOOSELY if right else Outcome.FAILS,
         f"The newer share is {(newer / older).min():.3g} to {(newer / older).max():.3g} times the older, but the best "
-        "possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proved on top of this experiment's "
-        f"file), {(least / newer).min():.3g} to {(least / newer).max():.3g} times the newer. No pair of {len(table.rows)} "
-        f"is below it; an extremal family comes within {close.max() - 1:.1e}. Deepest found by search: {found['exact']:.4f} "
+        "possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proved on top of this "
+        "experiment's "
+        f"file), {(least / newer).min():.3g} to {(least / newer).max():.3g} times the newer. No pair of "
+        f"{len(table.rows)} "
+        f"is below it; an extremal family comes within {close.max() - 1:.1e}. Deepest found by search: "
+        f"{found['exact']:.4f} "
         f"at ε = {found['epsilon']:g}, {few_digits(found)}. Optima certified to {gap:.0e}.",
         {
             "older share at ε = 1": binary_share_kairouz(1.0),
@@ -117,7 +122,10 @@ def draw(table: Table) -> Any:
     line(ax, epsilons, [least_share(e) for e in epsilons], 2, "best possible", ls="-")
     line(ax, epsilons, [binary_share_ghazi_issa(e) for e in epsilons], 1, "1/(min(2, e^ε)(e^ε+1)) [GI]", ls="-.")
     line(ax, epsilons, [binary_share_kairouz(e) for e in epsilons], 0, "1/(2(e^ε+1)²) [KOV14]", ls="--")
-    for part, mark, label in (("search", "o", "deepest found by search"), ("extremal", "x", "extremal pair, smallest t")):
+    for part, mark, label in (
+        ("search", "o", "deepest found by search"),
+        ("extremal", "x", "extremal pair, smallest t"),
+    ):
         rows = [(float(e), by.column("exact").min()) for e, by in table.where(part=part).groups("epsilon")]
         ax.plot([e for e, _ in rows], [share for _, share in rows], mark, ms=6, mfc="none", color="0.2", label=label)
     finish(ax, "Figure 5: share of the KL optimum kept by the binary mechanism", "ε (nats)", "share", "lower left", "y")

@@ -53,7 +53,7 @@ def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
 
 
 def three_inputs(epsilon: float) -> float:
-    """What two small inputs of opposite kinds beside a large one lose, as TV tends to 0; from log 2 on it is the bound."""
+    """What two small inputs of opposite kinds beside a large one lose as TV tends to 0; the bound, from log 2 on."""
     e = math.exp(epsilon)
     return min((1 - 1 / e) / 2, 1 / (e + 2))
 
@@ -96,10 +96,14 @@ def judge(table: Table) -> Verdict:
     where = few_digits(top) if "p0" in top else "three inputs, two of them of mass 1e-4"
     return Verdict(
         Outcome.LOOSELY if right and agree < 1e-6 else Outcome.FAILS,
-        f"Never above the optimum, but erasure is not optimal: it loses up to {said}, most at ε = {top['epsilon']:.4g}, "
-        f"with {top['blocks']:g} blocks ({where}). On k inputs it loses at most (k-2)/(e^ε+k-1), for operator convex f at "
-        "most tanh(ε/2) too (proved on top of this experiment's file). Two small inputs beside a large one approach (1-e^-ε)/2 "
-        f"up to ε = log 2 and from there on the bound itself, 1/(e^ε+2), as TV falls (here to {near:.1e}); more inputs lose "
+        f"Never above the optimum, but erasure is not optimal: it loses up to {said}, most at ε = "
+        f"{top['epsilon']:.4g}, "
+        f"with {top['blocks']:g} blocks ({where}). On k inputs it loses at most (k-2)/(e^ε+k-1), for operator convex "
+        "f at "
+        "most tanh(ε/2) too (proved on top of this experiment's file). Two small inputs beside a large one approach "
+        "(1-e^-ε)/2 "
+        f"up to ε = log 2 and from there on the bound itself, 1/(e^ε+2), as TV falls (here to {near:.1e}); more "
+        "inputs lose "
         f"a little more. {every.column('certified').mean():.0%} of the optima are certified.",
         {
             **{f"largest loss, {name}": loss for name, loss in lost.items()},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -65,9 +64,12 @@ def judge(table: Table) -> Verdict:
     few = float((threshold >= 8).mean())
     return Verdict(
         Outcome.HOLDS if fine else Outcome.FAILS,
-        f"For each of {len(threshold)} pairs the binary mechanism is optimal up to a threshold, from {threshold.min():.4g} "
-        f"({least['divergence']}, k = {least['k']:g}) to beyond 8 (in {few:.0%}), median {np.median(threshold):.3g}; there "
-        f"it reaches the certified bound to {1 - certified.min():.1e}. The threshold depends on the pair: none serves all.",
+        f"For each of {len(threshold)} pairs the binary mechanism is optimal up to a threshold, from "
+        f"{threshold.min():.4g} "
+        f"({least['divergence']}, k = {least['k']:g}) to beyond 8 (in {few:.0%}), median {np.median(threshold):.3g}; "
+        "there "
+        f"it reaches the certified bound to {1 - certified.min():.1e}. The threshold depends on the pair: none "
+        "serves all.",
         {"least threshold": float(threshold.min()), "median": float(np.median(threshold)),
          "certified share, least": float(certified.min())},
     )  # fmt: skip
@@ -80,13 +82,20 @@ def draw(table: Table) -> Any:
         values = np.sort(rows.column("threshold"))
         ax.plot(np.arange(1, len(values) + 1) / len(values), values, drawstyle="steps-pre", color=COLOURS[at],
                 ls=("-", "--", "-.", ":")[at], label=str(name))  # fmt: skip
-    finish(ax, "Below this ε the binary mechanism is optimal", "share of random pairs", "threshold ε (8: beyond)", scale="y")
+    finish(
+        ax,
+        "Below this ε the binary mechanism is optimal",
+        "share of random pairs",
+        "threshold ε (8: beyond)",
+        scale="y",
+    )
     return ax
 
 
 EXPERIMENT = Experiment(
     name="gi-section-7-b",
-    claim="For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence.",
+    claim="For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the "
+    "f-divergence.",
     source="[GI, section VII-B1; KOV14, Thm 5]",
     full={"sizes": [3, 5, 8], "pairs": 24},
     quick={"sizes": [4], "pairs": 3},

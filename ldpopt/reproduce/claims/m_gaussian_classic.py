@@ -36,8 +36,12 @@ def ending(table: Table) -> str:
     share = inside.column("needed")
     far = table.where(part=BEYOND.name)
     wrong = far.column("epsilon")[far.column("exact") > far.column("claimed")]
-    more = f" The formula first fails at ε = {wrong.min():g}." if len(wrong) else " It holds a little beyond ε = 1, too."
-    return f"The noise that is needed is {share.min():.3f} to {share.max():.3f} of the classical one, for ε below 1.{more}"
+    more = (
+        f" The formula first fails at ε = {wrong.min():g}." if len(wrong) else " It holds a little beyond ε = 1, too."
+    )
+    return (
+        f"The noise that is needed is {share.min():.3f} to {share.max():.3f} of the classical one, for ε below 1.{more}"
+    )
 
 
 def draw(table: Table) -> Any:
@@ -62,10 +66,14 @@ EXPERIMENT: Experiment = inequalities(
     name="m-section-2",
     claim="Gaussian noise of σ > √(2 log 1.25/δ) Δ/ε is (ε, δ)-DP for every ε < 1.",
     source="[M, section II]",
-    full={"epsilons": [0.01, 0.1, 0.3, 0.5, 0.9, 0.999, 1.5, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0], "deltas": [1e-10, 1e-6, 1e-3, 0.05]},
+    full={
+        "epsilons": [0.01, 0.1, 0.3, 0.5, 0.9, 0.999, 1.5, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0],
+        "deltas": [1e-10, 1e-6, 1e-3, 0.05],
+    },
     quick={"epsilons": [0.1, 0.999, 10.0], "deltas": [1e-6]},
     points=points,
     measure=measure,
-    caption="Left: the exact δ of the classical noise over the claimed one. Right: the share of that noise that is needed. "
+    caption="Left: the exact δ of the classical noise over the claimed one. Right: the share of that noise that is "
+    "needed. "
     "Dotted: ε = 1, up to which it is claimed.",
 )

@@ -21,12 +21,14 @@ def points(parameters: Parameters) -> list[Row]:
         noise=["Laplace", "Gaussian"], parameter=parameters["parameters"], doublings=parameters["doublings"],
         multiple=parameters["multiples"],
     )  # fmt: skip
-    chains = grid(noise=["chain"], parameter=parameters["chain_sizes"], doublings=[1, 2], multiple=parameters["multiples"])
+    chains = grid(
+        noise=["chain"], parameter=parameters["chain_sizes"], doublings=[1, 2], multiple=parameters["multiples"]
+    )
     return made + [row | {"seed": seed} for row in chains for seed in range(parameters["chains"])]
 
 
 def measure(noise: str, parameter: float, doublings: float, multiple: float, seed: float = 0) -> Row:
-    """The claim for 2^c people at order/2^c beside the exact divergence; `parameter` is epsilon, 1/sigma or outcomes."""
+    """The claim for 2^c people at order/2^c beside the exact one; `parameter` is epsilon, 1/sigma or outcomes."""
     c = int(doublings)
     order = multiple * 2 ** (c + 1)
     if noise == "chain":
@@ -72,10 +74,10 @@ def draw(table: Table) -> Any:
         ax.set_xscale("log", base=2)
         ax.set_ylim(0.9, None)
     last = axes[2]
-    for at, (size, rows) in enumerate(table.where(noise="chain").groups("parameter")):
+    for at, (outcomes, rows) in enumerate(table.where(noise="chain").groups("parameter")):
         place = 2 ** rows.column("doublings") * 1.06 ** (at - 1)
         last.plot(place, rows.column("claimed") / rows.column("exact"), "os^"[at % 3], ms=4, mfc="none",
-                  color=COLOURS[at], label=f"{size:g} outcomes")  # fmt: skip
+                  color=COLOURS[at], label=f"{outcomes:g} outcomes")  # fmt: skip
     last.axhline(1, color="0.4", lw=1)
     finish(last, "Chains of random laws", "group size 2^c", "claimed / exact divergence", scale="y")
     last.set_xticks([2, 4])

@@ -40,7 +40,8 @@ def ending(table: Table) -> str:
     rows = table.where(part=STEP.name, epsilon=0.1, n=10.0, log10_q=-6.0).rows
     said = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
     return said + (
-        "No. The proposition holds all the same (m-proposition-4): with the sharper D_α ≤ αε²/2 [BS, Prop 1.4] in place of "
+        "No. The proposition holds all the same (m-proposition-4): with the sharper D_α ≤ αε²/2 [BS, Prop 1.4] in "
+        "place of "
         "Lemma 1's 2αε² the step is right."
     )
 
@@ -50,7 +51,9 @@ def draw(table: Table) -> Any:
     (ax,) = frames(1, 6.2, 4.2)
     epsilon = float(min(table.column("epsilon"), key=lambda one: abs(one - 0.1)))
     for at, (n, rows) in enumerate(table.where(part=STEP.name, epsilon=epsilon).groups("n")):
-        line(ax, rows.column("log10_q"), rows.column("exact") / rows.column("claimed"), at, f"n = {n:g}, printed", ls="-")
+        line(
+            ax, rows.column("log10_q"), rows.column("exact") / rows.column("claimed"), at, f"n = {n:g}, printed", ls="-"
+        )
         other = table.where(part=REPAIRED.name, epsilon=epsilon, n=n)
         ratio = other.column("exact") / other.column("claimed")
         line(ax, other.column("log10_q"), ratio, at, f"n = {n:g}, repaired", ls=":")
