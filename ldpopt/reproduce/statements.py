@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,8 @@ class Part:
         """The sentence of the verdict."""
         said = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
         excess = self.excess(rows)
+        if not len(excess):
+            return f"{said}: not computed"
         if not self.holds(rows):
             top = rows.with_column("excess", excess).row("excess", np.argmax)
             where = ", ".join(f"{name} = {_shown(top[name])}" for name in self.cells if name in top)
@@ -104,30 +107,32 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
     return judge
 
 
-def drawn(parts: Sequence[Part], title: str, unit: str, width: float = 5.8) -> Callable[[Table], Any]:
-    """The `draw` of such an experiment: one side against the other; a point above the line is a violation."""
+def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
+    """The `draw` of such an experiment: a row for each inequality, with how far every case is from its bound."""
 
     def draw(table: Table) -> Any:
-        (ax,) = frames(1, width, 4.7)
-        ends: list[float] = []
+        (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
         for at, part in enumerate(parts):
-            rows = table.where(part=part.name)
-            exact, claimed = part.sides(rows)
-            shown = (exact > 0) & (claimed > 0) & np.isfinite(exact) & np.isfinite(claimed)
-            wrong = shown & (part.excess(rows) > part.tolerance)
-            right = shown & ~wrong
-            style = {"color": COLOURS[at % 7], "ls": "", "ms": 5, "marker": "os^Dv*P"[at % 7]}
-            ax.plot(claimed[right], exact[right], mfc="none", label=part.name, **style)
-            if wrong.any():
-                ax.plot(claimed[wrong], exact[wrong], label=f"{part.name}: violated", **style)
-            ends += [*exact[shown], *claimed[shown]]
-        low, high = min(ends) / 1.5, max(ends) * 1.5
-        ax.plot([low, high], [low, high], color="0.5", lw=1, label="equal")
-        ax.fill_between([low, high], [low, high], [high, high], color="#D55E00", alpha=0.06, lw=0)
-        ax.set_xlim(low, high)
-        ax.set_ylim(low, high)
-        finish(ax, title, f"side claimed to be larger{unit}", f"side claimed to be smaller{unit}", None, scale="xy")
-        ax.legend(fontsize=7.5, loc="upper left", framealpha=0.85, edgecolor="none")
+            excess = part.excess(table.where(part=part.name))
+            wrong = excess > part.tolerance
+            place = at + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # apart, so that a crowd can be seen
+            ax.plot(excess[~wrong], place[~wrong], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
+            ax.plot(excess[wrong], place[wrong], "D", ms=4, color=COLOURS[1], ls="")
+        ax.plot([], [], "o", ms=3.5, mfc="none", color=COLOURS[0], label="as claimed")
+        ax.plot([], [], "D", ms=4, color=COLOURS[1], label="violated")
+        ax.axvline(0, color="0.3", lw=1)
+        ax.set_yticks(range(len(parts)), [fill(part.name, 40) for part in parts], fontsize=8)
+        ax.set_ylim(len(parts) - 0.5, -0.5)
+        low, high = ax.get_xlim()
+        ax.set_xlim(min(low, -0.12), max(high, 0.06))
+        finish(
+            ax,
+            title,
+            "relative distance from the bound: below 0 it is kept, above 0 violated; equalities at 0",
+            "",
+            None,
+        )
+        ax.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
         return ax
 
     return draw
@@ -137,8 +142,8 @@ def _shown(cell: float | str) -> str:
     return cell if isinstance(cell, str) else f"{cell:.4g}"
 
 
-def inequalities(parts: Sequence[Part], *, title: str, unit: str = "", ending: str | Callable[[Table], str] = "",
+def inequalities(parts: Sequence[Part], *, title: str, ending: str | Callable[[Table], str] = "",
                  draw: Callable[[Table], Any] | None = None, **named: Any) -> Experiment:  # fmt: skip
     """The experiment of these parts: judged and, unless `draw` is given, drawn alike; `named` as in `Experiment`."""
-    picture = drawn(parts, title, unit) if draw is None else draw
+    picture = drawn(parts, title) if draw is None else draw
     return Experiment(judge=judged(*parts, ending=ending), draw=picture, **named)

@@ -22,9 +22,9 @@ PARTS = (LOWER, UPPER, RATIO, SINH, PINSKER, SECOND)
 
 def points(parameters: Parameters) -> list[Row]:
     """Thresholds and noises; a grid of x > y up to 2; random pairs of laws."""
-    tails = [row for row in grid(sigma=parameters["sigmas"], t=parameters["thresholds"])]
+    tails = grid(sigma=parameters["sigmas"], t=parameters["thresholds"])
     steps = int(parameters["steps"])
-    triangle = [{"x": 2 * i / steps, "y": 2 * j / steps} for i in range(1, steps + 1) for j in range(i)]
+    triangle: list[Row] = [{"x": 2 * i / steps, "y": 2 * j / steps} for i in range(1, steps + 1) for j in range(i)]
     return [*tails, *triangle, *grid(seed=list(range(parameters["pairs"])))]
 
 

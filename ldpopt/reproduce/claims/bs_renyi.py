@@ -68,7 +68,6 @@ def measure(order: float, seed: float) -> list[Row]:
 EXPERIMENT: Experiment = inequalities(
     PARTS,
     title="Lemma 2.2: Rényi divergences",
-    unit=" (nats)",
     name="bs-lemma-2-2",
     claim="Rényi divergences are nonnegative, quasi-convex and monotone in the order, fall under post-processing, "
     "and a "

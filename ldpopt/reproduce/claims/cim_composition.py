@@ -42,7 +42,8 @@ def measure(statement: str, divergence: str, seed: float) -> Row:
         laws = rng.dirichlet(np.ones(6), size=2) * 0.94 + 0.01
         mapped = reports @ rng.integers(-2, 3, size=(s, d)).astype(np.float64)
         merged, place = np.unique(mapped, axis=0, return_inverse=True)
-        after = np.stack([np.bincount(place.ravel(), weights=law, minlength=len(merged)) for law in laws])
+        counts = [np.bincount(place.ravel(), weights=law, minlength=len(merged)) for law in laws]
+        after: Array = np.array(counts, dtype=np.float64)
         return {"claimed": exact(laws, reports), "exact": exact(after, merged) if len(merged) > 1 else 0.0}
     if statement == "Theorem 2":  # a coin between two mechanisms on the same reports
         other = rng.dirichlet(np.ones(3), size=2) * 0.97 + 0.01

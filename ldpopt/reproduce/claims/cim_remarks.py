@@ -74,7 +74,7 @@ def draw(table: Table) -> Any:
     for at, (d, by) in enumerate(rows.groups("d")):
         line(first, by.column("order"), by.column("exact") / by.column("claimed"), at, f"d = {d:g}", marker="o", ms=3)
     first.axhline(1, color="0.4", lw=1)
-    finish(first, "d-dim. bound / composing, ε = 1", "order α", "ratio: above 1 contradicts")
+    finish(first, "d-dim. bound / composing, ε = 1", "order α", "ratio: above 1 contradicts", scale="y")
     for at, (degree, by) in enumerate(table.where(kind="degree").groups("degree")):
         orders = np.append(by.column("order"), by.column("next")[-1])
         values = np.append(by.column("claimed"), by.column("exact")[-1])

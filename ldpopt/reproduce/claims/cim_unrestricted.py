@@ -67,7 +67,6 @@ def measure(shift: float, order: float, d: float) -> list[Row]:
 EXPERIMENT: Experiment = inequalities(
     TABLE,
     title="Table 1: unrestricted adversaries",
-    unit=" (nats)",
     name="cim-table-1-unrestricted",
     claim="Unrestricted parameters are as in Table 1: ε-1+e^-ε and 1/(2σ²) for KL, at least ε‖v‖₁ - d log 2/(α-1) and "
     "α‖v‖₂²/(2σ²) for Rényi divergences of Laplace and Gaussian noise.",

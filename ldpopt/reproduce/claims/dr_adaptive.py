@@ -132,7 +132,7 @@ def draw(table: Table) -> Any:
         )
         line(left, rows.column("size"), rows.column("exact") / rows.column("claimed"), at, label, marker="o", ms=3)
     left.axhline(1, color="0.4", lw=1)
-    finish(left, "Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts", scale="x")
+    finish(left, "Exact τ over the printed √Στ²", "τ, or ε", "ratio: above 1 contradicts")
     for at, (name, short) in enumerate(zip(GAMES, ("coin", "two noises", "RR, RR", "barrier", "trees"), strict=True)):
         for part, marker in ((PRINTED, "o"), (REPAIRED, "^")):
             rows = table.where(part=part.name, game=name)

@@ -77,7 +77,10 @@ def draw(table: Table) -> Any:
     ax.plot(near[wrong], ratio[wrong], "o", ms=4, color=COLOURS[1], label="more than s τ")
     ax.plot(near[0], ratio[0], "*", ms=13, color=COLOURS[4], mec="black", label="0.99484, 0.97907, 0.93180")
     ax.axhline(1, color="0.4", lw=1)
-    finish(ax, "Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)")
+    finish(
+        ax, "Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)", "lower left"
+    )
+    ax.set_ylim(0.3, 1.12)
     return ax
 
 

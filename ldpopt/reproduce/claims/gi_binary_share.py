@@ -140,8 +140,8 @@ EXPERIMENT = Experiment(
     "and P1; 1/(2(e^ε+1)²) was known.",
     source="[GI, Fig 5; GI, section VII-B1; KOV14, Thm 7]",
     full={
-        "epsilons": [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], "sizes": [3, 4, 5], "starts": 6, "steps": 2000,
-        "masses": [0.1, 0.01, 0.001, 0.0001], "pairs": 60,
+        "epsilons": [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0], "sizes": [3, 4], "starts": 3, "steps": 1000,
+        "masses": [0.1, 0.01, 0.001, 0.0001], "pairs": 30,
     },
     quick={"epsilons": [0.5, 3.0], "sizes": [4], "starts": 2, "steps": 300, "masses": [0.01, 0.001], "pairs": 6},
     points=points,

@@ -57,7 +57,9 @@ def draw(table: Table) -> Any:
     for at, (first, rows) in enumerate(table.where(part=FOLD.name, second=0.0).groups("first")):
         line(left, rows.column("k"), rows.column("claimed"), at, f"ε = {first:g}, η = 0.6 tanh(ε/2)")
         left.plot(rows.column("k"), rows.column("exact"), "o", ms=4, mfc="none", color="0.2")
-    finish(left, "Dominating pair (circles: by summation)", "folds k", "total variation", scale="x")
+    finish(left, "Dominating pair (circles: by summation)", "folds k", "total variation", None, scale="x")
+    left.set_ylim(0, 1.45)
+    left.legend(fontsize=8.5, loc="upper left", frameon=False)
     for at, (first, rows) in enumerate(table.where(part=NORMAL.name).groups("first")):
         line(right, rows.column("k"), rows.column("claimed"), at, f"μ = {first:g}")
         right.plot(rows.column("k"), rows.column("exact"), "o", ms=4, mfc="none", color="0.2")

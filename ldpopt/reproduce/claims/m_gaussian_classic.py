@@ -22,7 +22,7 @@ def points(parameters: Parameters) -> list[Row]:
 def measure(epsilon: float, delta: float) -> Row:
     """The exact delta of noise of the classical size, and how much smaller noise would do."""
     sigma = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    low, high = sigma / 50, sigma
+    low, high = sigma / 50, 50 * sigma
     for _ in range(60):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if gaussian(middle).pair.hockey_stick(epsilon).value > delta else (low, middle)

@@ -64,6 +64,7 @@ def draw(table: Table) -> Any:
                 at += 1
         ax.axhline(1, color="0.4", lw=1)
         finish(ax, f"{noise}, δ = {delta:g}", "order α", "largest Pr / bound", scale="xy")
+        ax.set_xscale("log", base=2)
     return axes[0]
 
 
