@@ -16,7 +16,7 @@ from ldpopt.reproduce.laws import random_law, tilted
 from ldpopt.reproduce.statements import Part, inequalities
 
 SUM = Part("8.2: ρ of two mechanisms at δ+δ'-δδ'", cells=("seed", "delta"))
-LEAST = Part("8.6: the least ε at which a T exists", equal=True, cells=("seed", "delta"), tolerance=1e-5, floor=1e-2)
+LEAST = Part("8.6: the least ε at which a T exists", equal=True, cells=("seed", "delta"), tolerance=1e-5, floor=0.1)
 
 
 def points(parameters: Parameters) -> list[Row]:

@@ -90,6 +90,7 @@ def draw(table: Table) -> Any:
         last.plot(rows.column("size")[shown] + shift, ratio, "o^"[at % 2], ms=4, mfc="none", color=COLOURS[at],
                   label=f"ξ = {share:g} KL")  # fmt: skip
     last.axhline(1, color="0.4", lw=1)
+    last.set_xticks([2, 3, 4])
     finish(last, "Chains of random laws", "group size", "claimed ρ / exact ρ", "upper left", scale="y")
     return axes[0]
 
