@@ -58,9 +58,14 @@ class Part:
         """Whether no row violates it; without rows it does not."""
         return bool(len(rows.rows)) and bool((self.excess(rows) <= self.tolerance).all())
 
+    def nearest(self, rows: Table) -> float:
+        """The largest excess of the rows that are not 0 on both sides."""
+        smaller, larger = self.sides(rows)
+        return float(self.excess(rows)[(smaller != 0) | (larger != 0)].max(initial=-1.0))
+
     def attained(self, rows: Table) -> bool:
         """Whether some row attains it; equalities are."""
-        return self.equal or bool((self.excess(rows) >= -ATTAINED).any())
+        return self.equal or self.nearest(rows) >= -ATTAINED
 
     def words(self, rows: Table) -> str:
         """The sentence of the verdict."""
@@ -82,7 +87,7 @@ class Part:
             return f"{said}: holds, an equality to {excess.max():.1g} in {len(excess)} cases"
         if self.attained(rows):
             return f"{said}: holds in {len(excess)} cases, and is attained"
-        share = 1 + float(excess.max())
+        share = 1 + self.nearest(rows)
         if self.lower:
             return f"{said}: holds in {len(excess)} cases, where the bound is at most {share:.4f} of the exact value"
         return f"{said}: holds in {len(excess)} cases, where at most {share:.4f} of the bound is reached"
@@ -128,7 +133,7 @@ def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
         finish(
             ax,
             title,
-            "relative distance from the bound: below 0 it is kept, above 0 violated; equalities at 0",
+            "relative distance from the bound (equalities: at 0)",
             "",
             None,
         )

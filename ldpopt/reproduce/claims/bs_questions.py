@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ldpopt.distribution import Array
 from ldpopt.privacy import FinitePair
@@ -88,11 +89,15 @@ def _implied(rho: float, order: float) -> float:
     s = np.exp(u)
     least = _convex_minorant(s, np.minimum(delta, 1.0))
     left = 1 - 1 / s + least / s  # h at 1/s
-    above = order * (order - 1) * np.exp((order - 1) * u) * least
-    below = order * (order - 1) * np.exp(-(order - 1) * u) * left
+    with np.errstate(divide="ignore"):
+        log_above, log_below = np.log(least) + (order - 1) * u, np.log(left) - (order - 1) * u
+    step = np.full(len(u), u[1])  # the trapezoid rule
+    step[[0, -1]] /= 2
+    both = np.concatenate([log_above, log_below]) + math.log(order * (order - 1))
     end = float(u[-1])  # what lies below exp(-end), where h(s) is 1 - s but for what is exponentially small
-    rest = order * math.exp((1 - order) * end) - (order - 1) * math.exp(-order * end)
-    return math.log(float(np.trapezoid(above + below, u)) + rest) / (order - 1)
+    rest = max(order * math.exp((1 - order) * end) - (order - 1) * math.exp(-order * end), 1e-300)
+    total = float(logsumexp(both, b=np.concatenate([step, step])))
+    return float(np.logaddexp(total, math.log(rest))) / (order - 1)
 
 
 def _convex_minorant(x: Array, y: Array) -> Array:
@@ -147,7 +152,8 @@ def draw(table: Table) -> Any:
     for at, (rho, by) in enumerate(table.where(part=IMPLIED.name).groups("rho")):
         line(third, by.column("order"), by.column("exact") / by.column("claimed"), at, f"ρ = {rho:g}", marker="o", ms=3)
     third.axhline(1, color="0.4", lw=1)
-    finish(third, "D_α that the implied (ε, δ) allow, over ρα", "order α", "ratio", scale="x")
+    finish(third, "D_α that the implied (ε, δ) allow, over ρα", "order α", "ratio")
+    third.set_xscale("log", base=2)
     return first
 
 

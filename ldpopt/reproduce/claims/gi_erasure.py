@@ -146,7 +146,7 @@ def draw(table: Table) -> Any:
         ax.set_xlim(0, None)
     axes[0].legend(fontsize=8, loc="lower right", framealpha=0.85, edgecolor="none")
     last, searched = axes[-1], Table(tuple(row for row in table.rows if row["part"] != "frontier"))
-    x = np.geomspace(min(searched.column("epsilon")) / 1.3, max(searched.column("epsilon")) * 1.2, 200)
+    x = np.linspace(0.01, max(searched.column("epsilon")) * 1.1, 300)
     for at, k in enumerate((3, 4, 5)):
         bound = np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2))
         line(last, x, bound, at, f"bound, k = {k}", lw=1.1)
@@ -155,8 +155,8 @@ def draw(table: Table) -> Any:
         last.plot([e for e, _ in found], [loss for _, loss in found], "os^"[at], ms=5, mfc="none", color="0.2",
                   label=f"found, k = {k}" if found else "")  # fmt: skip
     line(last, x, [three_inputs(float(e)) for e in x], 6, "two small inputs", ls="-", lw=1.1)
-    finish(last, "Largest loss of erasure", "ε (nats)", "loss", "upper right", scale="x")
-    last.set_ylim(0, 0.5)
+    finish(last, "Largest loss of erasure", "ε (nats)", "loss", "upper right")
+    last.set_ylim(0, 0.62)
     return axes[0]
 
 
