@@ -33,8 +33,7 @@ def index_page(folder: Path) -> str:
         '<p class="lead">Every claim below is computed anew and set beside exact values. It <em>holds</em>, it '
         "<em>holds loosely</em> (the bound is right but not attained; by how much is said), or it <em>fails</em>, "
         "with a counterexample. What a claim is to its paper is said too: a false <em>step of a proof</em> need not "
-        "make the "
-        f"statement false. Of {len(found)} claims {said}.</p>",
+        f"make the statement false. Of {len(found)} claims {said}.</p>",
         f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>',
         *(_section(EXPERIMENTS[name], verdict) for name, verdict in found.items()),
         "<h2>Papers</h2>",

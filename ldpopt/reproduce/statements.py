@@ -70,6 +70,7 @@ class Part:
     def words(self, rows: Table) -> str:
         """The sentence of the verdict."""
         said = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
+        said = said[0].upper() + said[1:] if said[0].isascii() else said
         excess = self.excess(rows)
         if not len(excess):
             return f"{said}: not computed"

@@ -61,13 +61,11 @@ def _tails(sigma: float, t: float) -> list[Row]:
 EXPERIMENT: Experiment = inequalities(
     PARTS,
     title="Lemmas A.2, B.1, C.1, C.2",
-    ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x tends "
-    "to y "
-    "at 0; C.2 is attained by f = P/Q - 1, C.1 by near laws and the sign of their difference.",
+    ending="B.1, which the paper verifies 'by inspecting a plot', holds on the whole grid and is attained as x "
+    "tends to y at 0; C.2 is attained by f = P/Q - 1, C.1 by near laws and the sign of their difference.",
     name="bs-appendices",
     claim="Bounds on Gaussian tails (A.2), on differences of sinh (B.1), Pinsker's inequality (C.1), and the change "
-    "of an "
-    "expectation by √E_Q f² √(e^D₂ - 1) (C.2).",
+    "of an expectation by √E_Q f² √(e^D₂ - 1) (C.2).",
     source="[BS, Lemma A.2; BS, Lemma B.1; BS, Lemma C.1; BS, Lemma C.2]",
     full={"sigmas": [0.5, 1.0, 2.0], "thresholds": [1.5, 2.0, 4.0, 8.0], "steps": 60, "pairs": 60},
     quick={"sigmas": [1.0], "thresholds": [2.0, 4.0], "steps": 12, "pairs": 6},

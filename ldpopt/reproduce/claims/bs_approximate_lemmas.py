@@ -75,6 +75,5 @@ EXPERIMENT: Experiment = inequalities(
     points=points,
     measure=measure,
     caption="The exact ρ of two mechanisms against the sum; the least ε at which a post-processing T exists, by "
-    "bisection "
-    "over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
+    "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
 )

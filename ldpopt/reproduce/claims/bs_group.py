@@ -59,7 +59,7 @@ def judge(table: Table) -> Verdict:
         outcome_of(seen),
         f"Tight for the Gaussian mechanism without ξ (to {abs(tight - 1):.1e}); for the Laplace mechanism up to "
         f"{loose.max():.3g} times too large at ξ = 0, and up to {seen.max():.3g} times with ξ > 0. "
-        f"Chains of random laws, straight and bent, come within {bent.min():.4f} times at ξ = 0 and never below.",
+        f"Chains of random laws, straight and bent, are {bent.min():.4f} times off at the least at ξ = 0, never below.",
         {
             "Gaussian, ξ = 0": tight,
             "Laplace, ξ = 0, largest": float(loose.max()),
@@ -108,6 +108,5 @@ EXPERIMENT = Experiment(
     judge=judge,
     draw=draw,
     caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for "
-        "chains "
-    "of random laws.",
+        "chains of random laws.",
 )  # fmt: skip

@@ -121,12 +121,10 @@ def ending(table: Table) -> str:
     need = linear.column("exact") / linear.column("claimed")
     return (
         "In the chain Pr = 0.02·2^(-2^i) the KL divergence of groups grows like 2^k, beyond k²ρ from k = "
-        f"{first.min(initial=np.inf):g} "
-        "on, while D₂ of neighbours stays the same: bounded zCDP has no polynomial bound for groups. The curve "
-        "implied by ρ-zCDP allows D_α of "
-        f"{excess.min():.3g} to {excess.max():.3g} times ρα. Chains of random laws need up to {need.max():.3g} times "
-        "ξs, so ξs is "
-        "not enough; whether all of ξsΣ1/i is needed stays open."
+        f"{first.min(initial=np.inf):g} on, while D₂ of neighbours stays the same: bounded zCDP has no polynomial "
+        f"bound for groups. The curve implied by ρ-zCDP allows D_α of {excess.min():.3g} to {excess.max():.3g} times "
+        f"ρα. Chains of random laws need up to {need.max():.3g} times ξs, so ξs is not enough; whether all of ξsΣ1/i "
+        "is needed stays open."
     )
 
 
@@ -164,8 +162,7 @@ EXPERIMENT: Experiment = inequalities(
     ending=ending,
     name="bs-open-questions",
     claim="Does m-bounded zCDP protect groups of k much larger than m as k²ρ? Is ξs enough for groups? Is ρ-zCDP "
-    "stronger "
-    "than all the (ε, δ)-DP that it implies?",
+    "stronger than all the (ε, δ)-DP that it implies?",
     source="[BS, section 8; BS, Def 8.4; BS, Prop 5.3]",
     full={
         "groups": [1, 2, 3, 4, 5, 6, 7, 8, 9],

@@ -15,8 +15,7 @@ def ending(table: Table) -> str:
     row = table.where(part=COROLLARY.name, shift=1.0, order=2.0, d=1.0).rows[0]
     return (
         f"At α = 2, ε‖v‖₁ = 1 the divergence is {row['exact']:.6g}, and it is below ε‖v‖₁ at every finite order. The "
-        "proof "
-        "drops the factor 2^-d; Table 1 has it."
+        "proof drops the factor 2^-d; Table 1 has it."
     )
 
 

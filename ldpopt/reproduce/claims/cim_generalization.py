@@ -74,9 +74,8 @@ EXPERIMENT: Experiment = inequalities(
     title="",
     draw=draw,
     name="cim-theorem-6",
-    claim="A mechanism of (H, KL)-capacity bounded privacy ε chooses queries whose mean on the sample is off that on "
-    "the "
-    "population by at most 8√ε, in expectation.",
+    claim="A mechanism of (H, KL)-capacity bounded privacy ε chooses queries whose mean on the sample is off that "
+    "on the population by at most 8√ε, in expectation.",
     source="[CIM, Thm 6]",
     ending="The second bound is no claim of the paper: it is what Pinsker's inequality would give for values in [0, "
     "1].",

@@ -106,11 +106,9 @@ EXPERIMENT: Experiment = inequalities(
     title="Theorem 10 and Lemmas 2 to 5",
     ending="Lemma 2's point masses are taken 10⁻⁹ apart from certainty: the parameter exceeds 0.9 log 10⁹.",
     name="cim-theorem-10",
-    claim="KL restricted to affine functions is (μ₁-μ₂)²/(2σ₂²) between normal laws of any variances (Theorem 10); a "
-    "release "
-    "without noise has no finite parameter (2), D_α has the variational form (3), with a of given signs (4), and a "
-    "maximum "
-    "(5).",
+    claim="KL restricted to affine functions is (μ₁-μ₂)²/(2σ₂²) between normal laws of any variances (Theorem 10); "
+    "a release without noise has no finite parameter (2), D_α has the variational form (3), with a of given signs "
+    "(4), and a maximum (5).",
     source="[CIM, Thm 10; CIM, Lemma 2; CIM, Lemma 3; CIM, Lemma 4; CIM, Lemma 5]",
     full={"draws": 8, "orders": [1.5, 2.0, 3.0]},
     quick={"draws": 1, "orders": [2.0, 3.0]},

@@ -61,9 +61,8 @@ def ending(table: Table) -> str:
     return (
         f"At d = 2, α = 3, ε = 1, v = (½, ½) the d-dimensional bound is {two['exact']:.4f}, composing gives "
         f"{two['claimed']:.4f}. Up to α = {largest:g} the parameters of degree {said} still rise, those of degree "
-        f"{fall} fall. The inequality for σ "
-        f"fails exactly for α below 2π/e = {2 * math.pi / math.e:.4f} (largest order with a violation: "
-        f"{wrong.max(initial=0):g})."
+        f"{fall} fall. The inequality for σ fails exactly for α below 2π/e = {2 * math.pi / math.e:.4f} (largest "
+        f"order with a violation: {wrong.max(initial=0):g})."
     )
 
 

@@ -114,11 +114,10 @@ def ending(table: Table) -> str:
     trees = rows.where(game="random tree")
     wrong = int((PRINTED.excess(trees) > PRINTED.tolerance).sum())
     return (
-        f"After RR(2), RR(3) only if the first report is 0: the joint channel has τ = {response['exact']:.4f}, printed "
-        f"{response['claimed']:.4f}. Of {len(trees.rows)} random trees {wrong} contradict the printed standard. The "
-        "proof "
-        "treats the conditional means as constants; for mechanisms fixed in advance the theorem is right "
-        "(dr-theorem-3-4), and so is its tail above Σμ."
+        f"After RR(2), RR(3) only if the first report is 0: the joint channel has τ = {response['exact']:.4f}, "
+        f"printed {response['claimed']:.4f}. Of {len(trees.rows)} random trees {wrong} contradict the printed "
+        "standard. The proof treats the conditional means as constants; for mechanisms fixed in advance the theorem "
+        "is right (dr-theorem-3-4), and so is its tail above Σμ."
     )
 
 

@@ -79,8 +79,7 @@ def draw(table: Table) -> Any:
 EXPERIMENT = Experiment(
     name="dr-theorem-3-4",
     claim="(μ_i, τ_i)-CDP mechanisms, fixed in advance, compose to (Σμ_i, √Στ_i²)-CDP, and the privacy loss exceeds "
-    "μ + tτ with "
-    "probability at most exp(-t²/2).",
+    "μ + tτ with probability at most exp(-t²/2).",
     source="[DR, Thm 3.4; DR, Cor 3.1]",
     full={
         "epsilons": [0.1, 1.0, 3.0],

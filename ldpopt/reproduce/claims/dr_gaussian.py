@@ -41,8 +41,7 @@ def judge(table: Table) -> Verdict:
         Outcome.FAILS,
         f"Theorem 3.2 and μ are exact, but the printed τ = sΔ of a group is not: at σ = {top['sigma']:g}, s = "
         f"{top['size']:g} the exact τ is {top['tau']:.6g}, printed {top['tau_printed']:.6g}. The text before it "
-        "gives sΔ/σ, "
-        f"with which both are exact (to {off:.1e}); for σ ≥ 1 the printed one is a true bound, too large.",
+        f"gives sΔ/σ, with which both are exact (to {off:.1e}); for σ ≥ 1 the printed one is a true bound, too large.",
         figures,
     )
 

@@ -53,9 +53,8 @@ EXPERIMENT: Experiment = inequalities(
     ending="The lower limit of the second integral is 1 - ηe^ε/(e^ε-1); the results (72) to (74) are those of the "
     "right one.",
     name="gi-appendix-e",
-    claim="The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1), by integrals "
-    "from 0 "
-    "to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1.",
+    claim="The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1), by "
+    "integrals from 0 to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1.",
     source="[GI, eq. 72-74; GI, App E]",
     full={"epsilons": [0.01, 0.1, 0.5, 1.0, 2.0, 4.0], "shares": [0.1, 0.5, 0.9, 1.0]},
     quick={"epsilons": [0.1, 1.0], "shares": [0.5, 1.0]},

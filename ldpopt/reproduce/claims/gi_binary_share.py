@@ -96,14 +96,12 @@ def judge(table: Table) -> Verdict:
     right = bool((low >= newer).all() and (newer >= older).all() and (low >= least * (1 - 1e-6)).all())
     return Verdict(
         Outcome.LOOSELY if right else Outcome.FAILS,
-        f"The newer share is {(newer / older).min():.3g} to {(newer / older).max():.3g} times the older, but the best "
-        "possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proved on top of this "
-        "experiment's "
-        f"file), {(least / newer).min():.3g} to {(least / newer).max():.3g} times the newer. No pair of "
-        f"{len(table.rows)} "
-        f"is below it; an extremal family comes within {close.max() - 1:.1e}. Deepest found by search: "
-        f"{found['exact']:.4f} "
-        f"at ε = {found['epsilon']:g}, {few_digits(found)}. Optima certified to {gap:.0e}.",
+        f"The newer share is {(newer / older).min():.3g} to {(newer / older).max():.3g} times the older, but the "
+        "best possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proof: "
+        f"gi_binary_share.py), {(least / newer).min():.3g} to {(least / newer).max():.3g} times the newer. No pair of "
+        f"{len(table.rows)} is below it; an extremal family comes within {close.max() - 1:.1e}. Deepest found by "
+        f"search: {found['exact']:.4f} at ε = {found['epsilon']:g}, {few_digits(found)}. Optima certified to "
+        f"{gap:.0e}.",
         {
             "older share at ε = 1": binary_share_kairouz(1.0),
             "newer share at ε = 1": binary_share_ghazi_issa(1.0),

@@ -117,14 +117,11 @@ def judge(table: Table) -> Verdict:
     return Verdict(
         Outcome.LOOSELY if right and agree < 1e-6 else Outcome.FAILS,
         f"Never above the optimum, but erasure is not optimal: it loses up to {said}, most at ε = "
-        f"{top['epsilon']:.4g}, "
-        f"with {top['blocks']:g} blocks ({where}). On k inputs it loses at most (k-2)/(e^ε+k-1), for operator convex "
-        "f at "
-        "most tanh(ε/2) too (proved on top of this experiment's file). Two small inputs beside a large one approach "
-        "(1-e^-ε)/2 "
-        f"up to ε = log 2 and from there on the bound itself, 1/(e^ε+2), as TV falls (here to {near:.1e}); more "
-        "inputs lose "
-        f"a little more. {table.column('certified').mean():.0%} of the optima are certified.",
+        f"{top['epsilon']:.4g}, with {top['blocks']:g} blocks ({where}). On k inputs it loses at most "
+        "(k-2)/(e^ε+k-1), for operator convex f at most tanh(ε/2) too (proof: gi_erasure.py). Two small inputs "
+        "beside a large one approach (1-e^-ε)/2 up to ε = log 2 and from there on the bound itself, 1/(e^ε+2), as "
+        f"TV falls (here to {near:.1e}); more inputs lose a little more. {table.column('certified').mean():.0%} of "
+        "the optima are certified.",
         {
             **{f"largest loss, {name}": loss for name, loss in lost.items()},
             "at epsilon": float(top["epsilon"]), "certified by formula to": agree,

@@ -14,7 +14,7 @@ from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, grid
 from ldpopt.reproduce.statements import Part, inequalities
 
-FOLD = Part("dTV = 1-(1-δ)^k(1-δ₀), the dominating pair", equal=True, cells=("first", "second", "k"))
+FOLD = Part("Dominating pair: 1-(1-δ)^k(1-δ₀)", equal=True, cells=("first", "second", "k"))
 NORMAL = Part("Gaussian: 2Φ(√k μ/2) - 1", equal=True, cells=("first", "k"), tolerance=1e-7)
 ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("first", "k"), tolerance=1e-7)
 

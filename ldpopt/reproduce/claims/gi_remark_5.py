@@ -89,10 +89,9 @@ def judge(table: Table) -> Verdict:
     holds = bool((bound <= 1 + 1e-9).all()) and excess <= 1 + 1e-9
     return Verdict(
         Outcome.HOLDS if holds else Outcome.FAILS,
-        f"δ = 0 serves at every ε, and under every η: J ≤ 2(e^ε-1) η TV², Theorem 7 without min(2, e^ε), is reached to "
-        f"{factor.max():.4f} and never exceeded in {len(factor)} cases. With ε alone the best constant is "
-        "(e^ε-1)² TV² max(2/(e^ε+2), e^-ε), proved on top of this experiment's file; two small inputs of opposite "
-        "kinds reach "
+        "δ = 0 serves at every ε, and under every η: J ≤ 2(e^ε-1) η TV², Theorem 7 without min(2, e^ε), is reached "
+        f"to {factor.max():.4f} and never exceeded in {len(factor)} cases. With ε alone the best constant is "
+        "(e^ε-1)² TV² max(2/(e^ε+2), e^-ε), proof: gi_remark_5.py; two small inputs of opposite kinds reach "
         f"{reached.min():.4f} of it or more.",
         {"largest factor": float(factor.max()), "largest bound on it": float(bound.max()),
          "over the best constant, largest": excess, "extremal pair, least": float(reached.min())},
@@ -125,8 +124,7 @@ def draw(table: Table) -> Any:
 EXPERIMENT = Experiment(
     name="gi-remark-5",
     claim="The factor min(2, e^ε) of Theorem 7 and Corollary 2 can be replaced by 1 + δ, for every δ > 0, when ε is "
-    "below a "
-    "threshold.",
+    "below a threshold.",
     source="[GI, Rem 5; KOV14, Cor 9; GI, Thm 7]",
     full={"epsilons": [0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], "shares": [0.1, 0.5, 0.8, 1.0], "pairs": 30},
     quick={"epsilons": [0.2, 1.0, 3.0], "shares": [0.5, 1.0], "pairs": 3},

@@ -65,11 +65,9 @@ def judge(table: Table) -> Verdict:
     return Verdict(
         Outcome.HOLDS if fine else Outcome.FAILS,
         f"For each of {len(threshold)} pairs the binary mechanism is optimal up to a threshold, from "
-        f"{threshold.min():.4g} "
-        f"({least['divergence']}, k = {least['k']:g}) to beyond 8 (in {few:.0%}), median {np.median(threshold):.3g}; "
-        "there "
-        f"it reaches the certified bound to {1 - certified.min():.1e}. The threshold depends on the pair: none "
-        "serves all.",
+        f"{threshold.min():.4g} ({least['divergence']}, k = {least['k']:g}) to beyond 8 (in {few:.0%}), median "
+        f"{np.median(threshold):.3g}; there it reaches the certified bound to {1 - certified.min():.1e}. The "
+        "threshold depends on the pair: none serves all.",
         {"least threshold": float(threshold.min()), "median": float(np.median(threshold)),
          "certified share, least": float(certified.min())},
     )  # fmt: skip

@@ -74,6 +74,5 @@ EXPERIMENT: Experiment = inequalities(
     points=points,
     measure=measure,
     caption="Left: the exact δ of the classical noise over the claimed one. Right: the share of that noise that is "
-    "needed. "
-    "Dotted: ε = 1, up to which it is claimed.",
+    "needed. Dotted: ε = 1, up to which it is claimed.",
 )

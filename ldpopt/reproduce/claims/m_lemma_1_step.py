@@ -47,11 +47,9 @@ def judge(table: Table) -> Verdict:
         return Verdict(Outcome.LOOSELY, "No counterexample at these ε.", figures)
     return Verdict(
         Outcome.FAILS,
-        f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = {top['printed']:.6g}. "
-        "With "
-        f"2ε in place of 2ε² the chain {'holds at every ε tried' if repaired else 'fails too'}, and it is enough for "
-        "the "
-        "lemma: ε‖P-Q‖₁ ≤ 2ε².",
+        f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = "
+        f"{top['printed']:.6g}. With 2ε in place of 2ε² the chain "
+        f"{'holds at every ε tried' if repaired else 'fails too'}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
         figures,
     )
 

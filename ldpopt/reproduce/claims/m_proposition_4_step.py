@@ -41,8 +41,7 @@ def ending(table: Table) -> str:
     said = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
     return said + (
         "No. The proposition holds all the same (m-proposition-4): with the sharper D_α ≤ αε²/2 [BS, Prop 1.4] in "
-        "place of "
-        "Lemma 1's 2αε² the step is right."
+        "place of Lemma 1's 2αε² the step is right."
     )
 
 

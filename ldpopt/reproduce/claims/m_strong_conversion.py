@@ -74,8 +74,7 @@ EXPERIMENT: Experiment = inequalities(
     draw=draw,
     name="m-proposition-3",
     claim="(α, ε)-RDP gives Pr ≤ max(e^ε' Q, δ), ε' = ε + log(1/δ)/(α-1), for the probabilities Pr and Q of every "
-    "event: "
-    "stronger than (ε', δ)-DP.",
+    "event: stronger than (ε', δ)-DP.",
     source="[M, Prop 3]",
     full={"parameters": [0.1, 0.3, 1.0], "orders": [1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "deltas": [1e-6, 1e-3, 0.1]},
     quick={"parameters": [0.3], "orders": [2.0, 8.0], "deltas": [1e-3]},
