@@ -39,13 +39,11 @@ def kl(p: Array, q: Array) -> float:
 
 
 def renyi(p: Array, q: Array, order: float) -> float:
-    """The Rényi divergence of p from q in nats [M, Def 3], of an order from 1 to infinity, in that direction alone."""
+    """The Rényi divergence of p from q in nats [M, Def 3], of a finite order of at least 1, in that direction alone."""
     used = p > 0
     losses = np.log(p[used] / q[used])
     if order == 1:
         return float(p[used] @ losses)
-    if math.isinf(order):
-        return float(losses.max())
     top = float(losses.max())
     return top + math.log(float(p[used] @ np.exp((order - 1) * (losses - top)))) / (order - 1)
 

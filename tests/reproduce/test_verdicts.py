@@ -48,6 +48,7 @@ EXPECTED = {
     "dr-theorem-3-4": Outcome.LOOSELY,
     "dr-theorem-3-4-adaptive": Outcome.FAILS,
     "dr-theorem-3-5": Outcome.LOOSELY,
+    "envelope-theorem": Outcome.HOLDS,
     "gi-appendix-e": Outcome.FAILS,
     "gi-appendix-j": Outcome.FAILS,
     "gi-figure-3": Outcome.LOOSELY,
@@ -76,7 +77,6 @@ EXPECTED = {
     "m-proposition-4-step": Outcome.FAILS,
     "m-section-2": Outcome.LOOSELY,
     "m-table-1": Outcome.LOOSELY,
-    "spr-envelope": Outcome.HOLDS,
     "survey-savings": Outcome.HOLDS,
 }
 
@@ -309,3 +309,32 @@ def test_the_source_is_that_of_the_claim():
             numbers = ".".join(part for part in number[: 1 if kind in ("table", "remark") else 2] if part.isdigit())
             first = experiment.source.split(";")[0].strip("[]")
             assert first.startswith(f"{paper.upper()}, {words[kind]} {numbers}"), name
+
+
+def test_claims_that_are_shrunk_fail():
+    """A claim that the numbers contradict is judged false: shrink every claimed value and the verdicts turn."""
+    for name, column in (
+        ("dr-theorem-3-5", "mu_claimed"),
+        ("bs-proposition-1-4", "printed"),
+        ("m-proposition-4", "claimed"),
+        ("m-proposition-2", "claimed"),
+        ("m-corollary-1", "claimed"),
+        ("m-table-1", "claimed"),
+        ("bs-section-6", "bound"),
+        ("bs-section-8", "claimed"),
+        ("bs-lemma-5-2", "bound"),
+        ("cim-theorem-7", "bound"),
+        ("cim-theorems-1-4", "claimed"),
+        ("dr-lemma-3-9", "bound"),
+        ("gi-proposition-1", "claimed"),
+        ("gi-proposition-2", "bound"),
+        ("gi-section-6", "printed"),
+        ("gi-theorem-6", "ratio"),
+        ("envelope-theorem", "envelope"),
+        ("envelope-theorem", "kept"),
+        ("envelope-theorem", "bound"),
+    ):
+        experiment, table = EXPERIMENTS[name], table_of(name)
+        rows = (row | {column: 0.01 * float(row[column])} if column in row else row for row in table.rows)
+        shrunk = type(table)(tuple(rows))
+        assert experiment.judge(shrunk).outcome is Outcome.FAILS

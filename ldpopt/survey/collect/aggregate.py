@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import invalid
-from ldpopt.survey.collect.answers import Partition, batches, column_names, input_files, partitions
+from ldpopt.survey.collect.answers import Partition, batches, column_names, input_files, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
+from ldpopt.survey.collect.commit import check_rows
 from ldpopt.survey.collect.reports import check_reports
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import Plan
@@ -113,10 +114,12 @@ def aggregate(
     names = table_names(plan, pairs)
     for path in files:
         require_columns([question.name for question in plan.questions], column_names(path), str(path))
+        refuse_nested(path, [question.name for question in plan.questions], ())
     parts = partitions(files)
-    if not parts:
-        return count_batches([], plan, names)
-    return (runner or Threads()).total(CountPartition(plan.to_json(), names), parts, add)
+    task = CountPartition(plan.to_json(), names)
+    counts = (runner or Threads()).total(task, parts, add) if parts else count_batches([], plan, names)
+    check_rows(given, counts.rows)
+    return counts
 
 
 def add(first: Counts, second: Counts) -> Counts:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 
 T = TypeVar("T")
 
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
+PARTITIONS = 256
+"""More files than this share partitions."""
 BATCH_ROWS = 1 << 16
 _LONGEST_RECORD = 1 << 24
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files).
-
-    They are the bytes, or for Parquet the row groups, `start` to `stop` - 1 of the file at `path`.
-    """
+class Piece:
+    """`rows` rows of one file: the bytes, or for Parquet the row groups, `start` to `stop` - 1."""
 
     path: str
     start: int
     stop: int
-    first_row: int
     rows: int
 
     @property
@@ -38,9 +36,27 @@ class Partition:
         """Whether the file is Parquet; it is CSV otherwise."""
         return self.path.endswith(".parquet")
 
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files), from one piece or a few."""
+
+    first_row: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the pieces have."""
+        return sum(piece.rows for piece in self.pieces)
+
     def to_dict(self) -> dict[str, Any]:
         """The partition as JSON-ready values."""
-        return asdict(self)
+        return {"first_row": self.first_row, "pieces": [[p.path, p.start, p.stop, p.rows] for p in self.pieces]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Partition:
+        """The partition behind `to_dict`."""
+        return cls(data["first_row"], tuple(Piece(*piece) for piece in data["pieces"]))
 
 
 def input_files(answers: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -60,16 +76,40 @@ def input_files(answers: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def partitions(files: Sequence[Path]) -> list[Partition]:
-    """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order."""
+    """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order.
+
+    A file is at least one partition of its own, unless there are more than `PARTITIONS` files: then neighbours that are
+    small share one, since ten thousand tasks and their files would take longer than the rows in them.
+    """
+    together = -(-len(files) // PARTITIONS)
     made: list[Partition] = []
+    waiting: list[Piece] = []
     row = 1
+
+    def close() -> None:
+        nonlocal row
+        if waiting:
+            made.append(Partition(row, tuple(waiting)))
+            row += made[-1].rows
+            waiting.clear()
+
     for path in files:
-        for part in _row_groups(path) if path.suffix == ".parquet" else _records(path):
-            start, stop, rows = part
-            if rows or path.suffix == ".csv":  # one that only seems empty has still to be refused
-                made.append(Partition(str(path), start, stop, row, rows))
-            row += rows
+        parquet = path.suffix == ".parquet"
+        for start, stop, rows in _row_groups(path) if parquet else _records(path):
+            if not (rows or not parquet):  # one that only seems empty has still to be refused
+                continue
+            piece = Piece(str(path), start, stop, rows)
+            every = [*waiting, piece]
+            full = sum(one.rows for one in every) > PARTITION_ROWS or sum(map(_bytes, every)) > PARTITION_BYTES
+            if full or len(waiting) >= together:
+                close()
+            waiting.append(piece)
+    close()
     return made
+
+
+def _bytes(piece: Piece) -> int:
+    return 0 if piece.parquet else piece.stop - piece.start
 
 
 def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
@@ -77,9 +117,68 @@ def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]
 
     `dictionaries` are columns that Parquet may give as dictionaries, which code faster.
     """
-    found = _parquet_batches(part, columns, dictionaries) if part.parquet else _csv_batches(part, columns)
-    while (batch := values_hidden(part.path, next, found, None)) is not None:
-        yield batch
+    yield from _together(_found(part, columns, dictionaries))
+
+
+def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
+    """The batches as the files have them."""
+    if len(part.pieces) > 1 and not part.pieces[0].parquet:
+        table = _small_csv_files(part.pieces, columns)
+        if table is not None:
+            yield from table.to_batches(BATCH_ROWS)
+            return
+    for piece in part.pieces:
+        found = _parquet_batches(piece, columns, dictionaries) if piece.parquet else _csv_batches(piece, columns)
+        while (batch := values_hidden(piece.path, next, found, None)) is not None:
+            yield batch
+
+
+def _together(found: Iterator[Any]) -> Iterator[Any]:
+    """Neighbouring batches of one schema as one, up to `BATCH_ROWS`: every batch has its cost, however small it is."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+
+    def joined() -> list[Any]:
+        whole = waiting if len(waiting) < 2 else pa.Table.from_batches(waiting).combine_chunks().to_batches()
+        return list(whole)
+
+    for batch in found:
+        rows = sum(one.num_rows for one in waiting)
+        if waiting and (rows + batch.num_rows > BATCH_ROWS or batch.schema != waiting[0].schema):
+            yield from joined()
+            waiting.clear()
+        waiting.append(batch)
+    yield from joined()
+
+
+def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
+    """The rows of CSV files with one header, parsed at once; None where they have to be read one by one.
+
+    That is so where there are quotes, which might reach from one file into the next, and where anything is wrong, since
+    the message names the file.
+    """
+    import pyarrow as pa
+
+    header, contents = b"", []
+    for piece in pieces:
+        own, begin = _header(Path(piece.path))
+        content = _bytes_of(piece)
+        if b'"' in own or b'"' in content or own != (header or own) or piece.start != begin:
+            return None
+        header = own
+        contents.append(content if content.endswith(b"\n") or not content else content + b"\n")
+    try:
+        table = _read_csv(header + b"".join(contents), columns)
+    except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
+        return None
+    return table if table.num_rows == sum(piece.rows for piece in pieces) else None
+
+
+def _bytes_of(piece: Piece) -> bytes:
+    with open(piece.path, "rb") as file:
+        file.seek(piece.start)
+        return file.read(piece.stop - piece.start)
 
 
 def column_names(path: Path) -> list[str]:
@@ -93,6 +192,23 @@ def column_names(path: Path) -> list[str]:
     if len(set(names)) != len(names):
         raise invalid("answers", "distinct column names", names, str(path))
     return names
+
+
+def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) -> None:
+    """The columns of a Parquet file hold plain values, and those that are carried no bytes; else `InvalidInput`."""
+    if path.suffix != ".parquet":
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = values_hidden(str(path), pq.read_schema, path)
+    for name in columns:
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        raw = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+        if pa.types.is_nested(kind) or (name in carried and any(is_raw(kind) for is_raw in raw)):
+            got = Phrase("lists or records" if pa.types.is_nested(kind) else "bytes")
+            raise invalid("answers", f"plain values (text, numbers, dates) in the column {name!r}", got, str(path))
 
 
 def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -123,7 +239,7 @@ def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
             start, rows = group + 1, 0
 
 
-def _parquet_batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
+def _parquet_batches(part: Piece, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(part.path, read_dictionary=list(dictionaries)) as file:
@@ -136,12 +252,9 @@ def _parquet_batches(part: Partition, columns: Sequence[str], dictionaries: Sequ
         raise invalid("answers", f"the {part.rows} rows that the file says it has", rows, part.path)
 
 
-def _csv_batches(part: Partition, columns: Sequence[str]) -> Iterator[Any]:
+def _csv_batches(part: Piece, columns: Sequence[str]) -> Iterator[Any]:
     header, _ = _header(Path(part.path))
-    with open(part.path, "rb") as file:
-        file.seek(part.start)
-        content = file.read(part.stop - part.start)
-    table = _read_csv(header + content, columns)
+    table = _read_csv(header + _bytes_of(part), columns)
     if table.num_rows != part.rows:
         raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", part.path)
     yield from table.to_batches(BATCH_ROWS)

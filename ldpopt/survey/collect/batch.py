@@ -76,7 +76,7 @@ class Privatizer:
             tally.rows += len(numbers)
             tally.duplicates += len(left_out)
             first_row += rows
-        return pa.Table.from_batches(made), tally
+        return values_hidden("carried columns", _one_table, made), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         import pyarrow as pa
@@ -131,6 +131,15 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
         raise invalid("answers", "at least one row", "none")
     reports, tally = privatizer.partition(batches, 0, 1, dropped)
     return reports, Tally.total([tally], plan)
+
+
+def _one_table(made: list[Any]) -> Any:
+    """Record batches as one table; carried columns of kindred types, as different files may have them, become one."""
+    import pyarrow as pa
+
+    if all(batch.schema == made[0].schema for batch in made):
+        return pa.Table.from_batches(made)
+    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in made], promote_options="permissive")
 
 
 def _table(answers: Any) -> Any:

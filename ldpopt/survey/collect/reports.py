@@ -9,6 +9,7 @@ from typing import Any
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.files import aside, replace_text
+from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.randomness.randomness import Simulated
 from ldpopt.survey.plan.plan import Plan
 
@@ -85,7 +86,7 @@ def check_reports(files: Sequence[Path], given: Path | None, plan: Plan) -> None
             raise invalid("reports", "the partitions of their manifest, all of them", f"{len(files)} files", str(given))
     for path in files:
         if path.suffix == ".parquet":
-            said = (pq.read_schema(path).metadata or {}).get(FORMAT.encode())
+            said = (values_hidden(str(path), pq.read_schema, path).metadata or {}).get(FORMAT.encode())
             claims += [] if said is None else [strictjson.loads(said, "reports")]
     for claim in claims:
         if not isinstance(claim, dict) or claim.get("plan") != plan.checksum:

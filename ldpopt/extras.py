@@ -1,0 +1,39 @@
+"""Packages that only some of the work needs: what is missing is said in one line, before anything is begun."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ldpopt.errors import LdpoptError
+
+EXTRAS = {
+    "pyarrow": "survey",
+    "cryptography": "survey",
+    "dask": "dask",
+    "distributed": "dask",
+    "dp_accounting": "interop",
+}
+"""By the name of a module, the extra that installs it."""
+
+
+class MissingExtra(LdpoptError, ImportError):
+    """A package that an extra of ldpopt installs is not there."""
+
+
+def missing(module: str) -> MissingExtra:
+    """The error for a module that is not there.
+
+    >>> print(missing("pyarrow.parquet"))
+    this needs the package pyarrow, which is not installed: python -m pip install 'ldpopt[survey]'
+    """
+    name = module.split(".")[0]
+    return MissingExtra(
+        f"this needs the package {name}, which is not installed: python -m pip install 'ldpopt[{EXTRAS[name]}]'"
+    )
+
+
+def need(*modules: str) -> None:
+    """`MissingExtra` unless these modules of `EXTRAS` can be imported."""
+    for module in modules:
+        if find_spec(module) is None:
+            raise missing(module)
