@@ -73,7 +73,7 @@ EXPERIMENT = Experiment(
     name="gi-theorem-3-examples",
     claim="With ε = μ n^-c and η = μ/(2 n^(1-c)), any c in (0, 1/2), the composition of n mechanisms tends to G_μ; "
     "and so for unequal arrays.",
-    source="[GI, section V; GI, Thm 3]",
+    source="[GI, Thm 3; GI, section V]",
     full={"exponents": [0.1, 0.2, 0.3, 0.4, 0.5], "counts": [16, 64, 256, 1024, 4096]},
     quick={"exponents": [0.3, 0.5], "counts": [16, 64, 256]},
     points=points,
