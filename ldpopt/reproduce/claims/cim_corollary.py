@@ -29,6 +29,7 @@ def draw(table: Table) -> Any:
     ax.axhline(1, color="0.3", lw=1.2, label="Corollary 1")
     ax.plot([], [], ":", color="0.3", label="1 - log 2/(ε(α-1)), Table 1")
     finish(ax, "Laplace noise: D_α over ε‖v‖₁", "order α", "ratio", scale="x")
+    ax.set_xscale("log", base=2)
     ax.set_ylim(-0.1, 1.1)
     return ax
 
