@@ -62,10 +62,10 @@ def _show(folder: Path) -> None:
 
     known: dict[str, Any] = recorded()
     shown = Table(title="The papers' claims against exact values", title_justify="left")
-    for head in ("experiment", "verdict", "source", "in what way"):
+    for head in ("experiment", "verdict", "about", "source", "in what way"):
         shown.add_column(head, no_wrap=head != "in what way")
     for name, experiment in EXPERIMENTS.items():
         verdict = verdict_in(folder / name) or known.get(name) or {"outcome": "not run", "detail": experiment.claim}
         source = experiment.source.split(";")[0].strip("[]")
-        shown.add_row(name, verdict["outcome"], source, verdict["detail"])
+        shown.add_row(name, verdict["outcome"], experiment.subject.value, source, verdict["detail"])
     output().print(shown, markup=False)

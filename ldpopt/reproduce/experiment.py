@@ -33,6 +33,19 @@ class Outcome(Enum):
     FAILS = "fails"
 
 
+class Subject(Enum):
+    """What a claim is to its paper, so that a false step is not taken for a false theorem.
+
+    >>> Subject.STEP.value
+    'step of a proof'
+    """
+
+    STATEMENT = "statement"
+    STEP = "step of a proof"
+    REMARK = "remark in the text"
+    QUESTION = "open question"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The outcome, in what way (one computed sentence), and the numbers behind it."""
@@ -109,9 +122,10 @@ class Table:
 class Experiment:
     """A claim that can be computed.
 
-    name : of its folder. claim : a sentence. source : citations. full, quick : the parameters of either form.
-    points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or several rows of
-    them) it yields. judge : the verdict on all rows. draw : their picture, as matplotlib axes. caption : what it shows.
+    name : of its folder. claim : a sentence. source : citations, that of the claim first. full, quick : the parameters
+    of either form. points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or
+    several rows of them) it yields. judge : the verdict on all rows. draw : their picture, as matplotlib axes.
+    caption : what it shows. subject : whether it is a statement of the paper or a step of a proof.
     """
 
     name: str
@@ -124,6 +138,7 @@ class Experiment:
     judge: Callable[[Table], Verdict]
     draw: Callable[[Table], Any]
     caption: str
+    subject: Subject = Subject.STATEMENT
 
     def rows_at(self, point: Row) -> list[Row]:
         """The rows of one point, its own cells first; every number a float, as it is when read back from CSV."""

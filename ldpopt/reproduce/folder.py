@@ -159,7 +159,10 @@ def _toml(experiment: Experiment) -> str:
         return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
 
     def lines(parameters: Parameters) -> str:
-        return "".join(f"{key(name)} = {json.dumps(value)}\n" for name, value in parameters.items())
+        written = {
+            name: json.dumps(value).replace("Infinity", "inf") for name, value in parameters.items()
+        }  # as in TOML
+        return "".join(f"{key(name)} = {value}\n" for name, value in written.items())
 
     return f"{lines(experiment.full)}\n[quick]\n{lines(experiment.quick)}"
 
@@ -171,7 +174,7 @@ def _readme(experiment: Experiment, verdict: Verdict) -> str:
 
 **Claim.** {experiment.claim}
 
-**Source.** {experiment.source}
+**Source.** {experiment.source}: {experiment.subject.value}
 
 {papers}
 

@@ -27,12 +27,13 @@ def index_page(folder: Path) -> str:
     counts = Counter(Outcome(verdict["outcome"]) for verdict in found.values())
     said = ", ".join(f"{counts[outcome]} {PLURAL[outcome]}" for outcome in Outcome if counts[outcome])
     rows = "".join(_row(EXPERIMENTS[name], verdict) for name, verdict in found.items())
-    head = "<tr><th>experiment</th><th>source</th><th>verdict</th></tr>"
+    head = "<tr><th>experiment</th><th>source</th><th>about</th><th>verdict</th></tr>"
     body = [
         "<h1>The papers, recomputed</h1>",
         '<p class="lead">Every claim below is computed anew and set beside exact values. It <em>holds</em>, it '
         "<em>holds loosely</em> (the bound is right but not attained; by how much is said), or it <em>fails</em>, "
-        f"with a counterexample. Of {len(found)} claims {said}.</p>",
+        "with a counterexample. What a claim is to its paper is said too: a false <em>step of a proof</em> need not "
+        f"make the statement false. Of {len(found)} claims {said}.</p>",
         f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>',
         *(_section(EXPERIMENTS[name], verdict) for name, verdict in found.items()),
         "<h2>Papers</h2>",
@@ -44,7 +45,10 @@ def index_page(folder: Path) -> str:
 def _row(experiment: Experiment, verdict: dict[str, Any]) -> str:
     name = escape(experiment.name)
     linked = f'<a href="#{name}">{name}</a>'
-    return f"<tr><td>{linked}</td><td>{escape(experiment.source)}</td><td>{_coloured(verdict)}</td></tr>"
+    about = escape(experiment.subject.value)
+    return (
+        f"<tr><td>{linked}</td><td>{escape(experiment.source)}</td><td>{about}</td><td>{_coloured(verdict)}</td></tr>"
+    )
 
 
 def _coloured(verdict: dict[str, Any]) -> str:

@@ -40,5 +40,5 @@ def test_names():
         assert experiment.name == name
         assert cited(experiment.source)
         assert set(experiment.quick) == set(experiment.full)
-    with pytest.raises(InvalidInput, match="experiment: expected one of az-theorem-1, bs-lemma"):
+    with pytest.raises(InvalidInput, match="experiment: expected one of az-theorem-1, bs-appendices"):
         experiment_named("gi-theorem-99")

@@ -1,4 +1,4 @@
-"""Lemma 3: the conjugate behind restricted alpha-divergences, as printed and as it is."""
+"""A step in the proof of Lemma 3: the conjugate behind restricted alpha-divergences, as printed and as it is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Subject, Table, Verdict, grid
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -41,7 +41,7 @@ def judge(table: Table) -> Verdict:
         Outcome.FAILS,
         f"The supremum is never the printed one: at α = {top['order']:g}, s = {top['s']:g} it is {top['exact']:.6g}, "
         f"printed {top['printed']:.6g}, and it is off by {off.min():.3g} at the least. C|s|^(α/(α-1)) + 1/(α²-α) is "
-        f"right to {repaired:.1e}.",
+        f"right to {repaired:.1e}, and it is what the lemma's statement, which is right (cim-theorem-10), comes from.",
         figures,
     )
 
@@ -60,8 +60,10 @@ def draw(table: Table) -> Any:
 
 EXPERIMENT = Experiment(
     name="cim-lemma-3",
-    claim="f(x) = (|x|^α - 1)/(α² - α) has the conjugate C|s| - 1/(α² - α), C = (α-1)^(α/(α-1))/α (as printed).",
+    claim="f(x) = (|x|^α - 1)/(α² - α) has the conjugate C|s| - 1/(α² - α), C = (α-1)^(α/(α-1))/α (as printed in the "
+    "proof of Lemma 3).",
     source="[CIM, Lemma 3]",
+    subject=Subject.STEP,
     full={"orders": [1.5, 2.0, 3.0], "arguments": [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0]},
     quick={"orders": [2.0, 3.0], "arguments": [-1.0, 0.0, 2.0]},
     points=points,

@@ -40,8 +40,8 @@ def judge(table: Table) -> Verdict:
     return Verdict(
         Outcome.FAILS,
         f"Theorem 3.2 and μ are exact, but the printed τ = sΔ of a group is not: at σ = {top['sigma']:g}, s = "
-        f"{top['size']:g} the exact τ is {top['tau']:.6g}, printed {top['tau_printed']:.6g}. With sΔ/σ, as the proof "
-        f"has it, both are exact (to {off:.1e}).",
+        f"{top['size']:g} the exact τ is {top['tau']:.6g}, printed {top['tau_printed']:.6g}. The text before it "
+        f"gives sΔ/σ, with which both are exact (to {off:.1e}); for σ ≥ 1 the printed one is a true bound, too large.",
         figures,
     )
 
@@ -61,7 +61,7 @@ EXPERIMENT = Experiment(
     name="dr-corollary-3-3",
     claim="Gaussian noise of standard deviation σ is ((Δ/σ)²/2, Δ/σ)-CDP, and ((sΔ/σ)²/2, sΔ)-CDP for groups of s (as "
     "printed).",
-    source="[DR, Thm 3.2; DR, Cor 3.3]",
+    source="[DR, Cor 3.3; DR, Thm 3.2]",
     full={"sigmas": [0.25, 0.5, 1.0, 2.0, 4.0], "sizes": [1, 2, 5]},
     quick={"sigmas": [0.5, 1.0], "sizes": [1, 3]},
     points=points,

@@ -31,7 +31,7 @@ def measure(epsilon: float, delta: float, share: float) -> list[Row]:
     eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
     pair = dominating_pair(epsilon, delta, eta)
     curve = TradeOffCurve.of_pair(pair.p, pair.q)
-    t = np.unique(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]))  # corners too
+    t = np.unique(np.round(np.concatenate([np.linspace(0, 1, 21), curve.knots[:, 0]]), 12))  # corners too
     printed = region(t, epsilon, delta, eta)
     return [
         {"eta": eta, "type_one": float(a), "curve": float(curve(a)), "printed": float(b)}

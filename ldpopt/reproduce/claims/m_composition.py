@@ -76,7 +76,7 @@ EXPERIMENT = Experiment(
     name="m-proposition-4",
     claim="ε-DP has D_α ≤ 2αε², and an event of probability Q under one input has at most "
     "exp(2ε√(n log 1/Q)) Q under its neighbour, after n mechanisms.",
-    source="[M, Lemma 1; M, Prop 4]",
+    source="[M, Prop 4; M, Lemma 1]",
     full={"epsilons": [0.01, 0.1, 1.0], "orders": [1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0], "counts": [10, 100]},
     quick={"epsilons": [0.1, 1.0], "orders": [1.0, 4.0], "counts": [10]},
     points=points,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.reproduce.drawing import finish, frames, line
-from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
+from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Subject, Table, Verdict, grid
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -47,11 +47,9 @@ def judge(table: Table) -> Verdict:
         return Verdict(Outcome.LOOSELY, "No counterexample at these ε.", figures)
     return Verdict(
         Outcome.FAILS,
-        f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = {top['printed']:.6g}. "
-        "With "
-        f"2ε in place of 2ε² the chain {'holds at every ε tried' if repaired else 'fails too'}, and it is enough for "
-        "the "
-        "lemma: ε‖P-Q‖₁ ≤ 2ε².",
+        f"At ε = {top['epsilon']:g} randomized response has ‖P-Q‖₁ = {top['exact']:.6g} > 2ε² = "
+        f"{top['printed']:.6g}. With 2ε in place of 2ε² the chain "
+        f"{'holds at every ε tried' if repaired else 'fails too'}, and it is enough for the lemma: ε‖P-Q‖₁ ≤ 2ε².",
         figures,
     )
 
@@ -75,6 +73,7 @@ EXPERIMENT = Experiment(
     name="m-lemma-1-step",
     claim="‖P-Q‖₁ ≤ min(2, e^ε - 1) ≤ 2ε² for every ε-DP pair (a step in the proof of Lemma 1, as printed).",
     source="[M, Lemma 1]",
+    subject=Subject.STEP,
     full={"epsilons": [round(float(e), 4) for e in np.geomspace(0.01, 3, 25)]},
     quick={"epsilons": [0.1, 1.0]},
     points=points,
