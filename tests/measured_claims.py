@@ -58,7 +58,10 @@ def check_approximate_zcdp(rng: np.random.Generator) -> Wrong:
         try:
             found = approximate_zcdp(channel, delta)
             _at_least(
-                f"approximate_zcdp({delta!r})", found.value, truth.worst(truth.rows(channel.matrix), slope), wrong
+                f"approximate_zcdp({delta!r})",
+                found.value,
+                truth.worst(truth.rows(channel.matrix, proportional=True), slope),
+                wrong,
             )
         except (LdpoptError, ArithmeticError, ValueError) as error:
             wrong.append(f"approximate_zcdp: {type(error).__name__}: {error}")
