@@ -125,6 +125,8 @@ def _renyi_and_zcdp(eps: float, rho: float, xi: float, tau: float, delta: float,
     renyi, zcdp = RenyiDP(order, eps), ZCDP(xi, rho)
     log = -mpmath.log(d)
     least("renyi_to_approximate", c.renyi_to_approximate(renyi, delta).epsilon, e + log / (a - 1))
+    closed = c.renyi_to_approximate_closed(renyi, delta).epsilon
+    least("renyi_to_approximate_closed", closed, max(mpf(0), renyi_epsilon(a, e, d)))
     claimed = c.renyi_to_approximate_sharp(renyi, delta).epsilon
     if (
         math.isfinite(claimed)

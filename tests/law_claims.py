@@ -87,10 +87,10 @@ def check(rng: np.random.Generator) -> Wrong:
 
 
 def _inside(name: str, found: Guarantee, exact: mpf, wrong: Wrong, tight: float = 1e-6) -> None:
-    """The truth is in the bracket, and what is called exact is that, relatively and beside 1e-24 of rounding."""
+    """The truth is in the bracket, and what is called exact is that, relatively and beside 1e-21 of rounding."""
     if not mpf(found.lower) <= exact <= mpf(found.value):
         wrong.append(f"{name}: {mpmath.nstr(exact, 25)} outside [{found.lower!r}, {found.value!r}]")
-    elif found.exact and found.value < math.inf and not found.value <= exact * (1 + mpf(tight)) + mpf(10) ** -24:
+    elif found.exact and found.value < math.inf and not found.value <= exact * (1 + mpf(tight)) + mpf(10) ** -21:
         wrong.append(f"{name}: {found.value!r} far above {mpmath.nstr(exact, 25)}, and called exact")
 
 

@@ -57,9 +57,8 @@ def check_approximate_zcdp(rng: np.random.Generator) -> Wrong:
         wrong: Wrong = []
         try:
             found = approximate_zcdp(channel, delta)
-            _at_least(
-                f"approximate_zcdp({delta!r})", found.value, truth.worst(truth.rows(channel.matrix), slope), wrong
-            )
+            rows = truth.rows(channel.matrix, proportional=True)
+            _at_least(f"approximate_zcdp({delta!r})", found.value, truth.worst(rows, slope), wrong)
         except (LdpoptError, ArithmeticError, ValueError) as error:
             wrong.append(f"approximate_zcdp: {type(error).__name__}: {error}")
         return [f"{text} on {channel.matrix.tolist()}" for text in wrong]

@@ -63,6 +63,15 @@ class GaussianPair(ContinuousPair):
         a, b = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
         if a > 40:  # below e^-800
             return 0.0, SUBNORMAL
+        if self.mu < 1e-3:
+            # With h(x) = erfcx(x/sqrt 2), h' = x h - sqrt(2/pi): h(a) - h(b) around the middle, to a relative mu^4.
+            middle = epsilon / self.mu
+            h = float(erfcx(middle / math.sqrt(2)))
+            fall = math.sqrt(2 / math.pi) - middle * h
+            third = 2 * fall - middle * (h - middle * fall)
+            value = math.exp(-a * a / 2) / 2 * self.mu * (fall + self.mu**2 / 24 * third)
+            error = value * (_ERROR * (4 + 2 * middle * middle + a * a + epsilon) + self.mu**4)
+            return max(value - error, 0.0), max(value + error, SUBNORMAL)
         if a > 0:
             density = math.exp(-a * a / 2) / 2
             first, second = float(erfcx(a / math.sqrt(2))), float(erfcx(b / math.sqrt(2)))

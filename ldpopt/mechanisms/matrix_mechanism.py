@@ -9,11 +9,13 @@ import numpy as np
 
 from ldpopt.distribution import Array, finite_array, positive_epsilon
 from ldpopt.errors import invalid
+from ldpopt.exact import float_up
 from ldpopt.mechanisms.additive import answers
 from ldpopt.mechanisms.laplace import Laplace, LaplacePair
 from ldpopt.mechanisms.outward import guarantee
 from ldpopt.mechanisms.restricted_vectors import LOWEST_ORDER, vector_divergence
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.rounding import exact_sum
 from ldpopt.tolerances import MINIMUM_EPSILON
 
 _SUPPORTED = 1e-9
@@ -58,8 +60,8 @@ class MatrixMechanism:
 
     @property
     def sensitivity(self) -> float:
-        """|A|_1, the largest 1-norm of a column of the strategy."""
-        return float(np.abs(self.strategy).sum(axis=0).max())
+        """|A|_1, the largest 1-norm of a column of the strategy, rounded up."""
+        return max(float_up(exact_sum(column)) for column in np.abs(self.strategy.T))
 
     @property
     def expected_squared_error(self) -> float:

@@ -53,7 +53,7 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
     bounds = []
     for sign in (-1, 1):
         # delta(t) = max_n P_n/P - t Q_n/Q <= delta  iff  t P/Q >= (P_n - delta P)/Q_n for every n.
-        excess = kept * (1 + sign * error) - allowed * (1 - sign * 2 * ULP)
+        excess = kept * (1 + sign * error) - allowed * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             logs = np.log(np.maximum(excess, 5e-324)) - np.log(lost) - by.value[:, None]
             logs += sign * (2 * error + 4 * ULP * np.abs(np.log(lost)) + 4 * ULP * np.abs(logs) + by.error[:, None])

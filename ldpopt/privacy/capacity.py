@@ -36,7 +36,7 @@ class Restricted(Protocol):
         """What the divergence takes."""
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Bounds on the restricted divergence of one pair of laws, arrays (m,), for a class (m, r)."""
+        """Bounds on the restricted divergence of one pair of rows (m,), laws but for their scale; a class (m, r)."""
 
     def unrestricted(self, p: Array, q: Array) -> Array:
         """The divergence for every adversary, bounded above, for stacked pairs (n, m) -> (n,)."""
@@ -73,6 +73,7 @@ class RestrictedRenyi:
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
+        p, q = normalised(np.stack([p, q]))
         return restricted_kl(p, q, basis) if self.order == 1 else restricted_power(p, q, basis, self.order)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
@@ -101,6 +102,7 @@ class RestrictedKL:
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds on the restricted divergence of one pair of laws."""
+        p, q = normalised(np.stack([p, q]))
         return restricted_kl(p, q, basis)
 
     def unrestricted(self, p: Array, q: Array) -> Array:
@@ -204,7 +206,7 @@ def capacity_bounded(
     bounds = [divergence.unrestricted(channel.matrix[i], channel.matrix[j]) for i, j in blocks(channel, graph)]
     lower, upper, witness = 0.0, 0.0, None
     if pairs:
-        rows, bound, pair = normalised(channel.matrix), np.concatenate(bounds), np.concatenate(pairs)
+        rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
         for at in np.argsort(-bound, kind="stable"):
             if bound[at] <= lower:
                 break  # no adversary at all finds more in what is left

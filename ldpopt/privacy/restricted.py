@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
+from ldpopt.privacy.laws import shift
 from ldpopt.privacy.loss import privacy_loss
 from ldpopt.rounding import ULP
 
@@ -203,10 +204,13 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     from scipy.optimize import linprog
 
     used = (p > 0) | (q > 0)
-    inner, difference = basis[used], (p - q)[used]
+    by = shift(p[None], q[None])  # the rows may be laws but for their scale
+    correction = np.expm1(by.value[0]) * q
+    inner, difference = basis[used], (((p - q) - correction) / (1 + by.above[0]))[used]
+    off = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[0] * q).sum())
     target = inner.T @ difference
     n, scale = len(difference), max(float(np.abs(difference).max()), 1e-300)  # the solver's tolerances are absolute
-    whole = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP)
+    whole = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP) + off
     found = linprog(
         np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target / scale,
         bounds=(0, None), method="highs",
@@ -222,4 +226,5 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     h = inner @ np.asarray(found.eqlin.marginals)
     below = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
     above = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
-    return max(below - (n + 4) * ULP * float(np.abs(difference).sum()), 0.0), min(above, whole, 1.0)
+    below -= (n + 4) * ULP * float(np.abs(difference).sum()) + off
+    return max(below, 0.0), min(above + off, whole, 1.0)

@@ -122,7 +122,9 @@ def test_sharp_renyi_conversion_on_random_pairs(order):
         pair = FinitePair(*rng.dirichlet(np.ones(4) * 0.7, 2))
         claim = RenyiDP(order, float(pair.renyi(order)))
         for delta in (0.4, 0.01):
-            assert pair.hockey_stick(c.renyi_to_approximate_sharp(claim, delta).epsilon).lower <= delta
+            sharp, closed = c.renyi_to_approximate_sharp(claim, delta), c.renyi_to_approximate_closed(claim, delta)
+            assert pair.hockey_stick(sharp.epsilon).lower <= delta
+            assert sharp.epsilon <= closed.epsilon
 
 
 def test_approximate_zcdp():

@@ -222,3 +222,13 @@ def test_divergences_of_an_order_beyond_any_digit():
                 rows = truth.rows(q, proportional=True)
                 assert encloses(found, truth.worst(rows, lambda a, b, o=order: truth.renyi(a, b, o)))
     assert zcdp(OFF).lower <= zcdp(OFF).value
+
+
+def test_a_subnormal_delta_below_the_lost_mass_is_not_enough():
+    """Where the lost mass and delta are subnormal, and their floats are within rounding, rationals decide."""
+    row = [0.9999999999668414, 1.5992086244635e-311]
+    lost = Fraction(row[1]) / (Fraction(row[0]) + Fraction(row[1]))
+    below = 1.5992086245164e-311
+    assert Fraction(below) < lost
+    assert approximate_dp([row, [0.9999999995832114, 0.0]], below).value == math.inf
+    assert approximate_dp([row, [0.9999999995832114, 0.0]], below * (1 + 1e-9)).value < 1e-9

@@ -14,20 +14,27 @@ from __future__ import annotations
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 
-from ldpopt.rounding import ULP
+from ldpopt.rounding import ULP, sum_up
 
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _STEPS = 12
+
+LARGEST = 1e9
+"""Orders and epsilons beyond it are left to the closed form, which is as good there."""
 
 
 def least_divergence(order: float, epsilon: float, delta: float) -> float:
     """A number not above D_order(P || Q) of any two laws with a hockey stick of `delta` at `epsilon`.
 
-    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Tight to twelve digits or so.
+    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Tight to twelve digits or so for orders and epsilons up to
+    `LARGEST`; beyond, by the closed form.
 
     >>> round(least_divergence(2.0, 0.0, 0.5), 9)  # the least chi-squared at a total variation of 1/2 is 1
     0.693147181
     """
+    if not (order <= LARGEST and epsilon <= LARGEST):
+        parts = (-math.log1p(-1 / order), math.log(order) / (order - 1), math.log(delta) / (order - 1))
+        return max(0.0, -sum_up(-epsilon, *(-part for part in parts))) if math.isfinite(epsilon) else math.inf
     return _proved(order, epsilon, delta, _best_share(order, epsilon, delta))
 
 
@@ -39,7 +46,9 @@ def least_epsilon(order: float, divergence: float, delta: float, start: float) -
     >>> round(least_epsilon(2.0, math.log(2.0), 0.5, 5.0), 6)
     0.0
     """
-    if start == math.inf:
+    if start > LARGEST and order <= LARGEST and least_divergence(order, LARGEST, delta) >= divergence:
+        start = LARGEST
+    if not (start <= LARGEST and order <= LARGEST):
         return start
     if least_divergence(order, 0.0, delta) >= divergence:
         return 0.0

@@ -11,7 +11,7 @@ from ldpopt.composition import FinitePair, compose
 from ldpopt.mechanisms import gaussian, laplace
 from ldpopt.privacy import renyi
 from ldpopt.privacy.claims import RenyiDP
-from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_sharp
+from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
 
@@ -52,7 +52,7 @@ def measure(part: str, mechanism: str, order: float = 0, delta: float = 0, uses:
     claims = [RenyiDP(a, uses * printed(mechanism, a)) for a in ORDERS]
     return {
         "plain": min(renyi_to_approximate(claim, delta).epsilon for claim in claims),
-        "sharp": min(renyi_to_approximate_sharp(claim, delta).epsilon for claim in claims),
+        "sharp": min(renyi_to_approximate_closed(claim, delta).epsilon for claim in claims),
         "exact": exact_epsilon(mechanism, delta, int(uses)),
     }
 
