@@ -27,6 +27,7 @@ from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
 from ldpopt.privacy.mcdp import mcdp
 from ldpopt.privacy.pairs import blocks
 from ldpopt.privacy.policy import ordered_pairs
+from ldpopt.rounding import down, up
 
 Interval = tuple[float, float]
 
@@ -71,6 +72,15 @@ class Mechanism:
             return found.lower, found.value
         bounds = [(0.0, 0.0), *(_divergence(loss, s) for loss in self._losses)]
         return max(low for low, _ in bounds), max(high for _, high in bounds)
+
+    @cached_property
+    def pure(self) -> Interval:
+        """Bounds on the largest loss, exact when the parameters are known."""
+        if isinstance(self.pair, ParametricPair):
+            largest = math.inf if self.pair.delta > 0 else float(self.pair.losses[0])
+            return largest, largest
+        low, high = self.renyi(math.inf)
+        return down(low, 4), up(high, 4)
 
     @property
     def gaussian(self) -> float:
