@@ -69,6 +69,7 @@ def channel(rng: np.random.Generator, k: int, m: int) -> np.ndarray:
     elif family == 6:
         q = np.repeat(q[:1], k, axis=0)
         q[:, 0] = np.nextafter(q[:, 0], rng.choice([0.0, 1.0], k))
+    q[:, 0] += q.sum(axis=1) == 0
     return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=float)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.direction import Direction, Parts, largest_loss, variation
 from ldpopt.composition.gaussian_law import GaussianLaw
-from ldpopt.composition.lattice import EXACT, Rounding, rare_error
-from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
+from ldpopt.composition.lattice import EXACT, Rounding
+from ldpopt.composition.mechanism import Mechanism, as_mechanism
+from ldpopt.composition.rare import rare_error
 from ldpopt.composition.strategy import best_in_order, best_pair
 from ldpopt.composition.totals import union
 from ldpopt.distribution import Array, positive_integer, unit_interval
@@ -228,7 +229,8 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
 
 def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
     """Bounds on the largest loss: of each channel the worst pair's, of the other pairs in the worse direction."""
-    low, high = summed(list(several), math.inf)
+    low = math.fsum(n * mechanism.pure[0] for mechanism, n in several)
+    high = math.fsum(n * mechanism.pure[1] for mechanism, n in several)
     if single:
         rest = ComposedPair.of(single).local_dp()
         low, high = low + rest.lower, high + rest.value

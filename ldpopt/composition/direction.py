@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.composition.gaussian_law import GaussianLaw
-from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid, rare_error
+from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LossLaw
 from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.rare import rare_error
 from ldpopt.composition.totals import float_down, float_up, union_up
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP, down, exact_sum, up
@@ -106,11 +107,15 @@ class Direction:
 
 
 def infinite_mass(pair: FinitePair) -> Fraction:
-    """The probability of an infinite loss, exactly: of the law that is proportional to the masses."""
+    """The probability of an infinite loss: exact when the parameters are known, else rounded up.
+
+    Masses may have been divided by a sum near 1 before: they are right to 4 units, subnormal ones hardly at all.
+    """
     if isinstance(pair, ParametricPair):
         return Fraction(pair.delta)
-    lost = exact_sum(pair.p[pair.q == 0])
-    return lost / exact_sum(pair.p) if lost else Fraction(0)
+    masses = pair.p[(pair.q == 0) & (pair.p > 0)]
+    lost = exact_sum(masses) * (1 + Fraction(8 * ULP))
+    return lost + Fraction(UNDERFLOW) if (masses < 2.0**-1000).any() else lost
 
 
 def variation(pair: FinitePair) -> float:
