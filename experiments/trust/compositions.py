@@ -257,7 +257,7 @@ def curve(made: tuple[dict[tuple[int, ...], mpmath.mpf], Any, Any], epsilon: mpm
         loss = mpmath.fsum(s * e for s, e in zip(signs, epsilons, strict=True))
         if loss > epsilon:
             total -= mass * mpmath.expm1(epsilon - loss)
-    return 1 - finite * (1 - total)
+    return (1 - finite) + finite * total
 
 
 def check_trees(rng: np.random.Generator) -> Iterator[str]:
