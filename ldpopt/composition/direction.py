@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -58,6 +58,10 @@ class Direction:
         """Gaussian mechanisms alone, in closed form."""
         return cls(law, 0.0, 0.0, math.inf)
 
+    def up_to(self, top: float) -> Direction:
+        """The same with losses as large as `top`."""
+        return replace(self, top=max(self.top, top))
+
     @property
     def slack(self) -> float:
         """What losses are raised by for rounding."""
@@ -77,7 +81,7 @@ class Direction:
         return self._above(epsilon, *self.law.bulk(epsilon - self.slack))
 
     def _above(self, epsilon: float, value: float, error: float) -> float:
-        if not error or epsilon >= self.top:
+        if epsilon >= self.top:
             return self.lost
         return min(1.0, up(self.lost + UNDERFLOW + (value + error) * (1 + self.relative), 64))
 
@@ -102,7 +106,9 @@ class Direction:
             return math.inf
         # What is lost is exact; what is left of delta is a difference of floats, right to an ulp of delta.
         room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
-        found = self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack
+        if room <= UNDERFLOW:  # outcomes that rare may have vanished where masses were multiplied
+            return self.top
+        found = self.law.epsilon(room - UNDERFLOW) + self.slack
         return min(up(max(0.0, found), 16), self.top)
 
 
@@ -122,7 +128,7 @@ def variation(pair: FinitePair) -> float:
     """The total variation of a pair, rounded up: its masses are right to 4 units, unless its parameters are known."""
     if isinstance(pair, ParametricPair):
         return min(1.0, up(pair.delta + (1 - pair.delta) * pair.kept * math.tanh(pair.epsilon / 2), 8))
-    return min(1.0, pair.total_variation().value + 8 * ULP) if pair.losses.any() else 0.0
+    return min(1.0, up(pair.total_variation().value, 128) + 8 * ULP) if pair.losses.any() else 0.0
 
 
 def largest_loss(parts: Parts) -> tuple[float, float]:

@@ -67,8 +67,9 @@ def _chain(points: Array) -> Array:
     kept = points[:, 0] <= end
     most = float((gain + error).max())
     later = ~kept & (gain + error > gain[kept].max())
-    if later.any():
-        start = end + min(float(points[later, 0].min()) - end, _FLAT)
+    if later.any() and points[kept, 1].max() < 1 - 64 * ULP:
+        room = max(0.0, 1 - float(points[kept, 1].max()))
+        start = end + min(float(points[later, 0].min()) - end, _FLAT * room)
         points = np.append(points[kept], [[start, start + most]], axis=0)
     else:
         points = points[kept]
