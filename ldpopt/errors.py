@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CertificateError", "InvalidInput", "LdpoptError", "SolverError"]
+__all__ = ["BudgetExceeded", "CertificateError", "InvalidInput", "LdpoptError", "SolverError"]
 
 
 class LdpoptError(Exception):
@@ -15,6 +15,10 @@ class InvalidInput(LdpoptError, ValueError):
 
 class SolverError(LdpoptError, RuntimeError):
     """No solver returned an answer that may be used."""
+
+
+class BudgetExceeded(LdpoptError, RuntimeError):
+    """What was asked for would exceed a privacy budget; nothing was spent."""
 
 
 class CertificateError(LdpoptError, RuntimeError):

@@ -69,6 +69,7 @@ def channel(rng: np.random.Generator, k: int, m: int) -> np.ndarray:
     elif family == 6:
         q = np.repeat(q[:1], k, axis=0)
         q[:, 0] = np.nextafter(q[:, 0], rng.choice([0.0, 1.0], k))
+    q[:, 0] += q.sum(axis=1) == 0
     return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=float)
 
 
@@ -256,7 +257,7 @@ def curve(made: tuple[dict[tuple[int, ...], mpmath.mpf], Any, Any], epsilon: mpm
         loss = mpmath.fsum(s * e for s, e in zip(signs, epsilons, strict=True))
         if loss > epsilon:
             total -= mass * mpmath.expm1(epsilon - loss)
-    return 1 - finite * (1 - total)
+    return (1 - finite) + finite * total
 
 
 def check_trees(rng: np.random.Generator) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from ldpopt.composition.calibrate import largest_count, largest_epsilon
 from ldpopt.composition.compose import ComposedPair, compose, compose_same_input
+from ldpopt.composition.filters import PrivacyFilter, PrivacyOdometer
 from ldpopt.composition.gaussian_limit import (
     GaussianLimit,
     gaussian_limit,
@@ -33,6 +34,8 @@ __all__ = [
     "GaussianLimit",
     "KFold",
     "Ledger",
+    "PrivacyFilter",
+    "PrivacyOdometer",
     "advanced_composition",
     "compose",
     "compose_approximate",

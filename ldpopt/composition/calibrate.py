@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.mechanism import as_pair
 from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.totals import largest_integer
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ApproximateDP, PureDP, need
@@ -51,7 +51,7 @@ def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> 
     """
     target, limit = need(ApproximateDP, target, "target"), positive_integer(limit, "limit")
     pair = as_pair(mechanism)
-    return _largest_integer(lambda count: _meets(pair, count, target), limit)
+    return largest_integer(lambda count: _meets(pair, count, target), limit)
 
 
 def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
@@ -60,14 +60,3 @@ def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
 
 def _erased(epsilon: float, erasure: float) -> FinitePair:
     return ParametricPair.of(epsilon, 0.0, (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None)
-
-
-def _largest_integer(holds: Callable[[int], bool], limit: int) -> int:
-    low, high = 0, 1
-    while high <= limit and holds(high):
-        low, high = high, 2 * high
-    high = min(high, limit + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -14,8 +14,9 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.direction import Direction, Parts, largest_loss, variation
 from ldpopt.composition.gaussian_law import GaussianLaw
-from ldpopt.composition.lattice import EXACT, Rounding, rare_error
-from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
+from ldpopt.composition.lattice import EXACT, Rounding
+from ldpopt.composition.mechanism import Mechanism, as_mechanism
+from ldpopt.composition.rare import rare_error
 from ldpopt.composition.strategy import best_in_order, best_pair
 from ldpopt.composition.totals import union
 from ldpopt.distribution import Array, positive_integer, unit_interval
@@ -208,7 +209,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
               if isinstance(item, FinitePair) or len(item.rows) <= 1]  # fmt: skip
     best = best_pair(_together(several)) if several else None
     taken = [*single, *([(best, 1)] if best else [(item.pair, n) for item, n in several])]
-    steps = sum(n for _, n in several) if best else 0
+    steps = sum(n for _, n in several)
     taken += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
     made = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP))
     dominated = any(isinstance(item, Mechanism) and isinstance(item.own, ContinuousPair) for item, _ in items)
@@ -216,6 +217,9 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
         return replace(made, parts=parts, attained=False, _below=())
     if not several:
         return replace(made, parts=parts)
+    pure = _pure(several, single)
+    # Products of rare masses vanish in the pair of the best strategy, their losses must not.
+    made = replace(made, _forward=made._forward.up_to(pure[1]), _backward=made._backward.up_to(pure[1]))
     fixed = ComposedPair.of([*single, *((max(item.rows, key=_variation_of), n) for item, n in several)])
     below = [(fixed, 0.0)]
     ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
@@ -223,12 +227,13 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     if ordered is not None:
         below.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
     alone = best is not None and not single and len(_together(several)) == 1
-    return replace(made, parts=parts, attained=alone, _below=tuple(below), _pure=_pure(several, single))
+    return replace(made, parts=parts, attained=alone, _below=tuple(below), _pure=pure)
 
 
 def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
     """Bounds on the largest loss: of each channel the worst pair's, of the other pairs in the worse direction."""
-    low, high = summed(list(several), math.inf)
+    low = math.fsum(n * mechanism.pure[0] for mechanism, n in several)
+    high = math.fsum(n * mechanism.pure[1] for mechanism, n in several)
     if single:
         rest = ComposedPair.of(single).local_dp()
         low, high = low + rest.lower, high + rest.value

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from ldpopt.composition.gaussian_law import GaussianLaw
-from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid, rare_error
+from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LossLaw
 from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.rare import rare_error
 from ldpopt.composition.totals import float_down, float_up, union_up
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP, down, exact_sum, up
@@ -57,6 +58,10 @@ class Direction:
         """Gaussian mechanisms alone, in closed form."""
         return cls(law, 0.0, 0.0, math.inf)
 
+    def up_to(self, top: float) -> Direction:
+        """The same with losses as large as `top`."""
+        return replace(self, top=max(self.top, top))
+
     @property
     def slack(self) -> float:
         """What losses are raised by for rounding."""
@@ -76,7 +81,7 @@ class Direction:
         return self._above(epsilon, *self.law.bulk(epsilon - self.slack))
 
     def _above(self, epsilon: float, value: float, error: float) -> float:
-        if not error or epsilon >= self.top:
+        if epsilon >= self.top:
             return self.lost
         return min(1.0, up(self.lost + UNDERFLOW + (value + error) * (1 + self.relative), 64))
 
@@ -101,23 +106,29 @@ class Direction:
             return math.inf
         # What is lost is exact; what is left of delta is a difference of floats, right to an ulp of delta.
         room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
-        found = self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack
+        if room <= UNDERFLOW:  # outcomes that rare may have vanished where masses were multiplied
+            return self.top
+        found = self.law.epsilon(room - UNDERFLOW) + self.slack
         return min(up(max(0.0, found), 16), self.top)
 
 
 def infinite_mass(pair: FinitePair) -> Fraction:
-    """The probability of an infinite loss, exactly: of the law that is proportional to the masses."""
+    """The probability of an infinite loss: exact when the parameters are known, else rounded up.
+
+    Masses may have been divided by a sum near 1 before: they are right to 4 units, subnormal ones hardly at all.
+    """
     if isinstance(pair, ParametricPair):
         return Fraction(pair.delta)
-    lost = exact_sum(pair.p[pair.q == 0])
-    return lost / exact_sum(pair.p) if lost else Fraction(0)
+    masses = pair.p[(pair.q == 0) & (pair.p > 0)]
+    lost = exact_sum(masses) * (1 + Fraction(8 * ULP))
+    return lost + Fraction(UNDERFLOW) if (masses < 2.0**-1000).any() else lost
 
 
 def variation(pair: FinitePair) -> float:
     """The total variation of a pair, rounded up: its masses are right to 4 units, unless its parameters are known."""
     if isinstance(pair, ParametricPair):
         return min(1.0, up(pair.delta + (1 - pair.delta) * pair.kept * math.tanh(pair.epsilon / 2), 8))
-    return min(1.0, pair.total_variation().value + 8 * ULP) if pair.losses.any() else 0.0
+    return min(1.0, up(pair.total_variation().value, 128) + 8 * ULP) if pair.losses.any() else 0.0
 
 
 def largest_loss(parts: Parts) -> tuple[float, float]:

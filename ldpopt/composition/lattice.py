@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ldpopt.composition.laws import AtomLaw, LatticeLaw
 from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.rare import RARE, rare
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
-from ldpopt.tolerances import ROW_SUM
 
 ATOMS = 20_000
 """Up to so many distinct outcomes a composition is enumerated."""
@@ -27,32 +27,15 @@ _ZERO = 1e-14
 """A loss below this, and a millionth of the largest, counts as zero, at the price of that much slack in epsilon."""
 
 
-RARE = 4 * ROW_SUM
-"""More than dividing by the sum of a row, within `ROW_SUM` of 1, changes a loss where a mass is subnormal."""
-
-
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
     """The finite losses of a pair, largest first, with their masses under p; equal losses merged.
 
     Losses of rare outcomes are raised by `RARE`, unless they are known.
     """
     inside = (pair.p > 0) & (pair.q > 0)
-    losses, masses = pair.losses[inside] + RARE * _rare(pair)[inside], pair.p[inside]
+    losses, masses = pair.losses[inside] + RARE * rare(pair)[inside], pair.p[inside]
     distinct, back = np.unique(losses, return_inverse=True)
     return distinct[::-1], collect(back, masses, len(distinct))[::-1]
-
-
-def _rare(pair: FinitePair) -> npt.NDArray[np.bool_]:
-    """Where a mass is too small to have, or to have had before it was merged with others, all its digits."""
-    if isinstance(pair, ParametricPair):
-        return np.zeros(len(pair.p), dtype=np.bool_)
-    rarest = np.minimum(pair.p, pair.q)
-    return np.asarray((rarest > 0) & (rarest < 2.0**-1000))
-
-
-def rare_error(pair: FinitePair) -> float:
-    """A bound on the rounding error of log p and of log q together, beyond a few ulps; 0 for most pairs."""
-    return RARE if _rare(pair).any() else 0.0
 
 
 def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:

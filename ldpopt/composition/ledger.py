@@ -100,8 +100,9 @@ class Ledger:
 
     def local_dp(self) -> Guarantee:
         """Pure epsilon, in nats: the sum; inf for noise without a largest loss."""
-        bounds = summed(self._merged, math.inf)
-        return Guarantee("local_dp", up(bounds[1], 64), down(bounds[0], 64), None, True, "[GI, Def 6]")
+        bounds = [(*mechanism.pure, n) for mechanism, n in self._merged]
+        value, lower = total((high, n) for _, high, n in bounds), total((low, n) for low, _, n in bounds)
+        return Guarantee("local_dp", value, min(value, down(lower, 1)), None, True, "[GI, Def 6]")
 
     def total_variation(self) -> Guarantee:
         """Total variation of everything together."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, as_channel
 from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.rare import rare_error
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
@@ -27,6 +28,7 @@ from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
 from ldpopt.privacy.mcdp import mcdp
 from ldpopt.privacy.pairs import blocks
 from ldpopt.privacy.policy import ordered_pairs
+from ldpopt.rounding import down, up
 
 Interval = tuple[float, float]
 
@@ -70,7 +72,22 @@ class Mechanism:
             found = self.own.renyi(1 + s)
             return found.lower, found.value
         bounds = [(0.0, 0.0), *(_divergence(loss, s) for loss in self._losses)]
-        return max(low for low, _ in bounds), max(high for _, high in bounds)
+        low, high = max(low for low, _ in bounds), max(high for _, high in bounds)
+        return max(0.0, low - self._rare), high + self._rare
+
+    @cached_property
+    def _rare(self) -> float:
+        """What subnormal masses may have changed in a divergence."""
+        return 2 * max(rare_error(pair) for pair in self.rows or (self.pair,))
+
+    @cached_property
+    def pure(self) -> Interval:
+        """Bounds on the largest loss, exact when the parameters are known."""
+        if isinstance(self.pair, ParametricPair):
+            largest = math.inf if self.pair.delta > 0 else float(self.pair.losses[0])
+            return largest, largest
+        low, high = self.renyi(math.inf)
+        return down(low, 4), up(high, 4)
 
     @property
     def gaussian(self) -> float:

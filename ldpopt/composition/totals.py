@@ -1,9 +1,9 @@
-"""Sums and unions in rational arithmetic, rounded once: no count can differ from that many items."""
+"""Sums, unions and counts, in rational arithmetic and rounded once: no count can differ from that many items."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from ldpopt.rounding import up
@@ -53,3 +53,15 @@ def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
         return min(1.0, float_up(1 - math.prod(((1 - delta) ** n for delta, n in positive), start=Fraction(1))))
     logs = [n * math.log1p(-float(delta)) if delta < 1 else -math.inf for delta, n in positive]
     return min(1.0, up(abs(math.expm1(math.fsum(logs))), 16))
+
+
+def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
+    """The largest count up to `limit` for which a condition holds that more never restores; 0 for none."""
+    low, high = 0, 1
+    while high <= limit and holds(high):
+        low, high = high, 2 * high
+    high = min(high, limit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

@@ -12,6 +12,9 @@ from ldpopt.rounding import ULP
 
 _OUTWARD = 1 + 32 * ULP
 
+_FLAT = 2.0**-10
+"""No more than this of what has ratio one is taken to make up for what rounding may hide there."""
+
 
 def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     """(p, q) whose every test is as powerful as the best test of any of `pairs`, and no more than a mixture of them.
@@ -53,15 +56,24 @@ def _sums(masses: Array) -> Array:
 def _chain(points: Array) -> Array:
     """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x, raised.
 
-    The chain ends at the first point that nothing exceeds by more than the rounding of both: what a later point adds
-    is at most 16 ulps of its own height, so its steps are that flat, or that small beside the rest. A corner within
-    16 ulps of its chord counts as on it, with all that it stands for.
+    The chain ends at the first point that nothing exceeds by more than the rounding of both, but for one flat step to
+    what a later point may add, at most 16 ulps of its own height: beside a height of 1e-13 that is much. A corner
+    within 16 ulps of its chord counts as on it, with all that it stands for.
     """
     if not len(points):
         return np.empty((0, 2))
     gain, error = points[:, 1] - points[:, 0], 8 * ULP * points[:, 1]
     end = float(points[gain + error >= (gain - error).max(), 0].min())
-    points = points[points[:, 0] <= end] * (1.0, _OUTWARD)
+    kept = points[:, 0] <= end
+    most = float((gain + error).max())
+    later = ~kept & (gain + error > gain[kept].max())
+    if later.any() and points[kept, 1].max() < 1 - 64 * ULP:
+        room = max(0.0, 1 - float(points[kept, 1].max()))
+        start = end + min(float(points[later, 0].min()) - end, _FLAT * room)
+        points = np.append(points[kept], [[start, start + most]], axis=0)
+    else:
+        points = points[kept]
+    points = points * (1.0, _OUTWARD)
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
     # Each corner with the steepest way to it: its own step, or one to a corner that counts as on that step.
     chain: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]

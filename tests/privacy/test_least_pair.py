@@ -125,3 +125,16 @@ def test_the_pair_of_a_curve_lies_on_its_hull():
     p, q = pair_through(np.log(t), curve)
     found = [np.maximum(p - each * q, 0.0).sum() for each in t]
     assert found == pytest.approx([0.5, 0.38, 0.26, 0.26 - 0.16 / 3, 0.1], abs=1e-12)
+
+
+@pytest.mark.parametrize("small", [2.2e-13, 1e-9, 1e-15])
+def test_a_gain_below_rounding_counts_beside_a_small_one(small):
+    """What a common outcome adds to the total variation is not lost, though it is less than an ulp of its mass."""
+    p, q = np.array([small, 0.5, 0.5 - small]), np.array([0.0, 0.5 - 2.0**-54, 0.5 + 2.0**-54])
+    hull = FinitePair.least([FinitePair(p, q), FinitePair(q, p)])
+    with mpmath.workdps(60):
+        one, other = truth.rows(np.stack([p, q]), proportional=True)
+        exact = truth.hockey_stick(one, other, 0)
+        assert float(hull.total_variation()) >= exact
+        assert compose([np.stack([p, q])], 3).delta_at(0.0) >= exact
+    assert float(hull.total_variation()) <= small + 2e-14

@@ -1,0 +1,191 @@
+"""A privacy filter and an odometer: budgets that hold when every next mechanism is chosen by the reports so far.
+
+`Ledger` says what a list of mechanisms costs that was fixed before the first report. When the list itself depends on
+the reports, the best composition of what was used, `Ledger.approximate_dp`, is no bound [RRUV]; sums of pure, Rényi and
+zCDP parameters are, because they bound the loss path by path [RRUV; FZ; WRRW].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from ldpopt.composition.direction import variation
+from ldpopt.composition.ledger import Ledger
+from ldpopt.composition.mechanism import Mechanism, as_mechanism
+from ldpopt.composition.totals import largest_integer, total, union
+from ldpopt.distribution import positive_integer, unit_interval
+from ldpopt.errors import BudgetExceeded, invalid
+from ldpopt.privacy.calibrate import largest_rho_sharp
+from ldpopt.privacy.claims import TV, ZCDP, ApproximateDP, PureDP, RenyiDP
+from ldpopt.privacy.renyi import renyi_order
+
+Budget = PureDP | TV | RenyiDP | ZCDP | ApproximateDP
+
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
+"""The Rényi orders that an odometer watches unless others are given."""
+
+
+@dataclass(frozen=True)
+class PrivacyFilter:
+    """A budget that is never exceeded, whatever is chosen next: mechanisms, inputs, and whether to go on [RRUV].
+
+    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats. ledger : what is spent already.
+    lost : for an `ApproximateDP` budget, the part of its delta that is kept for mechanisms with infinite losses.
+
+    Everything that `add` let pass together meets `budget`, though the list depended on the reports. Pure epsilons,
+    Rényi divergences of the budget's order and, for zCDP, of every order add along the path [FZ; WRRW]; total
+    variations unite. An (epsilon, delta) budget is met by the zCDP that implies it, with delta - lost, or by epsilons
+    that add up to epsilon. Raises `InvalidInput` for another budget, or one that the ledger exceeds.
+
+    >>> spent = PrivacyFilter(PureDP(1.0)).add((0.5,)).add((0.25,))
+    >>> spent.admits((0.25,)), spent.admits((0.3,)), spent.room((0.1,))
+    (True, False, 2)
+    """
+
+    budget: Budget
+    ledger: Ledger = field(default_factory=Ledger)
+    lost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, Budget):
+            raise invalid("budget", "a PureDP, TV, RenyiDP, ZCDP or ApproximateDP claim", type(self.budget).__name__)
+        lost = unit_interval(self.lost, "lost")
+        most = self.budget.delta if isinstance(self.budget, ApproximateDP) else 0.0
+        if not lost <= most:
+            raise invalid("lost", f"a part of the budget's delta, at most {most:g}", lost)
+        object.__setattr__(self, "lost", lost)
+        if not isinstance(self.ledger, Ledger):
+            raise invalid("ledger", "a Ledger", type(self.ledger).__name__)
+        if not self._within(self.ledger):
+            raise invalid("ledger", f"one within {self.budget}", self.ledger)
+
+    def admits(self, mechanism: Any, count: int = 1) -> bool:
+        """Whether `count` more uses of a mechanism, as `Ledger.add` takes it, stay within the budget.
+
+        >>> PrivacyFilter(ZCDP(0.0, 0.1)).admits((0.5,))
+        False
+        """
+        return self._within(self.ledger.add(mechanism, count))
+
+    def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyFilter:
+        """The filter after `count` more uses; raises `BudgetExceeded`, before any of them, when they do not fit.
+
+        >>> PrivacyFilter(PureDP(1.0)).add((0.7,), 2)
+        Traceback (most recent call last):
+        ldpopt.errors.BudgetExceeded: 2 x (0.7) would exceed PureDP(epsilon=1); what is spent stays as it was
+        """
+        after = self.ledger.add(mechanism, count, name)
+        if not self._within(after):
+            entry = after.entries[-1]
+            raise BudgetExceeded(
+                f"{entry.count} x {entry.name} would exceed {self.budget}; what is spent stays as it was"
+            )
+        return replace(self, ledger=after)
+
+    def room(self, mechanism: Any, limit: int = 10**6) -> int:
+        """How many more uses of one mechanism fit, at most `limit`; 0 for none.
+
+        >>> PrivacyFilter(RenyiDP(2.0, 1.0)).room([[0.75, 0.25], [0.25, 0.75]])
+        1
+        """
+        limit = positive_integer(limit, "limit")
+        made = as_mechanism(mechanism)
+        return largest_integer(lambda count: self.admits(made, count), limit)
+
+    def _within(self, ledger: Ledger) -> bool:
+        budget = self.budget
+        if not ledger.entries:
+            return True
+        if isinstance(budget, PureDP):
+            return ledger.local_dp().value <= budget.epsilon
+        if isinstance(budget, TV):
+            return union((variation(entry.mechanism.pair), entry.count) for entry in ledger) <= budget.eta
+        if isinstance(budget, RenyiDP):
+            return float(ledger.renyi(budget.order)) <= budget.epsilon
+        if isinstance(budget, ZCDP):
+            return _concentrated(ledger, budget.xi, budget.rho)
+        if ledger.local_dp().value <= budget.epsilon:
+            return True
+        left = budget.delta - self.lost
+        if not left > 0:
+            return False
+        allowed = _rho(budget.epsilon, math.nextafter(left, 0.0))
+        if math.isfinite(ledger.renyi(2.0).value):
+            return _concentrated(ledger, 0.0, allowed)
+        found = ledger.approximate_zcdp()
+        return found.parameters["delta"] <= self.lost and found.value <= allowed
+
+
+def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:
+    """Whether the divergences of every order add up to no more than xi + rho order, by the cheapest way that tells."""
+    if any(ledger.renyi(order).lower > xi + rho * order for order in (1.0, 2.0, 8.0, 64.0)):
+        return False
+    if xi == 0 and total((_own_rho(entry.mechanism), entry.count) for entry in ledger) <= rho:
+        return True
+    return ledger.zcdp(xi).value <= rho
+
+
+@lru_cache(maxsize=1024)
+def _own_rho(mechanism: Mechanism) -> float:
+    return Ledger().add(mechanism).zcdp().value
+
+
+@lru_cache(maxsize=64)
+def _rho(epsilon: float, delta: float) -> float:
+    return largest_rho_sharp(ApproximateDP(epsilon, delta)).rho
+
+
+@dataclass(frozen=True)
+class PrivacyOdometer:
+    """A running bound on the privacy loss that is right at all times at once, whatever is chosen next [RRUV].
+
+    delta : in (0, 1), the probability that the loss ever exceeds the reading. orders : Rényi orders above 1, fixed
+    before the first report. ledger : what is used so far. Nothing is refused; the reading may decide when to stop.
+
+    Under either input, with probability 1 - delta over the reports, the log-likelihood ratio of all reports is at most
+    `reading` at every time: exp((a - 1)(loss - sum of divergences of order a)) is a supermartingale, so Ville's
+    inequality bounds it forever. The least over n orders costs log n of the budget. Raises `InvalidInput` for
+    other numbers.
+
+    >>> odometer = PrivacyOdometer(1e-6)
+    >>> for _ in range(100):
+    ...     odometer = odometer.add((0.1,))
+    >>> round(odometer.reading, 3), float(odometer.ledger.local_dp())
+    (6.032, 10.000000000000002)
+    """
+
+    delta: float
+    orders: tuple[float, ...] = ORDERS
+    ledger: Ledger = field(default_factory=Ledger)
+
+    def __post_init__(self) -> None:
+        delta = unit_interval(self.delta, "delta")
+        if not 0 < delta < 1:
+            raise invalid("delta", "a number strictly between 0 and 1", delta)
+        orders = tuple(renyi_order(order) for order in self.orders)
+        if not orders or not all(1 < order < math.inf for order in orders):
+            raise invalid("orders", "finite orders above 1", self.orders)
+        if not isinstance(self.ledger, Ledger):
+            raise invalid("ledger", "a Ledger", type(self.ledger).__name__)
+        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "orders", orders)
+
+    def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyOdometer:
+        """The odometer after `count` more uses of a mechanism, as `Ledger.add` takes it.
+
+        >>> PrivacyOdometer(1e-6).add((0.5,)).reading
+        0.5
+        """
+        return replace(self, ledger=self.ledger.add(mechanism, count, name))
+
+    @property
+    def reading(self) -> float:
+        """The bound on the loss so far, in nats: no more than the sum of the pure epsilons, which never fails."""
+        if not self.ledger.entries:
+            return 0.0
+        cost = math.log(len(self.orders)) - math.log(self.delta)
+        bounds = [float(self.ledger.renyi(order)) + cost / (order - 1) * (1 + 1e-14) for order in self.orders]
+        return min(self.ledger.local_dp().value, math.nextafter(min(bounds), math.inf))
