@@ -16,8 +16,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.survey import (
     CountTable,
     MaximumLikelihood,
-    QuestionSpec,
     Memoised,
+    QuestionSpec,
     Survey,
     SurveySpec,
     asymptotic_covariance,
