@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
@@ -116,7 +118,7 @@ def aside(path: Path, force: bool = True) -> Iterator[Path]:
         if force:
             os.replace(written, path)
         else:
-            _move_to_new(written, path)
+            move_to_new(written, path)
     finally:
         written.unlink(missing_ok=True)
     sync_folder(path.parent)
@@ -131,9 +133,41 @@ def replace_text(path: Path, text: str) -> None:
 def create_private(path: Path, data: bytes) -> None:
     """A new file of mode 0600 from its first moment, through `aside`; `FileExistsError` if `path` is taken."""
     with aside(path, force=False) as written:
-        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """`create_private` of a file that may replace an earlier one."""
+    with aside(path) as written:
+        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+
+
+def move_to_new(written: Path, target: Path) -> None:
+    """Give a file the name `target`, which no other file has; `FileExistsError` if one does, and nothing is replaced.
+
+    A link fails where the name is taken, a rename would replace the other file. The old name may stay beside the new.
+    """
+    try:
+        os.link(written, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        os.replace(written, target)
+
+
+def digest(path: Path, *context: str) -> str:
+    """The SHA-256 of a file's bytes, after those of some texts, as hexadecimal digits; the system's own errors pass."""
+    made = sha256("".join(f"{len(text)} {text} " for text in context).encode())
+    with path.open("rb") as file:
+        while content := file.read(1 << 20):
+            made.update(content)
+    return made.hexdigest()
 
 
 def sync_folder(folder: Path) -> None:
@@ -161,15 +195,3 @@ def _exists(target: Path) -> InvalidInput:
 def _refused(path: PathLike, expected: str, error: OSError) -> InvalidInput:
     reason = error.strerror or type(error).__name__
     return invalid(str(path), expected, Phrase(reason[:1].lower() + reason[1:]))
-
-
-def _move_to_new(written: Path, target: Path) -> None:
-    """Give the file its name; a link fails where the name is taken, a rename would replace the other file."""
-    try:
-        os.link(written, target)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        if os.path.lexists(target):
-            raise FileExistsError from None
-        os.replace(written, target)

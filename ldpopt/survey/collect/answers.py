@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,21 +16,19 @@ T = TypeVar("T")
 
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
+PARTITIONS = 256
+"""More files than this share partitions."""
 BATCH_ROWS = 1 << 16
 _LONGEST_RECORD = 1 << 24
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files).
-
-    They are the bytes, or for Parquet the row groups, `start` to `stop` - 1 of the file at `path`.
-    """
+class Piece:
+    """`rows` rows of one file: the bytes, or for Parquet the row groups, `start` to `stop` - 1."""
 
     path: str
     start: int
     stop: int
-    first_row: int
     rows: int
 
     @property
@@ -38,9 +36,27 @@ class Partition:
         """Whether the file is Parquet; it is CSV otherwise."""
         return self.path.endswith(".parquet")
 
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files), from one piece or a few."""
+
+    first_row: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the pieces have."""
+        return sum(piece.rows for piece in self.pieces)
+
     def to_dict(self) -> dict[str, Any]:
         """The partition as JSON-ready values."""
-        return asdict(self)
+        return {"first_row": self.first_row, "pieces": [[p.path, p.start, p.stop, p.rows] for p in self.pieces]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Partition:
+        """The partition behind `to_dict`."""
+        return cls(data["first_row"], tuple(Piece(*piece) for piece in data["pieces"]))
 
 
 def input_files(answers: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -60,16 +76,41 @@ def input_files(answers: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def partitions(files: Sequence[Path]) -> list[Partition]:
-    """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order."""
+    """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order.
+
+    A file is at least one partition of its own, unless there are more than `PARTITIONS` files: then neighbours that are
+    small share one, since ten thousand tasks and their files would take longer than the rows in them.
+    """
+    together = -(-len(files) // PARTITIONS)
     made: list[Partition] = []
+    waiting: list[Piece] = []
     row = 1
+
+    def close() -> None:
+        nonlocal row
+        if waiting:
+            made.append(Partition(row, tuple(waiting)))
+            row += made[-1].rows
+            waiting.clear()
+
     for path in files:
-        for part in _row_groups(path) if path.suffix == ".parquet" else _records(path):
-            start, stop, rows = part
-            if rows or path.suffix == ".csv":  # one that only seems empty has still to be refused
-                made.append(Partition(str(path), start, stop, row, rows))
-            row += rows
+        parquet = path.suffix == ".parquet"
+        for start, stop, rows in _row_groups(path) if parquet else _records(path):
+            if not (rows or not parquet):  # one that only seems empty has still to be refused
+                continue
+            piece = Piece(str(path), start, stop, rows)
+            size = sum(_bytes(one) for one in waiting) + _bytes(piece)
+            if len(waiting) >= together or sum(one.rows for one in waiting) + rows > PARTITION_ROWS:
+                close()
+            elif size > PARTITION_BYTES:
+                close()
+            waiting.append(piece)
+    close()
     return made
+
+
+def _bytes(piece: Piece) -> int:
+    return 0 if piece.parquet else piece.stop - piece.start
 
 
 def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
@@ -77,9 +118,10 @@ def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]
 
     `dictionaries` are columns that Parquet may give as dictionaries, which code faster.
     """
-    found = _parquet_batches(part, columns, dictionaries) if part.parquet else _csv_batches(part, columns)
-    while (batch := values_hidden(part.path, next, found, None)) is not None:
-        yield batch
+    for piece in part.pieces:
+        found = _parquet_batches(piece, columns, dictionaries) if piece.parquet else _csv_batches(piece, columns)
+        while (batch := values_hidden(piece.path, next, found, None)) is not None:
+            yield batch
 
 
 def column_names(path: Path) -> list[str]:
@@ -123,7 +165,7 @@ def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
             start, rows = group + 1, 0
 
 
-def _parquet_batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
+def _parquet_batches(part: Piece, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(part.path, read_dictionary=list(dictionaries)) as file:
@@ -136,7 +178,7 @@ def _parquet_batches(part: Partition, columns: Sequence[str], dictionaries: Sequ
         raise invalid("answers", f"the {part.rows} rows that the file says it has", rows, part.path)
 
 
-def _csv_batches(part: Partition, columns: Sequence[str]) -> Iterator[Any]:
+def _csv_batches(part: Piece, columns: Sequence[str]) -> Iterator[Any]:
     header, _ = _header(Path(part.path))
     with open(part.path, "rb") as file:
         file.seek(part.start)

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.files import aside
-
 BUCKET_ROWS = 1 << 19
 _RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<i8")])
 
@@ -41,8 +39,8 @@ def bucket_count(rows: int) -> int:
     return min(1 << max(0, (rows // BUCKET_ROWS).bit_length()), 1 << 16)
 
 
-def spill(path: Path, identities: npt.NDArray[np.uint64], first_row: int, buckets: int) -> None:
-    """Write a partition's identities and row numbers, grouped by bucket, complete or absent."""
+def spilled(identities: npt.NDArray[np.uint64], first_row: int, buckets: int) -> bytes:
+    """A partition's identities and row numbers as the contents of a file, grouped by bucket."""
     bucket = (identities[:, 0] & np.uint64(buckets - 1)).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
     made = np.empty(len(identities), _RECORD)
@@ -50,9 +48,7 @@ def spill(path: Path, identities: npt.NDArray[np.uint64], first_row: int, bucket
     made["row"] = order + first_row
     ends = np.zeros(buckets + 1, "<i8")
     ends[1:] = np.cumsum(np.bincount(bucket, minlength=buckets))
-    with aside(path) as written, open(written, "wb") as file:
-        ends.tofile(file)
-        made.tofile(file)
+    return ends.tobytes() + made.tobytes()
 
 
 def duplicates_in_bucket(paths: Sequence[Path], bucket: int, buckets: int) -> npt.NDArray[np.int64]:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.files import sync_folder
+from ldpopt.locks import held
 from ldpopt.survey.collect.answers import input_files
 from ldpopt.survey.collect.batch import refuse_duplicates
 from ldpopt.survey.collect.coding import Tally
+from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, Simulated, default_randomness
-from ldpopt.survey.collect.reports import join, write_manifest
-from ldpopt.survey.collect.runner import Runner, Threads
-from ldpopt.survey.collect.workfolder import (
-    AWAY,
-    PARTS,
-    PrivatizePartition,
-    WorkFolder,
-    description,
-    find_duplicates,
-    locked,
-)
+from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
+from ldpopt.survey.collect.tasks import Job, PrivatizePartition, find_duplicates, forget
+from ldpopt.survey.collect.workfolder import WorkFolder, description, refuse_others, remove_left_aside
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -75,64 +68,56 @@ def privatize(
         raise invalid("reports", "a folder that exists", str(output.parent))
     kind = (output.suffix if single else files[0].suffix).removeprefix(".")
     work = output.with_name(f".{output.name}.partial")
-    with locked(output.with_name(f".{output.name}.lock")):
-        for left in output.parent.glob(f"{work.name}{AWAY}*"):
-            shutil.rmtree(left)
-        folder = _begin(work, output, plan, files, randomness, kind)
-        if not (output.exists() and (single or not (work / PARTS).exists())):
-            try:
-                _run(folder, plan, runner or Threads(), progress)
-                _unchanged(folder, plan, files, randomness, kind)
-            except InvalidInput:
-                folder.remove()
-                raise
-            _finish(folder, plan, output, single)
-        tally = Tally.total(folder.tallies(), plan)
-        folder.remove()
+    lock = output.with_name(f".{output.name}.lock")
+    with held(lock, "reports", "no other run that writes them"):
+        remove_left_aside(work)
+        asked = description(plan, files, randomness.mode, kind)
+        tally = published(output, asked)
+        if tally is None:
+            folder = _begin(work, output, plan, files, randomness, kind)
+            tally = _run(folder, plan, files, randomness, runner or Threads(), progress)
+            publish(folder, plan, output, single, tally, asked)
+        if work.exists():
+            WorkFolder.open(work).remove()
+    forget_note(output)
     return tally
 
 
 def _begin(work: Path, output: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
-    if not work.exists():
-        if output.exists():
-            raise invalid("reports", "a path that is not taken", str(output))
-        return WorkFolder.create(work, plan, files, randomness, kind)
-    folder = WorkFolder.open(work)
-    _unchanged(folder, plan, files, randomness, kind)
-    if isinstance(randomness, Memoised) and randomness.key().check() != folder.state["key"]:
-        raise invalid("key file", "the key that the unfinished run began with", "another", str(work))
-    folder.sweep()
-    return folder
+    refuse_taken(output)
+    if os.path.lexists(work):
+        return WorkFolder.resume(work, plan, files, randomness, kind)
+    forget_note(output)  # about reports that are no longer there
+    return WorkFolder.create(work, plan, files, randomness, kind)
 
 
-def _unchanged(folder: WorkFolder, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> None:
-    for name, value in description(plan, files, randomness.mode, kind).items():
-        if folder.state.get(name) != value:
-            expected = f"the {name} that the unfinished run began with (or delete its work folder)"
-            raise invalid("privatize", expected, "another", str(folder.path))
-
-
-def _run(folder: WorkFolder, plan: Plan, runner: Runner, progress: Callable[[int, int], None] | None) -> None:
-    if plan.respondent is not None:
-        refuse_duplicates(plan, find_duplicates(folder, plan, runner))
-    todo = folder.todo
+def _run(
+    folder: WorkFolder,
+    plan: Plan,
+    files: list[Path],
+    randomness: Randomness,
+    runner: Runner,
+    progress: Callable[[int, int], None] | None,
+) -> Tally:
+    """Do what is left to do, and give the tally of all; a refusal of the answers removes the folder."""
+    key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None
+    job = Job(str(folder.path), folder.seal, plan.checksum, key_file)
     total = len(folder.partitions)
-    done = total - len(todo)
-    for _ in runner.map(PrivatizePartition(str(folder.path), f"privatize {folder.state['run']}"), todo):
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
-
-def _finish(folder: WorkFolder, plan: Plan, output: Path, single: bool) -> None:
-    folder.sweep()
-    parts = [folder.part(index) for index in range(len(folder.partitions))]
-    if single:
-        join(parts, output)
-        return
-    if output.exists():
-        raise invalid("reports", "a path that is not taken", str(output))
-    rows = sum(tally.rows for tally in folder.tallies())
-    write_manifest(folder.path / PARTS, plan, folder.state["mode"], [part.name for part in parts], rows)
-    (folder.path / PARTS).rename(output)
-    sync_folder(output.parent)
+    try:
+        if plan.respondent is not None:
+            refuse_duplicates(plan, find_duplicates(folder, job, runner))
+        todo = folder.todo()
+        done = total - len(todo)
+        for _ in every(runner.map(PrivatizePartition(job), todo), len(todo)):
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        refuse_others(description(plan, files, randomness.mode, folder.state["kind"]), folder.state, folder.path)
+    except InvalidInput:
+        folder.remove()
+        raise
+    finally:
+        forget()
+    if damaged := folder.todo():
+        raise LostWork(f"{len(damaged)} of {total} parts are not as they were written; the same call does them again")
+    return Tally.total(folder.tallies(), plan)

@@ -9,8 +9,13 @@ from functools import reduce
 from typing import Any, Protocol, TypeVar
 
 from ldpopt.distribution import positive_integer
+from ldpopt.errors import LdpoptError
 
 T = TypeVar("T")
+
+
+class LostWork(LdpoptError, RuntimeError):
+    """Part of the work did not come back, as when a cluster's scheduler was lost; the same call goes on."""
 
 
 class Runner(Protocol):
@@ -21,6 +26,21 @@ class Runner(Protocol):
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged; `merge` is associative and commutative."""
+
+
+def every(results: Iterator[T], expected: int) -> Iterator[T]:
+    """The results, of which there are `expected`; `LostWork` when they end before.
+
+    >>> list(every(iter("ab"), 3))
+    Traceback (most recent call last):
+    ldpopt.survey.collect.runner.LostWork: 2 of 3 parts of the work came back; the same call does the others
+    """
+    found = 0
+    for result in results:
+        found += 1
+        yield result
+    if found != expected:
+        raise LostWork(f"{found} of {expected} parts of the work came back; the same call does the others")
 
 
 @dataclass(frozen=True)

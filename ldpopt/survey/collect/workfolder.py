@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt import strictjson
-from ldpopt.errors import invalid
-from ldpopt.files import UNFINISHED, aside, replace_text, sync_folder
-from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions
-from ldpopt.survey.collect.batch import Privatizer, Rows, require_columns
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import UNFINISHED, digest, replace_private, replace_text, sync_folder
+from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.duplicates import bucket_count, duplicates_in_bucket, spill
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness
-from ldpopt.survey.collect.randomness.secret import SecretKey, read_key
-from ldpopt.survey.collect.reports import write_reports
+from ldpopt.survey.collect.randomness.secret import read_key
 from ldpopt.survey.plan.plan import Plan
 
-STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.npy"
-PARTS, TALLIES, SPILLS = "parts", "tallies", "identities"
+STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"
+PARTS, RECORDS, SPILLS = "parts", "records", "identities"
 AWAY = ".aside-"  # after the name of a work folder that is being made or removed
+_SEAL = 64  # hexadecimal digits of a SHA-256
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,17 @@ class WorkFolder:
 
     It holds no raw answer: partition bounds, tallies, keyed pseudonyms while duplicates are sought, and (not
     when memoised) the run's key. Workers get its path, never a key.
+
+    Whoever writes in it changes nothing but the time that a run takes: what is found there counts only if it fits
+    the plan, the answers and the key of the caller, and a finished piece of work only with the checksum that was
+    recorded when it was finished; otherwise it is done again, to the same bytes.
+
+    seal : the SHA-256 of the state, which stands for the run in all that is recorded.
     """
 
     path: Path
     state: dict[str, Any]
+    seal: str
 
     @classmethod
     def create(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
@@ -54,81 +60,146 @@ class WorkFolder:
             **description(plan, files, randomness.mode, kind),
             "run": secrets.token_hex(8),
             "key": key.check(),
-            "key_file": str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None,
             "partitions": [part.to_dict() for part in parts],
         }
         made = path.with_name(f"{path.name}{AWAY}{secrets.token_hex(8)}")
         made.mkdir(mode=0o700)
         try:
-            for name in (PARTS, TALLIES, SPILLS):
+            for name in (PARTS, RECORDS, SPILLS):
                 (made / name).mkdir()
             replace_text(made / PLAN, plan.to_json())
-            if state["key_file"] is None:
+            if not isinstance(randomness, Memoised):
                 key.save(made / KEY)
             replace_text(made / STATE, strictjson.dumps(state))
             made.rename(path)
         except BaseException:
-            shutil.rmtree(made)
+            shutil.rmtree(made, ignore_errors=True)  # if the disk refuses that too, the next call removes it
             raise
         sync_folder(path.parent)
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path) -> WorkFolder:
-        """The work folder at `path`."""
-        return cls(path, strictjson.loads((path / STATE).read_bytes(), "state of the run"))
+    def open(cls, path: Path, seal: str | None = None) -> WorkFolder:
+        """The work folder at `path`, whose state must have the checksum `seal` if one is given."""
+        try:
+            content = (path / STATE).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise _no_work_folder(path) from None
+        found = sha256(content).hexdigest()
+        if seal not in (None, found):
+            raise _no_work_folder(path)
+        return cls(path, strictjson.loads(content, f"{path / STATE}"), found)
 
-    @property
+    @classmethod
+    def resume(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
+        """The work folder of an unfinished run of the same call; `InvalidInput` for that of another one.
+
+        Plan, answers and key are the caller's: what the folder says of them is compared, and not used.
+        """
+        folder = cls.open(path)
+        if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
+            raise _no_work_folder(path)
+        asked = description(plan, files, randomness.mode, kind)
+        refuse_others(asked, folder.state, path)
+        # A run's own key lies in its folder; that of the state may be none that any key file has.
+        key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
+        parts = [part.to_dict() for part in partitions(files)]
+        refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
+        for name in (PARTS, RECORDS, SPILLS):
+            (path / name).mkdir(exist_ok=True)
+        replace_text(path / PLAN, plan.to_json())
+        folder.sweep()
+        return folder
+
+    @cached_property
     def partitions(self) -> list[Partition]:
         """The partitions, in order."""
-        return [Partition(**part) for part in self.state["partitions"]]
-
-    def key(self) -> SecretKey:
-        """The key of the run, which must be the one that it began with."""
-        key = read_key(self.state["key_file"] or self.path / KEY)
-        if key.check() != self.state["key"]:
-            raise invalid("key file", "the key that the unfinished run began with", "another", str(self.path))
-        return key
-
-    def plan(self) -> Plan:
-        """The plan of the run."""
-        return Plan.from_json((self.path / PLAN).read_bytes())
+        return [Partition.from_dict(part) for part in self.state["partitions"]]
 
     def part(self, index: int) -> Path:
         """Where the reports of a partition go."""
         return self.path / PARTS / f"part-{index:06d}.{self.state['kind']}"
 
-    def tally(self, index: int) -> Path:
-        """Where the tally of a partition goes, before its reports."""
-        return self.path / TALLIES / f"{index:06d}.json"
+    @property
+    def parts(self) -> list[Path]:
+        """Where the reports of all partitions go, in order."""
+        return [self.part(index) for index in range(len(self.state["partitions"]))]
+
+    def record(self, index: int, tally: Tally) -> None:
+        """Say that the reports of a partition are there, with their checksum and tally."""
+        content = {"sha256": self._digest(index), "tally": asdict(tally)}
+        replace_text(self._record(index), strictjson.dumps(content))
+
+    def recorded(self, index: int) -> tuple[str, Tally] | None:
+        """(checksum, tally) of a finished partition as recorded; None without a record that can be read."""
+        try:
+            said = strictjson.loads(self._record(index).read_bytes(), "record")
+            return str(said["sha256"]), tally_of(said["tally"])
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, InvalidInput, KeyError, TypeError):
+            return None
+
+    def todo(self) -> list[int]:
+        """Partitions whose reports are not there, or are not the bytes that were recorded."""
+        return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
+
+    def _finished(self, index: int) -> bool:
+        found = self.recorded(index)
+        try:
+            return found is not None and found[0] == self._digest(index)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return False
+
+    def tallies(self) -> list[Tally]:
+        """The tallies of all partitions, which are finished."""
+        found = [self.recorded(index) for index in range(len(self.state["partitions"]))]
+        return [one[1] for one in found if one is not None]
 
     def spill(self, index: int) -> Path:
         """Where the pseudonyms of a partition's respondents go, while duplicates are sought."""
         return self.path / SPILLS / f"{index:06d}"
 
-    @property
-    def todo(self) -> list[int]:
-        """Partitions whose reports are not there yet."""
-        return [index for index in range(len(self.state["partitions"])) if not self.part(index).exists()]
+    def write_sealed(self, path: Path, content: bytes) -> None:
+        """A private file of the run that `sealed` recognises."""
+        replace_private(path, content + self._seal(path, content))
 
-    def tallies(self) -> list[Tally]:
-        """The tallies of all partitions."""
-        paths = [self.tally(index) for index in range(len(self.state["partitions"]))]
-        return [Tally(**strictjson.loads(path.read_bytes(), "tally")) for path in paths]
+    def sealed(self, path: Path) -> bytes | None:
+        """What `write_sealed` wrote at `path`; None if the file is missing, damaged or of another place or run."""
+        try:
+            content = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+        content, end = content[:-_SEAL], content[-_SEAL:]
+        return content if end == self._seal(path, content) else None
+
+    def dropped(self) -> npt.NDArray[np.int64] | None:
+        """The sorted numbers of the rows to leave out, once they are known."""
+        content = self.sealed(self.path / DROPPED)
+        return None if content is None or len(content) % 8 else np.frombuffer(content, "<i8").astype(np.int64)
 
     def sweep(self) -> None:
-        """Remove what killed attempts left written aside."""
-        for folder in (self.path, self.path / PARTS, self.path / TALLIES, self.path / SPILLS):
+        """Remove what killed attempts left written aside, and whatever lies among the reports and is none of them."""
+        for folder in (self.path, self.path / RECORDS, self.path / SPILLS):
             for left in folder.glob(UNFINISHED):
+                left.unlink(missing_ok=True)
+        known = {part.name for part in self.parts}
+        for left in list((self.path / PARTS).iterdir()):
+            if left.name not in known:
                 left.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Take the whole folder away, and forget its key; its name goes at once, its content after."""
-        _ready.cache_clear()
         away = self.path.with_name(f"{self.path.name}{AWAY}{secrets.token_hex(8)}")
         self.path.rename(away)
-        (away / KEY).unlink(missing_ok=True)
-        shutil.rmtree(away)
+        _forget(away)
+
+    def _record(self, index: int) -> Path:
+        return self.path / RECORDS / f"{index:06d}.json"
+
+    def _digest(self, index: int) -> str:
+        return digest(self.part(index), self.seal, str(index))
+
+    def _seal(self, path: Path, content: bytes) -> bytes:
+        return sha256(f"{self.seal} {path.name} ".encode() + content).hexdigest().encode()
 
 
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
@@ -146,104 +217,42 @@ def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str
     }
 
 
-@lru_cache(maxsize=2)
-def _ready(work: str, _: str) -> tuple[WorkFolder, Privatizer, Rows]:
-    folder = WorkFolder.open(Path(work))
-    dropped = Path(work) / DROPPED
-    rows = np.load(dropped, allow_pickle=False) if dropped.exists() else np.empty(0, np.int64)
-    plan = folder.plan()
-    files = sorted({part.path for part in folder.partitions})
-    privatizer = Privatizer(plan, folder.state["mode"], folder.key())
-    for path in files:
-        require_columns(privatizer.columns, column_names(Path(path)), path)
-    return folder, privatizer, rows
+def refuse_others(asked: dict[str, Any], found: dict[str, Any], path: Path) -> None:
+    """`InvalidInput` unless the state `found` at `path` has everything that is `asked`."""
+    for name, value in asked.items():
+        if found.get(name) != value:
+            expected = f"the {name} that the unfinished run began with (or delete its work folder)"
+            raise invalid("privatize", expected, "another", str(path))
 
 
-@dataclass(frozen=True)
-class SpillPartition:
-    """The task that writes the pseudonyms of one partition's respondents."""
-
-    work: str
-    stage: str
-    buckets: int
-
-    def __call__(self, index: int) -> None:
-        """Do it; a second time gives the same bytes."""
-        folder, privatizer, _ = _ready(self.work, self.stage)
-        if folder.spill(index).exists():
-            return
-        part, found = folder.partitions[index], []
-        row = part.first_row
-        for batch in batches(part, [str(privatizer.plan.respondent)]):
-            found.append(privatizer.source.identities(privatizer.ids(batch, row)))
-            row += batch.num_rows
-        identities = np.concatenate([np.empty((0, 2), np.uint64), *found])
-        spill(folder.spill(index), identities, part.first_row, self.buckets)
+def left_aside(work: Path) -> Iterator[Path]:
+    """The folders that killed attempts at the run of this work folder left half made or half removed."""
+    pattern = re.compile(re.escape(f"{work.name}{AWAY}") + "[0-9a-f]{16}")
+    return (work.with_name(name) for name in os.listdir(work.parent) if pattern.fullmatch(name))
 
 
-@dataclass(frozen=True)
-class SearchBucket:
-    """The task that finds the duplicate rows of one bucket."""
-
-    work: str
-    buckets: int
-
-    def __call__(self, bucket: int) -> Rows:
-        """The duplicate rows."""
-        paths = sorted(path for path in (Path(self.work) / SPILLS).iterdir() if not path.name.startswith("."))
-        return duplicates_in_bucket(paths, bucket, self.buckets)
+def remove_left_aside(work: Path) -> None:
+    """Remove what `left_aside` finds, and nothing of any other run."""
+    for left in list(left_aside(work)):
+        _forget(left)
 
 
-@dataclass(frozen=True)
-class PrivatizePartition:
-    """The task that writes the reports of one partition: its tally first, then the reports, each at once."""
-
-    work: str
-    stage: str
-
-    def __call__(self, index: int) -> int:
-        """Do it and give back the index; a second time gives the same bytes."""
-        folder, privatizer, dropped = _ready(self.work, self.stage)
-        part = folder.partitions[index]
-        columns = [question.column for question in privatizer.plan.questions]
-        table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
-        replace_text(folder.tally(index), strictjson.dumps(asdict(tally)))
-        write_reports(folder.part(index), table, privatizer.plan, folder.state["mode"])
-        return index
+def tally_of(data: Any) -> Tally:
+    """The tally in a record; `InvalidInput` for anything else."""
+    fields = {"rows": 0, "duplicates": 0, "unknown": {}, "missing": {}}
+    if not isinstance(data, dict) or set(data) != set(fields):
+        raise invalid("tally", f"an object with {', '.join(fields)}", Phrase(type(data).__name__))
+    for name, empty in fields.items():
+        counts = list(data[name].values()) if isinstance(empty, dict) and isinstance(data[name], dict) else [data[name]]
+        if not all(type(count) is int and count >= 0 for count in counts):
+            raise invalid(f"tally: {name}", "counts", Phrase("something else"))
+    return Tally(**data)
 
 
-def find_duplicates(folder: WorkFolder, plan: Plan, runner: Any) -> Rows:
-    """The rows of respondents who have an earlier one; found once, then kept in the folder."""
-    path = folder.path / DROPPED
-    if not path.exists():
-        parts = folder.partitions
-        buckets = bucket_count(sum(part.rows for part in parts))
-        work = str(folder.path)
-        for _ in runner.map(SpillPartition(work, f"spill {folder.state['run']}", buckets), range(len(parts))):
-            pass
-        found = list(runner.map(SearchBucket(work, buckets), range(buckets)))
-        with aside(path) as written, open(written, "wb") as file:
-            np.save(file, np.sort(np.concatenate([np.empty(0, np.int64), *found])), allow_pickle=False)
-        for index in range(len(parts)):
-            folder.spill(index).unlink()
-    return np.asarray(np.load(path, allow_pickle=False), np.int64)
+def _forget(away: Path) -> None:
+    (away / KEY).unlink(missing_ok=True)
+    shutil.rmtree(away)
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file at `path`; `InvalidInput` if another process does. A kill releases it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = os.fstat(handle).st_nlink == 0  # its last holder has just removed it
-        except BlockingIOError:
-            taken = True
-        if taken:
-            raise invalid("reports", "no other run that writes them", "one", str(path))
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
+def _no_work_folder(path: Path) -> InvalidInput:
+    return invalid("privatize", "the work folder of an unfinished run (or delete it)", Phrase("another"), str(path))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpopt.survey.collect.duplicates import bucket_count, duplicate_rows, duplicates_in_bucket, spill
+from ldpopt.survey.collect.duplicates import bucket_count, duplicate_rows, duplicates_in_bucket, spilled
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40))
@@ -28,7 +28,8 @@ def test_buckets_together_find_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     identities = rng.integers(0, 40, (900, 2), dtype=np.uint64)
     for part in range(3):
-        spill(tmp_path / str(part), identities[300 * part : 300 * part + 300], 300 * part, 8)
+        contents = spilled(identities[300 * part : 300 * part + 300], 300 * part, 8)
+        (tmp_path / str(part)).write_bytes(contents)
     paths = [tmp_path / str(part) for part in range(3)]
     found = np.sort(np.concatenate([duplicates_in_bucket(paths, bucket, 8) for bucket in range(8)]))
     assert found.tolist() == duplicate_rows(identities, np.arange(900)).tolist()

@@ -1,0 +1,101 @@
+"""The end of a run: its reports appear at once, nothing is overwritten, and a repeated call knows that they are its own.
+
+A note beside the reports says what they are, from just before they appear until all else of the run is gone. Whoever
+repeats a call that was killed in between finds the note, compares the reports with it, and gets the tally.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.files import digest, move_to_new, replace_private, sync_folder
+from ldpopt.survey.collect.coding import Tally
+from ldpopt.survey.collect.reports import MANIFEST, join, write_manifest
+from ldpopt.survey.collect.workfolder import PARTS, WorkFolder, tally_of
+from ldpopt.survey.plan.plan import Plan
+
+NOTE = "finished.json"
+
+
+def note_of(output: Path) -> Path:
+    """Where the note about the reports at `output` is kept while the run ends."""
+    return output.with_name(f".{output.name}.finished")
+
+
+def published(output: Path, asked: dict[str, Any]) -> Tally | None:
+    """The tally of the run that was asked for, if the reports at `output` are what it made.
+
+    asked : the `description` of the run.
+    """
+    try:
+        note = strictjson.loads(note_of(output).read_bytes(), "note")
+        if note["asked"] != asked or note["files"] != _digests(output):
+            return None
+        return tally_of(note["tally"])
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, InvalidInput, KeyError, TypeError):
+        return None
+
+
+def refuse_taken(output: Path) -> None:
+    """`InvalidInput` if there is anything at `output`, a dangling link too."""
+    if os.path.lexists(output):
+        raise _taken(output)
+
+
+def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: Tally, asked: dict[str, Any]) -> None:
+    """Put the finished partitions together and give them their name, which nothing else has."""
+    folder.sweep()
+    if single:
+        made = folder.path / f"reports.{folder.state['kind']}"
+        join(folder.parts, made)
+    else:
+        made = folder.path / PARTS
+        write_manifest(made, plan, folder.state["mode"], [part.name for part in folder.parts], tally.rows)
+    refuse_taken(output)
+    note = {"asked": asked, "tally": asdict(tally), "files": _digests(made)}
+    replace_private(folder.path / NOTE, strictjson.dumps(note).encode())
+    os.replace(folder.path / NOTE, note_of(output))
+    try:
+        if single:
+            move_to_new(made, output)
+        else:
+            # A folder's name is taken back from nobody: a rename replaces no file and no folder with contents.
+            refuse_taken(output)
+            made.rename(output)
+    except (FileExistsError, NotADirectoryError):
+        raise _taken(output) from None
+    sync_folder(output.parent)
+
+
+def forget_note(output: Path) -> None:
+    """Remove the note; the run is over."""
+    note_of(output).unlink(missing_ok=True)
+
+
+def check_rows(reports: Path | None, rows: int) -> None:
+    """The rows counted in a folder of reports are those of its manifest; else `InvalidInput`.
+
+    reports : the folder that was given; nothing is checked for files, or for a folder without a manifest.
+    """
+    if reports is None or not (reports / MANIFEST).is_file():
+        return
+    manifest = strictjson.loads((reports / MANIFEST).read_bytes(), "manifest")
+    said = manifest.get("rows") if isinstance(manifest, dict) else None
+    if type(said) is not int or said != rows:
+        raise invalid("reports", "as many rows as their manifest says", rows, str(reports))
+
+
+def _digests(made: Path) -> dict[str, str]:
+    """The checksums of a file, or of the files in a folder by name."""
+    if made.is_dir():
+        return {path.name: digest(path) for path in sorted(made.iterdir())}
+    return {"": digest(made)}
+
+
+def _taken(output: Path) -> InvalidInput:
+    return invalid("reports", "a path that is not taken", str(output))
