@@ -30,16 +30,22 @@ DRAWN = 40
 OURS = "channel of this survey"
 
 
-def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
+def survey_report(
+    plan: Plan, estimates: Mapping[str, Estimate], simulation: bool = False, unlabelled: bool = False
+) -> str:
     """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
 
-    estimates : an `Estimate` for each question's name.
+    estimates : an `Estimate` for each question's name. simulation, unlabelled : what the `Counts` say of their reports;
+        the page of a simulation says so in its title.
     """
     n = max(one.n for one in estimates.values())
+    title = f"Simulation: {plan.name}" if simulation else plan.name
+    reports = "simulated reports" if simulation else "privatized reports"
     body = [
-        f"<h1>{escape(plan.name)}</h1>",
-        f'<p class="lead">Estimates from {n:,} privatized reports, round {plan.round}. The shares below are '
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="lead">Estimates from {n:,} {reports}, round {plan.round}. The shares below are '
         "computed from randomized reports alone.</p>",
+        *_warnings(simulation, unlabelled),
         "<h2>What respondents were promised</h2>",
         *_promises(plan),
     ]
@@ -53,7 +59,17 @@ def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
         "respondents this privacy costs than asking openly, when the widest interval is to be as narrow.</p>",
         f'<p class="soft">Plan checksum {plan.checksum}.</p>',
     ]
-    return page(plan.name, body)
+    return page(title, body)
+
+
+def _warnings(simulation: bool, unlabelled: bool) -> list[str]:
+    """What a reader must know before any number."""
+    said = []
+    if simulation:
+        said.append("These reports were simulated from a seed. Nobody was asked, and they protect nobody.")
+    if unlabelled:
+        said.append("Some reports came without a manifest: nothing shows that they are of this plan, or counted once.")
+    return [f'<p role="note"><strong>{escape(one)}</strong></p>' for one in said]
 
 
 def _promises(plan: Plan) -> list[str]:

@@ -7,12 +7,22 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
-from ldpopt.cli.survey.files import DataArgument, PlanArgument, estimates, read_counts, read_plan
+from ldpopt.cli.survey.files import (
+    DataArgument,
+    PlanArgument,
+    UnlabelledOption,
+    as_json,
+    estimates,
+    read_counts,
+    read_plan,
+    spoken,
+)
 
 
 def estimate(
     plan: PlanArgument,
     data: DataArgument,
+    unlabelled: UnlabelledOption = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
 ) -> None:
     """Estimate the share of every answer, with 95 % score intervals."""
@@ -20,10 +30,13 @@ def estimate(
 
     made = read_plan(plan)
     with progress("estimating"):
-        found = estimates(made, read_counts(data, made))
+        counts = read_counts(data, made, unlabelled)
+        found = estimates(made, counts)
     if json:
-        print(strictjson.dumps({name: one.to_dict() for name, one in found.items()}), end="")
+        print(strictjson.dumps(as_json(found, counts)), end="")
         return
     console = output()
+    if said := spoken(counts):
+        console.print(f"{said}\n", markup=False)
     for name, one in found.items():
         console.print(f"{name}\n{one!r}\n", markup=False)

@@ -29,12 +29,38 @@ def read_plan(path: Path) -> Plan:
     return Plan.from_json(read_text(path))
 
 
-def read_counts(path: Path, plan: Plan) -> Counts:
+UnlabelledOption = Annotated[
+    bool,
+    typer.Option(
+        "--unlabelled",
+        help="Also take reports without a manifest, written by hand or by another program: nothing then tells whether "
+        "they are of this plan, or reports at all.",
+    ),
+]
+
+
+def read_counts(path: Path, plan: Plan, unlabelled: bool) -> Counts:
     """The counts of a file, or of the reports at `path`."""
+    from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
     from ldpopt.survey.collect.aggregate import Counts, aggregate
 
-    return Counts.from_json(read_text(path), plan) if path.suffix == ".json" else aggregate(path, plan)
+    if path.suffix != ".json":
+        return aggregate(plan, path, unlabelled=unlabelled)
+    counts = Counts.from_json(read_text(path), plan)
+    if counts.unlabelled and not unlabelled:
+        expected = "counts of reports with manifests (--unlabelled takes others, too)"
+        raise invalid("counts", expected, Phrase("others"), str(path))
+    return counts
+
+
+def spoken(counts: Counts) -> str:
+    """What must be said before any number from these counts; empty for real reports with manifests."""
+    if counts.simulation:
+        return "SIMULATION: these reports are simulated, nobody was asked."
+    return (
+        "These reports came without a manifest: nothing shows that they are of this plan." if counts.unlabelled else ""
+    )
 
 
 def estimates(plan: Plan, counts: Counts) -> dict[str, Estimate]:
@@ -48,3 +74,9 @@ def estimates(plan: Plan, counts: Counts) -> dict[str, Estimate]:
         channel = report_channel(question)
         made[question.name] = estimate(CountTable.from_counts(counts[question.name], channel.outputs), channel)
     return made
+
+
+def as_json(found: dict[str, Estimate], counts: Counts) -> dict[str, dict[str, object]]:
+    """The estimates as JSON-ready values, each with what its reports are."""
+    said = {"simulation": counts.simulation, "unlabelled": counts.unlabelled}
+    return {name: {**one.to_dict(), **said} for name, one in found.items()}

@@ -10,13 +10,14 @@ import typer
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.outputs import claim, write_all
-from ldpopt.cli.survey.files import DataArgument, PlanArgument, estimates, read_counts, read_plan
+from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, estimates, read_counts, read_plan
 
 
 def report(
     plan: PlanArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page (HTML).")] = Path("report.html"),
+    unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
     """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
@@ -25,6 +26,7 @@ def report(
     claim([out], force)
     made = read_plan(plan)
     with progress("estimating and drawing"):
-        page = survey_report(made, estimates(made, read_counts(data, made)))
+        counts = read_counts(data, made, unlabelled)
+        page = survey_report(made, estimates(made, counts), counts.simulation, counts.unlabelled)
     write_all({out: page.encode()}, force)
     output().print(f"wrote {out}", markup=False)

@@ -168,7 +168,7 @@ def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
 def _parquet_batches(part: Piece, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(part.path, read_dictionary=list(dictionaries)) as file:
+    with pq.ParquetFile(part.path, read_dictionary=list(dictionaries), page_checksum_verification=True) as file:
         groups = list(range(part.start, part.stop))
         rows = 0
         for batch in file.iter_batches(BATCH_ROWS, groups, list(columns), use_threads=False):

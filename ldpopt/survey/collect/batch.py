@@ -12,8 +12,10 @@ from ldpopt.errors import invalid
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import Coder, Tally
 from ldpopt.survey.collect.duplicates import duplicate_rows
+from ldpopt.survey.collect.manifest import Manifest, with_manifest
 from ldpopt.survey.collect.randomness.randomness import Randomness, WordSource, default_randomness
 from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.rowset import total
 from ldpopt.survey.collect.sampler import Sampler
 from ldpopt.survey.plan.plan import Plan
 
@@ -26,7 +28,7 @@ class Privatizer:
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
         import pyarrow as pa
 
-        self.plan = plan
+        self.plan, self.mode = plan, mode
         self.source = WordSource(plan, mode, key)
         self._coders = [Coder(question) for question in plan.questions]
         self._samplers = [Sampler(question.channel) for question in plan.questions]
@@ -57,7 +59,7 @@ class Privatizer:
         return column
 
     def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
-        """The reports of partition `index` as a pyarrow table, and the tally of what policies did.
+        """The reports of partition `index` as a pyarrow table with its manifest, and the tally of what policies did.
 
         batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
         dropped : sorted numbers of the rows to leave out.
@@ -65,6 +67,8 @@ class Privatizer:
         import pyarrow as pa
 
         streams, tally, made = self.source.streams(index), Tally(), []
+        if streams is not None:
+            tally.row_set = self.source.row_set(None, index)
         for batch in batches:
             rows = batch.num_rows
             left_out = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + rows)]
@@ -76,7 +80,8 @@ class Privatizer:
             tally.rows += len(numbers)
             tally.duplicates += len(left_out)
             first_row += rows
-        return pa.Table.from_batches(made), tally
+        said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
+        return with_manifest(pa.Table.from_batches(made), said), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         import pyarrow as pa
@@ -84,6 +89,7 @@ class Privatizer:
         respondents = None
         if streams is None:
             respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
+            tally.row_set = total([tally.row_set, self.source.row_set(respondents, 0)])
         columns = {}
         for q, question in enumerate(self.plan.questions):
             column = batch.column(question.column)

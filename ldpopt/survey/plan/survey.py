@@ -16,7 +16,9 @@ from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import up
+from ldpopt.survey.collect.aggregate import aggregate
 from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness.randomness import Randomness
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.encode import report_column
@@ -165,10 +167,18 @@ class Survey:
     def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
         """The `Estimate` of a question from its counts, or from reports: a column, or a frame with the question's.
 
-        Frames may be what `privatize` gave, or their file read back by pandas, Polars or pyarrow.
+        Frames may be what `privatize` gave, or their file read back by pandas, Polars or pyarrow. A path is that of
+        reports in files, which `aggregate` checks and counts. `InvalidInput` for reports that say they are of another
+        plan; what says nothing of itself, such as a pandas frame, is taken at its word.
         """
         planned = self.plan.question(question)
         channel = report_channel(planned)
+        if isinstance(reports, (str, Path)):
+            return estimate(aggregate(self.plan, reports)[question], channel, estimator)
+        if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
+            said = in_table(schema, "the table")
+            if said is not None:
+                said.require(self.plan, "the table")
         if hasattr(reports, "column_names") or hasattr(reports, "columns"):
             reports = CountTable.from_reports(report_column(reports, planned), channel)
         return estimate(reports, channel, estimator)

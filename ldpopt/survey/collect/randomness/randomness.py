@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from ldpopt.errors import invalid
 from ldpopt.survey.collect.randomness.keystream import Keystream, Words
 from ldpopt.survey.collect.randomness.memo import Respondents, tag
 from ldpopt.survey.collect.randomness.secret import SecretKey, read_key
+from ldpopt.survey.collect.rowset import of_numbers
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -100,6 +102,7 @@ class WordSource:
             for question in plan.questions
         ]
         self._identity = tag("identity", plan.name)
+        self._row = tag("row", plan.checksum)
 
     def respondents(self, ids: Any) -> Respondents:
         """The states of a pyarrow string array of ids."""
@@ -108,6 +111,13 @@ class WordSource:
     def identities(self, ids: Any) -> Any:
         """128-bit pseudonyms of ids under the key, shape (n, 2), to find duplicates by."""
         return self.respondents(ids).macs(self._identity)
+
+    def row_set(self, respondents: Respondents | None, partition: int) -> str:
+        """The fingerprint of rows: of those respondents, or of all rows of a partition."""
+        if respondents is not None:
+            return of_numbers(respondents.macs(self._row))
+        content = self._row + partition.to_bytes(8, "little")
+        return hashlib.blake2b(content, key=self._key.derive(b"ldpopt rows"), digest_size=16).hexdigest()
 
     def streams(self, partition: int) -> list[Keystream] | None:
         """One stream for each question of a partition, in its order of rows; None when memoised."""
