@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,8 +46,12 @@ def privatize(
     from ldpopt.survey.collect.runner import Threads
 
     made = read_plan(plan)
-    randomness = _randomness(key, new_key, simulate)
+    if dask or scheduler:
+        _require_dask()
     with ExitStack() as stack:
+        randomness = _randomness(key, new_key, simulate)
+        if key is not None and new_key:
+            stack.enter_context(_forgotten_after_a_refusal(key, out))
         runner: Runner = Threads(workers)
         if dask or scheduler:
             from ldpopt.survey.collect.cluster import dask_runner
@@ -62,6 +68,31 @@ def privatize(
                 f"  {question.name}: {unknown:,} unlisted and {missing:,} missing answers mapped", markup=False
             )
     console.print("  These counts are of raw answers: they are for you, not for publication.", markup=False)
+
+
+def _require_dask() -> None:
+    """`InvalidInput` that says what to install, before anything is made."""
+    from importlib import import_module
+
+    from ldpopt.errors import Phrase, invalid
+
+    try:
+        import_module("distributed")
+    except ImportError:
+        raise invalid("--dask", "Dask (pip install 'ldpopt[dask]')", Phrase("an installation without it")) from None
+
+
+@contextmanager
+def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
+    """A key that was made for a run goes when the run is refused: no report was made with it."""
+    from ldpopt.errors import InvalidInput
+
+    try:
+        yield
+    except InvalidInput:
+        if not any(os.path.lexists(path) for path in (out, out.with_name(f".{out.name}.partial"))):
+            key.unlink(missing_ok=True)
+        raise
 
 
 def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
