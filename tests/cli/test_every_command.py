@@ -83,10 +83,22 @@ def test_a_missing_extra_is_one_line(tmp_path, monkeypatch, arguments):
     assert every_command.here(("survey", "plan", "survey.toml"))[0] == 0
     before = sorted(path.name for path in tmp_path.iterdir())
     monkeypatch.setitem(sys.modules, "distributed", None)
-    code, said = every_command.here(
-        ("survey", "privatize", "plan.json", "people.csv", "-o", "r", "--key", "k", *arguments)
-    )
+    privatize = ("survey", "privatize", "plan.json", "people.csv", "-o", "r", "--key", "k", "--new-key")
+    code, said = every_command.here((*privatize, *arguments))
     assert code == 2
     assert "ldpopt[dask]" in said
     assert said.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_refused_run_leaves_no_new_key(tmp_path, monkeypatch):
+    """With --new-key the same command can be given again after what was wrong is put right."""
+    monkeypatch.chdir(tmp_path)
+    every_command.write_inputs(tmp_path)
+    assert every_command.here(("survey", "plan", "survey.toml"))[0] == 0
+    privatize = ("survey", "privatize", "plan.json", "more.csv", "-o", "r.csv", "--key", "k", "--new-key")
+    assert every_command.here(privatize)[0] == 2
+    assert not (tmp_path / "k").exists()
+    (tmp_path / "people.csv").rename(tmp_path / "more.csv")
+    assert every_command.here(privatize)[0] == 0
+    assert (tmp_path / "k").exists()
