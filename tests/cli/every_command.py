@@ -52,6 +52,11 @@ STEPS = [
     ("survey", "estimate", "plan.json", "reports.parquet", "--json"),
     ("survey", "report", "plan.json", "counts.json"),
     ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
+    ("survey", "plan", "survey.toml", "-o", "delivery/plan.json"),
+    ("survey", "privatize", "delivery/plan.json", "people.csv", "-o", "delivery/reports", "--key", "key"),
+    ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),
+    ("survey", "report", "delivery/plan.json", "delivery/counts.json", "-o", "delivery/report.html"),
+    ("survey", "verify", "delivery"),
 ]
 """Arguments in an order in which each finds the files that it reads."""
 
@@ -64,6 +69,7 @@ def write_inputs(folder: Path) -> None:
         for i in range(200)
     ]
     (folder / "people.csv").write_text("id,smokes,drinks,region\n" + "\n".join(people) + "\n", encoding="utf-8")
+    (folder / "delivery").mkdir()
     (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
 
 

@@ -9,11 +9,12 @@ from ldpopt.cli.survey.estimate import estimate
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
 from ldpopt.cli.survey.report import report
+from ldpopt.cli.survey.verify import verify
 
 app = typer.Typer(
     help="Plan a survey, privatize its answers, and estimate from the reports.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (plan, privatize, aggregate, estimate, report):
+for command in (plan, privatize, aggregate, estimate, report, verify):
     app.command()(command)

@@ -11,8 +11,6 @@ from ldpopt.cli.survey.files import (
     DataArgument,
     PlanArgument,
     UnlabelledOption,
-    as_json,
-    estimates,
     read_counts,
     read_plan,
     spoken,
@@ -27,13 +25,15 @@ def estimate(
 ) -> None:
     """Estimate the share of every answer, with 95 % score intervals."""
     from ldpopt import strictjson
+    from ldpopt.reports.results import results
+    from ldpopt.survey.plan.survey import Survey
 
     made = read_plan(plan)
     with progress("estimating"):
         counts = read_counts(data, made, unlabelled)
-        found = estimates(made, counts)
+        found = Survey(made).estimates(counts)
     if json:
-        print(strictjson.dumps(as_json(found, counts)), end="")
+        print(strictjson.dumps(results(found, counts)), end="")
         return
     console = output()
     if said := spoken(counts):

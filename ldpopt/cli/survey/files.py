@@ -9,7 +9,6 @@ import typer
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
-    from ldpopt.survey.estimate.estimate import Estimate
     from ldpopt.survey.plan.plan import Plan
 
 PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
@@ -61,22 +60,3 @@ def spoken(counts: Counts) -> str:
     return (
         "These reports came without a manifest: nothing shows that they are of this plan." if counts.unlabelled else ""
     )
-
-
-def estimates(plan: Plan, counts: Counts) -> dict[str, Estimate]:
-    """The estimate of every question, by name."""
-    from ldpopt.survey.estimate.counts import CountTable
-    from ldpopt.survey.estimate.estimate import estimate
-    from ldpopt.survey.plan.survey import report_channel
-
-    made = {}
-    for question in plan.questions:
-        channel = report_channel(question)
-        made[question.name] = estimate(CountTable.from_counts(counts[question.name], channel.outputs), channel)
-    return made
-
-
-def as_json(found: dict[str, Estimate], counts: Counts) -> dict[str, dict[str, object]]:
-    """The estimates as JSON-ready values, each with what its reports are."""
-    said = {"simulation": counts.simulation, "unlabelled": counts.unlabelled}
-    return {name: {**one.to_dict(), **said} for name, one in found.items()}

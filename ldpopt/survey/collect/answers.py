@@ -99,10 +99,9 @@ def partitions(files: Sequence[Path]) -> list[Partition]:
             if not (rows or not parquet):  # one that only seems empty has still to be refused
                 continue
             piece = Piece(str(path), start, stop, rows)
-            size = sum(_bytes(one) for one in waiting) + _bytes(piece)
-            if len(waiting) >= together or sum(one.rows for one in waiting) + rows > PARTITION_ROWS:
-                close()
-            elif size > PARTITION_BYTES:
+            every = [*waiting, piece]
+            full = sum(one.rows for one in every) > PARTITION_ROWS or sum(map(_bytes, every)) > PARTITION_BYTES
+            if full or len(waiting) >= together:
                 close()
             waiting.append(piece)
     close()

@@ -48,7 +48,9 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
     unlabelled : whether files without a manifest are taken at their word.
     """
     given = [Path(reports)] if isinstance(reports, (str, Path)) else [Path(path) for path in reports]
-    files = input_files(reports)
+    if not given:
+        raise invalid("reports", "at least one file", Phrase("none"))
+    files = [file for path in given for file in input_files(path)]
     if len(set(files)) != len(files):
         twice = next(path for at, path in enumerate(files) if path in files[:at])
         raise invalid("reports", "every file once", Phrase("one twice"), str(twice))

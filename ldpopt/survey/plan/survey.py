@@ -16,7 +16,7 @@ from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import up
-from ldpopt.survey.collect.aggregate import aggregate
+from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness.randomness import Randomness
@@ -163,6 +163,12 @@ class Survey:
     def privatize(self, frame: Any, randomness: Randomness | None = None) -> pa.Table:
         """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
         return privatize_frame(self.plan, frame, randomness)[0]
+
+    def estimates(self, counts: Counts) -> dict[str, Estimate]:
+        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
+        if counts.plan != self.plan.checksum:
+            raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
+        return {question.name: self.estimate(question.name, counts[question.name]) for question in self.plan.questions}
 
     def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
         """The `Estimate` of a question from its counts, or from reports: a column, or a frame with the question's.

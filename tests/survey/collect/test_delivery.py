@@ -335,7 +335,7 @@ def test_manifests_are_read_strictly(tmp_path: Path, key: Memoised) -> None:
     assert Manifest.from_dict(good, "x").to_dict() == good
     for name in good:
         for value in (None, 7, "x", [], {}, True, -1, "0" * 32):
-            if name == "simulation" and value is True or value == good[name] and type(value) is type(good[name]):
+            if (name, value) == ("simulation", True) or (value == good[name] and type(value) is type(good[name])):
                 continue
             beside.write_text(json.dumps({**good, name: value}))
             with pytest.raises(InvalidInput):
