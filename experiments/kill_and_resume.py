@@ -1,6 +1,6 @@
 """Kill a run with signal 9 at random moments, resume it, and compare with an uninterrupted run byte for byte.
 
-python experiments/kill_and_resume.py [MOMENTS]     (20 by default; about two minutes)
+python experiments/kill_and_resume.py [MOMENTS]     (20 by default; about a quarter of an hour)
 """
 
 from __future__ import annotations
@@ -11,30 +11,40 @@ import subprocess
 import sys
 import tempfile
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
+from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Memoised
 from ldpopt.survey.collect.randomness.secret import create_key
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
-FILES, ROWS = 30, 100_000
+FILES, ROWS = 25, 200_000
+FORMS = ("reports.csv", "reports.parquet", "csv-reports", "parquet-reports")
+"""Single files and folders; the answers are of the same kind."""
 
 
 def run(folder: Path, output: Path) -> None:
     plan = Plan.from_json((folder / "plan.json").read_bytes())
-    if output.exists() and not output.with_name(f".{output.name}.partial").exists():
-        return  # the last run was killed after its end
-    privatize(plan, folder / "answers", output, Memoised(folder / "key"))
+    kind = "parquet" if "parquet" in output.name else "csv"
+    try:
+        privatize(plan, folder / f"answers-{kind}", output, Memoised(folder / "key"))
+    except InvalidInput:
+        if not output.exists():
+            raise  # else the last run was killed after its end
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+def contents(output: Path) -> dict[str, str]:
+    """The checksums of a file, or of the files in a folder."""
+    files = sorted(output.iterdir()) if output.is_dir() else [output]
+    return {path.name if output.is_dir() else "": sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def killed(command: list[str], seconds: float) -> bool:
@@ -56,29 +66,36 @@ def main() -> None:
         spec = SurveySpec("kill", (QuestionSpec("q", tuple(range(8))),), respondent="id")
         (folder / "plan.json").write_text(make_plan(spec, {"q": (np.ones((8, 8)) + 2 * np.eye(8)) / 10}).to_json())
         create_key(folder / "key")
-        (folder / "answers").mkdir()
         rng = np.random.default_rng(0)
-        for file in range(FILES):
-            ids = np.arange(file * ROWS, (file + 1) * ROWS)
-            pq.write_table(
-                pa.table({"id": ids, "q": rng.integers(0, 8, ROWS)}), folder / "answers" / f"{file:02d}.parquet"
+        for kind, write in (("parquet", pq.write_table), ("csv", csv.write_csv)):
+            (folder / f"answers-{kind}").mkdir()
+            for file in range(FILES):
+                ids = np.arange(file * ROWS, (file + 1) * ROWS)
+                table = pa.table({"id": ids, "q": rng.integers(0, 8, ROWS)})
+                write(table, folder / f"answers-{kind}" / f"{file:02d}.{kind}")
+        wrong = 0
+        for form in FORMS:
+            begin = time.perf_counter()
+            subprocess.run([sys.executable, __file__, "--run", name, f"whole-{form}"], check=True)
+            whole, seconds = contents(folder / f"whole-{form}"), time.perf_counter() - begin
+            same = resumed = 0
+            for moment in range(moments):
+                output = folder / f"{moment}-{form}"
+                command = [sys.executable, __file__, "--run", name, output.name]
+                while not killed(command, random.SystemRandom().uniform(0.1, 1.0) * seconds):
+                    shutil.rmtree(output) if output.is_dir() else output.unlink()  # it ended first: once more
+                resumed += output.with_name(f".{output.name}.partial").exists()
+                subprocess.run(command, check=True)
+                same += contents(output) == whole
+                shutil.rmtree(output) if output.is_dir() else output.unlink()
+            left = sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+            print(
+                f"{form}, {FILES * ROWS:,} rows: {moments} runs of {seconds:.1f} s killed, {resumed} with work begun: "
+                f"{same} byte-identical when resumed; left: {left}",
+                flush=True,
             )
-        command = [sys.executable, __file__, "--run", name]
-        begin = time.perf_counter()
-        subprocess.run([*command, "whole"], check=True)
-        whole, seconds = contents(folder / "whole"), time.perf_counter() - begin
-        same = resumed = 0
-        for moment in range(moments):
-            output = folder / f"reports{moment}"
-            while not killed([*command, output.name], random.SystemRandom().uniform(0.1, 1.0) * seconds):
-                shutil.rmtree(output)  # it ended first: once more
-            resumed += output.with_name(f".{output.name}.partial").exists()
-            subprocess.run([*command, output.name], check=True)
-            same += contents(output) == whole
-        left = sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
-        print(f"{moments} runs killed, {resumed} with work begun: {same} byte-identical when resumed; left: {left}")
-        if same != moments or left:
-            sys.exit(1)
+            wrong += same != moments or bool(left)
+        sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

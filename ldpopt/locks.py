@@ -31,8 +31,10 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _remove(path)
-        lock.release()
+        try:
+            _remove(path)
+        finally:
+            lock.release()
 
 
 def _remove(path: Path) -> None:

@@ -14,7 +14,7 @@ import ldpopt
 PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
-    {"enclosures", "errors", "tolerances", "rounding", "strictjson", "references", "files", "version"},
+    {"enclosures", "errors", "tolerances", "rounding", "strictjson", "references", "files", "locks", "version"},
     {"distribution", "divergences", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},

@@ -151,9 +151,11 @@ def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner 
         require_columns([question.name for question in plan.questions], column_names(path), str(path))
     parts = partitions(found.files)
     found.require_rows(parts)
-    if not parts:
-        return count_batches([], plan, names)
-    return (runner or Threads()).total(CountPartition(plan.to_json(), names), parts, add)
+    task = CountPartition(plan.to_json(), names)
+    counts = (runner or Threads()).total(task, parts, add) if parts else count_batches([], plan, names)
+    if counts.rows != (rows := sum(part.rows for part in parts)):
+        raise invalid("reports", f"the {rows} rows of their files", counts.rows)
+    return counts
 
 
 def add(first: Counts, second: Counts) -> Counts:

@@ -7,13 +7,14 @@ paths, the key file included. A task that runs twice, because its worker was kil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeVar
 
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import invalid
+from ldpopt.survey.collect.runner import LostWork, every
 
 T = TypeVar("T")
 
@@ -22,7 +23,7 @@ _BRANCHES = 8
 
 @dataclass(frozen=True)
 class Dask:
-    """A runner on a `distributed.Client`."""
+    """A runner on a `distributed.Client`. Work that the cluster loses is `LostWork`: never a result less."""
 
     client: Any
 
@@ -32,20 +33,46 @@ class Dask:
 
         futures = self.client.map(function, list(items), pure=False)
         try:
-            for _, result in as_completed(futures, with_results=True):
-                yield result
+            # Each is asked for its result: when the scheduler is lost, the iteration gives cancelled futures, or ends.
+            yield from every((_result(future) for future in as_completed(futures)), len(futures))
         finally:
-            self.client.cancel(futures)
+            self._cancel(futures)
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged on the workers, a few at a time."""
-        level = self.client.map(function, list(items), pure=False)
         fold = _Fold(merge)
+        level = self.client.map(function, list(items), pure=False)
         while len(level) > 1:
             groups = [level[at : at + _BRANCHES] for at in range(0, len(level), _BRANCHES)]
             level = [self.client.submit(fold, group, pure=False) for group in groups]
-        made: T = level[0].result()
+        made: T = _result(level[0])
         return made
+
+    def _cancel(self, futures: list[Any]) -> None:
+        """Cancel what is left, where there still is somebody to ask."""
+        if self.client.status == "running":
+            with suppress(*_lost()):
+                self.client.cancel(futures)
+
+
+def _result(future: Any) -> Any:
+    """What a future holds; the task's own exceptions pass, the cluster's are `LostWork`."""
+    try:
+        return future.result()
+    except _lost() as error:
+        reason = f"the cluster lost part of the work ({type(error).__name__})"
+    raise LostWork(f"{reason}; the same call goes on from what is done")
+
+
+def _lost() -> tuple[type[BaseException], ...]:
+    """What a cluster raises when its scheduler or its workers are gone."""
+    import asyncio
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    return (CancelledError, asyncio.CancelledError, KilledWorker, CommClosedError)
 
 
 @dataclass(frozen=True)
@@ -67,7 +94,11 @@ def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask
     if scheduler is not None:
         if not isinstance(scheduler, str) or "://" not in scheduler:
             raise invalid("scheduler", "an address such as tcp://host:8786", scheduler)
-        with Client(scheduler) as client:
+        try:
+            client = Client(scheduler)
+        except OSError:
+            raise invalid("scheduler", "one that answers", scheduler) from None
+        with client:
             yield Dask(client)
         return
     workers = positive_integer(workers, "workers")

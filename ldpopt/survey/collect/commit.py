@@ -1,4 +1,4 @@
-"""The end of a run: its reports appear at once, nothing is overwritten, and a repeated call knows them for its own.
+"""The end of a run: its reports appear at once, nothing is overwritten, and a repeated call knows its own.
 
 A note beside the reports says what they are, from just before they appear until all else of the run is gone. Whoever
 repeats a call that was killed in between finds the note, compares the reports with it, and gets the tally.

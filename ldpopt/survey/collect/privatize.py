@@ -15,7 +15,7 @@ from ldpopt.survey.collect.commit import forget_note, publish, published, refuse
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt.survey.collect.tasks import Job, PrivatizePartition, find_duplicates, forget
-from ldpopt.survey.collect.workfolder import WorkFolder, description, refuse_others, remove_left_aside
+from ldpopt.survey.collect.workfolder import WorkFolder, description, refuse_others, remove, remove_left_aside
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -76,8 +76,7 @@ def privatize(
             folder = _begin(work, output, plan, files, randomness, kind)
             tally = _run(folder, plan, files, randomness, runner or Threads(), progress)
             publish(folder, plan, output, single, tally, asked)
-        if work.exists():
-            WorkFolder.open(work).remove()
+        remove(work)
     forget_note(output)
     return tally
 
@@ -113,7 +112,7 @@ def _run(
                 progress(done, total)
         refuse_others(description(plan, files, randomness.mode, folder.state["kind"]), folder.state, folder.path)
     except InvalidInput:
-        folder.remove()
+        remove(folder.path)
         raise
     finally:
         forget()

@@ -187,12 +187,6 @@ class WorkFolder:
             if left.name not in known:
                 left.unlink(missing_ok=True)
 
-    def remove(self) -> None:
-        """Take the whole folder away, and forget its key; its name goes at once, its content after."""
-        away = self.path.with_name(f"{self.path.name}{AWAY}{secrets.token_hex(8)}")
-        self.path.rename(away)
-        _forget(away)
-
     def _record(self, index: int) -> Path:
         return self.path / RECORDS / f"{index:06d}.json"
 
@@ -224,6 +218,16 @@ def refuse_others(asked: dict[str, Any], found: dict[str, Any], path: Path) -> N
         if found.get(name) != value:
             expected = f"the {name} that the unfinished run began with (or delete its work folder)"
             raise invalid("privatize", expected, "another", str(path))
+
+
+def remove(work: Path) -> None:
+    """Take a work folder away, if there is one, and forget its key; its name goes at once, its content after."""
+    away = work.with_name(f"{work.name}{AWAY}{secrets.token_hex(8)}")
+    try:
+        work.rename(away)
+    except FileNotFoundError:
+        return
+    _forget(away)
 
 
 def left_aside(work: Path) -> Iterator[Path]:

@@ -12,10 +12,11 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.aggregate import aggregate
-from ldpopt.survey.collect.cluster import dask_runner
+from ldpopt.survey.collect.cluster import Dask, dask_runner
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Memoised
 from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.runner import LostWork, every
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -58,3 +59,36 @@ def test_addresses_are_checked() -> None:
         pass
     with pytest.raises(InvalidInput, match="workers"), dask_runner(workers=0):
         pass
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
+    """When the scheduler goes in mid-run, nothing is published; the same call, elsewhere, ends with the same bytes."""
+    plan = make_plan(SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id"), {"q": np.eye(3) / 2 + 1 / 6})
+    (tmp_path / "raw").mkdir()
+    for file in range(12):
+        raw = {"id": [f"{file}-{i}" for i in range(50)], "q": np.arange(50) % 3}
+        pd.DataFrame(raw).to_parquet(tmp_path / "raw" / f"{file:02d}.parquet")
+    create_key(tmp_path / "key")
+    privatize(plan, tmp_path / "raw", tmp_path / "alone.csv", Memoised(tmp_path / "key"))
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+
+        def lose(done: int, total: int) -> None:
+            if done == 1:
+                cluster.sync(cluster.scheduler.close)
+
+        with pytest.raises(LostWork):
+            privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoised(tmp_path / "key"), Dask(client), lose)
+        with pytest.raises(LostWork):
+            Dask(client).total(len, ["a", "b"], max)
+    assert not (tmp_path / "r.csv").exists()
+    assert privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoised(tmp_path / "key")).rows == 600
+    assert (tmp_path / "r.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+
+
+def test_a_map_that_ends_early_is_an_error() -> None:
+    """Fewer results than items are never taken for all of them."""
+    assert list(every(iter([1, 2]), 2)) == [1, 2]
+    with pytest.raises(LostWork, match="1 of 2"):
+        list(every(iter([1]), 2))

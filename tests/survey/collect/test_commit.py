@@ -1,0 +1,252 @@
+"""Reports appear under a name that nothing else has, and are found again by the call that made them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect import commit
+from ldpopt.survey.collect.aggregate import aggregate
+from ldpopt.survey.collect.coding import Tally
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.collect.randomness.randomness import Memoised
+from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+FILES, ROWS = 4, 6
+
+
+class Stop(Exception):
+    """What ends a run in these tests."""
+
+
+class Run:
+    """A call of `privatize` on four small files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id")
+        self.plan: Plan = make_plan(spec, {"q": (np.ones((3, 3)) + np.eye(3)) / 4})
+        (folder / "raw").mkdir()
+        for file in range(FILES):
+            raw = {"id": [f"{file}-{i}" for i in range(ROWS)], "q": np.arange(ROWS) % 3}
+            pd.DataFrame(raw).to_csv(folder / "raw" / f"{file}.csv", index=False)
+        create_key(folder / "key")
+
+    def __call__(self, name: str, progress: Callable[[int, int], None] | None = None, **other: Any) -> Tally:
+        plan, key = other.get("plan", self.plan), other.get("key", self.folder / "key")
+        return privatize(plan, self.folder / "raw", self.folder / name, Memoised(key), progress=progress)
+
+    def until(self, name: str, parts: int) -> Path:
+        """Stop after so many parts; the work folder that is left."""
+
+        def stop(done: int, _: int) -> None:
+            if done == parts:
+                raise Stop
+
+        with pytest.raises(Stop):
+            self(name, stop)
+        return self.folder / f".{name}.partial"
+
+    def contents(self, name: str) -> dict[str, bytes]:
+        path = self.folder / name
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        return {file.name if path.is_dir() else "": file.read_bytes() for file in files}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """The call."""
+    return Run(tmp_path)
+
+
+FORMS = ["out", "out.csv", "out.parquet"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("damage", ["cut", "emptied", "swapped", "gone"])
+def test_a_damaged_part_is_made_again(run: Run, name: str, damage: str) -> None:
+    """A finished part that was cut at a line end, emptied, replaced by another or lost does not reach the reports."""
+    run("whole" + Path(name).suffix)
+    work = run.until(name, 3)
+    first, second = sorted((work / "parts").iterdir())[:2]
+    if damage == "cut":
+        first.write_bytes(b"".join(first.read_bytes().splitlines(True)[:-2]))
+    elif damage == "emptied":
+        first.write_bytes(b"")
+    elif damage == "swapped":
+        shutil.copy(second, first)
+    else:
+        first.unlink()
+    assert run(name).rows == FILES * ROWS
+    assert run.contents(name) == run.contents("whole" + Path(name).suffix)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_part_that_is_damaged_before_it_is_joined(run: Run, name: str) -> None:
+    """Parts are compared with their checksums when all are done too: then the run ends with an error, and goes on."""
+    run("whole" + Path(name).suffix)
+
+    def spoil(done: int, total: int) -> None:
+        if done == total:
+            path = sorted((run.folder / f".{name}.partial" / "parts").iterdir())[0]
+            path.write_bytes(path.read_bytes()[:-4])
+
+    with pytest.raises(RuntimeError, match="1 of 4 parts are not as they were written"):
+        run(name, spoil)
+    assert not (run.folder / name).exists()
+    run(name)
+    assert run.contents(name) == run.contents("whole" + Path(name).suffix)
+
+
+def test_the_plan_in_the_work_folder_is_not_used(run: Run) -> None:
+    """A plan that was put into the work folder, checksum and all, is replaced by that of the caller."""
+    run("whole")
+    work = run.until("out", 1)
+    spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id")
+    (work / "plan.json").write_text(make_plan(spec, {"q": np.eye(3)}).to_json())  # would tell every answer
+    run("out")
+    assert run.contents("out") == run.contents("whole")
+
+
+@pytest.mark.parametrize("change", ["partitions", "mode", "files", "key", "kind", "plan", "run"])
+def test_a_state_that_was_changed_is_refused(run: Run, change: str) -> None:
+    """What the state says of answers, partitions, plan and key is compared with the caller's, and nothing is used."""
+    work = run.until("out", 2)
+    state = strictjson.loads((work / "state.json").read_bytes())
+    state[change] = state[change][:-1] if change != "run" else 7
+    (work / "state.json").write_text(strictjson.dumps(state))
+    with pytest.raises(InvalidInput, match=r"out\.partial"):
+        run("out")
+    assert (work / "parts").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b'"state"', b"{", b"\xff", b'{"run": "a"}', None])
+def test_a_state_that_is_none_is_refused(run: Run, content: bytes | None) -> None:
+    """Junk where the state should be, or nothing, is bad input in one line, and stays."""
+    work = run.until("out", 2)
+    (work / "state.json").unlink()
+    if content is not None:
+        (work / "state.json").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"out\.partial"):
+        run("out")
+    assert (work / "parts").exists()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_foreign_file_in_the_way(run: Run, name: str) -> None:
+    """A file that came to lie at the output path after a kill is refused, and the work goes on when it is gone."""
+    run("whole" + Path(name).suffix)
+    work = run.until(name, 2)
+    (run.folder / name).write_text("of somebody else")
+    with pytest.raises(InvalidInput, match="not taken"):
+        run(name)
+    assert (run.folder / name).read_text() == "of somebody else"
+    assert len(list((work / "parts").iterdir())) == 2
+    (run.folder / name).unlink()
+    run(name)
+    assert run.contents(name) == run.contents("whole" + Path(name).suffix)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("foreign", ["file", "folder", "link"])
+def test_an_output_that_appears_in_mid_run(run: Run, name: str, foreign: str) -> None:
+    """Nothing that appears at the output path while a run works is overwritten; the work is kept."""
+    path = run.folder / name
+
+    def appear(done: int, total: int) -> None:
+        if done == total and foreign == "file":
+            path.write_text("of somebody else")
+        elif done == total and foreign == "folder":
+            path.mkdir()
+        elif done == total:
+            path.symlink_to("nowhere")
+
+    with pytest.raises(InvalidInput, match="not taken"):
+        run(name, appear)
+    assert path.read_text() == "of somebody else" if foreign == "file" else os.path.lexists(path)
+    assert len(list((run.folder / f".{name}.partial" / "parts").iterdir())) >= FILES
+    path.rmdir() if foreign == "folder" else path.unlink()
+    assert run(name).rows == FILES * ROWS
+    assert sorted(os.listdir(run.folder)) == ["key", name, "raw"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_name_that_is_taken_at_the_last_moment(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the last look and the naming another process may take the name: it keeps it."""
+    real = commit.replace_private
+
+    def late(path: Path, data: bytes) -> None:
+        real(path, data)
+        (run.folder / name).write_text("of somebody else")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "replace_private", late)
+        with pytest.raises(InvalidInput, match="not taken"):
+            run(name)
+    assert (run.folder / name).read_text() == "of somebody else"
+    with pytest.raises(InvalidInput, match="not taken"):  # the note does not make it the run's own
+        run(name)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_run_that_ended_unseen_gives_its_tally_again(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed after the reports appeared, a run gives its tally to the same call alone."""
+
+    def killed(_: Path) -> None:
+        raise Stop
+
+    tally = run("whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("ldpopt.survey.collect.privatize.remove", killed)
+        with pytest.raises(Stop):
+            run(name)
+    before = run.contents(name)
+    spec = SurveySpec("s", (QuestionSpec("q", (0, 1, 2)),), respondent="id", round=2)
+    with pytest.raises(InvalidInput, match="not taken"):
+        run(name, plan=make_plan(spec, {"q": (np.ones((3, 3)) + np.eye(3)) / 4}))
+    assert run(name) == tally
+    assert run.contents(name) == before
+    assert sorted(os.listdir(run.folder)) == sorted(["key", name, "raw", "whole"])
+    with pytest.raises(InvalidInput, match="not taken"):  # it has ended, and was seen to
+        run(name)
+
+
+def test_names_with_glob_characters(run: Run) -> None:
+    """A run whose name is a pattern removes what it left itself, and nothing that the pattern would match."""
+    others = [".reports1.partial.aside-" + "0" * 16, ".reports[1].partial.aside-mine", ".reports[1].partial.aside-*"]
+    own = ".reports[1].partial.aside-" + "a" * 16
+    for name in (*others, own):
+        (run.folder / name).mkdir()
+    run("reports[1]")
+    assert sorted(os.listdir(run.folder)) == sorted(["key", "raw", "reports[1]", *others])
+
+
+@pytest.mark.parametrize("rows", [FILES * ROWS + 1, FILES * ROWS - 1, "24", None, True])
+def test_rows_are_counted_again(run: Run, rows: object) -> None:
+    """A folder whose manifest says another number of rows than there are is refused by `aggregate`."""
+    run("out")
+    assert aggregate(run.folder / "out", run.plan).rows == FILES * ROWS
+    manifest = strictjson.loads((run.folder / "out" / "_manifest.json").read_bytes())
+    (run.folder / "out" / "_manifest.json").write_text(strictjson.dumps(manifest | {"rows": rows}))
+    with pytest.raises(InvalidInput, match="as many rows as their manifest says"):
+        aggregate(run.folder / "out", run.plan)
+
+
+def test_a_part_that_is_cut_at_a_line_end_is_not_counted(run: Run) -> None:
+    """Rows that a delivery lost are noticed though every line that is left is whole."""
+    run("out")
+    part = run.folder / "out" / "part-000002.csv"
+    part.write_bytes(b"".join(part.read_bytes().splitlines(True)[:-1]))
+    with pytest.raises(InvalidInput, match="as many rows as their manifest says"):
+        aggregate(run.folder / "out", run.plan)

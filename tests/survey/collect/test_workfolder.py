@@ -1,0 +1,97 @@
+"""What lies in a work folder counts only as far as it is what the run itself wrote there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect.coding import Tally
+from ldpopt.survey.collect.workfolder import WorkFolder, left_aside, remove, tally_of
+
+STATE: dict[str, Any] = {"kind": "csv", "partitions": [{"first_row": 1, "pieces": [["a.csv", 2, 9, 3]]}] * 2}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> WorkFolder:
+    """A work folder of two partitions, each with a part and its record."""
+    made = WorkFolder(tmp_path, STATE, "0" * 64)
+    for name in ("parts", "records", "identities"):
+        (tmp_path / name).mkdir()
+    for index in range(2):
+        made.part(index).write_bytes(b"reports")
+        made.record(index, Tally(3, 0, {"q": 1}, {}))
+    return made
+
+
+def test_a_finished_part_is_one_with_its_record(folder: WorkFolder) -> None:
+    """A part without a record, a record without a part, and a part of other bytes are all still to do."""
+    assert folder.todo() == []
+    assert [tally.rows for tally in folder.tallies()] == [3, 3]
+    folder.part(0).write_bytes(b"reportz")
+    assert folder.todo() == [0]
+    folder.part(0).unlink()
+    (folder.path / "records" / "000001.json").unlink()
+    assert folder.todo() == [0, 1]
+
+
+def test_a_record_belongs_to_one_partition_of_one_run(folder: WorkFolder) -> None:
+    """The record of another partition or run does not make a part finished, though its bytes are the same."""
+    first, second = (folder.path / "records" / f"{index:06d}.json" for index in range(2))
+    assert first.read_bytes() != second.read_bytes()
+    second.write_bytes(first.read_bytes())
+    assert folder.todo() == [1]
+    assert WorkFolder(folder.path, STATE, "1" * 64).todo() == [0, 1]
+
+
+@pytest.mark.parametrize("junk", [b"", b"[]", b"7", b"{}", b"\xff", b'{"sha256": 1, "tally": []}', b"[" * 9999])
+def test_junk_for_a_record(folder: WorkFolder, junk: bytes) -> None:
+    """A record that cannot be read is none."""
+    (folder.path / "records" / "000001.json").write_bytes(junk)
+    assert folder.todo() == [1]
+
+
+@pytest.mark.parametrize(
+    "change", [{"rows": -1}, {"rows": True}, {"rows": 1.0}, {"unknown": {"q": "1"}}, {"missing": []}, {"more": 1}]
+)
+def test_tallies_are_counts(change: dict[str, Any]) -> None:
+    """A tally that was read is made of counts alone."""
+    tally = {"rows": 1, "duplicates": 0, "unknown": {"q": 1}, "missing": {}}
+    assert tally_of(tally) == Tally(1, 0, {"q": 1}, {})
+    with pytest.raises(InvalidInput, match="tally"):
+        tally_of(tally | change)
+
+
+def test_sealed_files_are_those_of_this_run_and_place(folder: WorkFolder) -> None:
+    """What was cut, changed, moved to another name or made by another run is not read."""
+    path = folder.spill(0)
+    folder.write_sealed(path, b"pseudonyms")
+    assert folder.sealed(path) == b"pseudonyms"
+    assert WorkFolder(folder.path, STATE, "1" * 64).sealed(path) is None
+    path.rename(folder.spill(1))
+    assert folder.sealed(folder.spill(1)) is None
+    assert folder.sealed(path) is None
+    for spoiled in (b"", b"pseudonym", b"x" * 100):
+        path.write_bytes(spoiled)
+        assert folder.sealed(path) is None
+
+
+def test_rows_to_leave_out(folder: WorkFolder) -> None:
+    """They are read as they were written, or not at all."""
+    assert folder.dropped() is None
+    path = folder.path / "dropped.rows"
+    folder.write_sealed(path, np.array([3, 2**40], "<i8").tobytes())
+    assert folder.dropped().tolist() == [3, 2**40]  # type: ignore[union-attr]
+    path.write_bytes(path.read_bytes()[8:])
+    assert folder.dropped() is None
+
+
+def test_removing_what_is_not_there(tmp_path: Path) -> None:
+    """Nothing to remove is nothing wrong, and only a run's own leftovers are found."""
+    remove(tmp_path / "work")
+    for name in ("work.aside-0123456789abcdef", "work.aside-0123456789abcdeX", "workXaside-0123456789abcdef"):
+        (tmp_path / name).mkdir()
+    assert [path.name for path in left_aside(tmp_path / "work")] == ["work.aside-0123456789abcdef"]
