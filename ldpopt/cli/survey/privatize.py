@@ -30,7 +30,7 @@ def privatize(
         Path | None,
         typer.Option(
             help="Survey key file (mode 0600), needed where the plan names respondents. A retry under the same key "
-            "repeats every report; an answer changed inside a round is not hidden.",
+            "repeats every report; that an answer was changed inside a round is not hidden.",
         ),
     ] = None,
     new_key: Annotated[bool, typer.Option("--new-key", help="Make the key file, once for a survey.")] = False,

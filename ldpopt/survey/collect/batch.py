@@ -94,7 +94,7 @@ class Privatizer:
         for q, question in enumerate(self.plan.questions):
             column = batch.column(question.column)
             answers = self._coders[q].codes(column, tally, lambda at: int(numbers[at]))
-            reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents))
+            reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
             signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
             columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(signed), self._labels[q])
         for name in self.plan.carry:

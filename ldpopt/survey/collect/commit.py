@@ -13,14 +13,14 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.files import aside, digest, move_to_new, replace_private, sync_folder
+from ldpopt.files import digest, move_to_new, replace_private, replace_text, sync_folder
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.manifest import Manifest, sidecar
 from ldpopt.survey.collect.reports import join, write_manifest
 from ldpopt.survey.collect.workfolder import PARTS, WorkFolder, tally_of
 from ldpopt.survey.plan.plan import Plan
 
-NOTE = "finished.json"
+NOTE, MANIFEST = "finished.json", "manifest.json"
 
 
 def note_of(output: Path) -> Path:
@@ -61,7 +61,7 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
         write_manifest(made, plan, mode, folder.parts, tallies)
     refuse_taken(output)
     if single and output.suffix == ".csv":
-        _publish_sidecar(replace(said, sha256=digest(made)), sidecar(output))
+        _publish_sidecar(folder, replace(said, sha256=digest(made)), sidecar(output))
     note = {"asked": asked, "tally": asdict(tally), "files": _digests(made)}
     replace_private(folder.path / NOTE, strictjson.dumps(note).encode())
     os.replace(folder.path / NOTE, note_of(output))
@@ -77,11 +77,12 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     sync_folder(output.parent)
 
 
-def _publish_sidecar(made: Manifest, path: Path) -> None:
+def _publish_sidecar(folder: WorkFolder, made: Manifest, path: Path) -> None:
     """Put the manifest beside where the reports will be; one that an earlier attempt left there has the same bytes."""
+    replace_text(folder.path / MANIFEST, made.to_json())
     try:
-        with aside(path, force=False) as written:
-            written.write_text(made.to_json(), encoding="utf-8", newline="\n")
+        move_to_new(folder.path / MANIFEST, path)
+        sync_folder(path.parent)
     except FileExistsError:
         if path.is_file() and path.read_bytes() == made.to_json().encode():
             return
