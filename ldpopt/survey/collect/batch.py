@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import Coder, Tally
 from ldpopt.survey.collect.duplicates import duplicate_rows
@@ -119,10 +119,9 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     >>> reports.num_rows, tally.unknown
     (2, {'vote': 0})
     """
-    table = _table(answers)
     randomness = default_randomness(plan, randomness)
     privatizer = Privatizer(plan, randomness.mode, randomness.key())
-    require_columns(privatizer.columns, table.column_names, "the data frame")
+    table = _table(answers, privatizer.columns)
     batches = table.select(privatizer.columns).combine_chunks().to_batches(1 << 16)
     dropped: Rows = np.empty(0, np.int64)
     if plan.respondent is not None:
@@ -139,23 +138,42 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     return reports, Tally.total([tally], plan)
 
 
-def _table(answers: Any) -> Any:
-    """Any library's data frame as a pyarrow table."""
+def _table(answers: Any, columns: list[str]) -> Any:
+    """The needed columns of any library's data frame as a pyarrow table."""
+    if not hasattr(answers, "__arrow_c_stream__") and not hasattr(answers, "__dataframe__"):
+        raise invalid("answers", "a data frame with the Arrow stream interface", Phrase(type(answers).__name__))
+    names = None if hasattr(answers, "column_names") else getattr(answers, "columns", None)
+    if names is None:
+        table = values_hidden("the data frame", _converted, answers)
+        _require_once(columns, table.column_names)
+        return table
+    # pandas and Polars: columns that are not needed are not even converted.
+    _require_once(columns, list(names))
+    for name in columns:
+        values_hidden(f"column {name!r} of the data frame", _converted, answers[[name]])
+    return values_hidden("the data frame", _converted, answers[columns])
+
+
+def _converted(answers: Any) -> Any:
     import pyarrow as pa
     from pyarrow.interchange import from_dataframe
 
-    if hasattr(answers, "__arrow_c_stream__"):
-        return pa.table(answers)
-    if hasattr(answers, "__dataframe__"):
-        return values_hidden("the data frame", from_dataframe, answers)
-    raise invalid("answers", "a data frame with the Arrow stream interface", type(answers).__name__)
+    return pa.table(answers) if hasattr(answers, "__arrow_c_stream__") else from_dataframe(answers)
+
+
+def _require_once(columns: list[str], found: list[str]) -> None:
+    require_columns(columns, found, "the data frame")
+    for name in columns:
+        if found.count(name) > 1:
+            raise invalid("answers", f"one column {name!r}", Phrase("two"), "the data frame")
 
 
 def require_columns(needed: list[str], found: list[str], where: str) -> None:
     """Every needed column is there."""
     lacking = [name for name in needed if name not in found]
     if lacking:
-        raise invalid("answers", f"a column {lacking[0]!r}", f"columns {', '.join(map(repr, found[:8]))}", where)
+        # Names are not shown: the first line of a file without a header is somebody's answers.
+        raise invalid("answers", f"a column {lacking[0]!r}", Phrase(f"{len(found)} others"), where)
 
 
 def refuse_duplicates(plan: Plan, dropped: Rows) -> None:

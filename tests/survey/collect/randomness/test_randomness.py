@@ -124,7 +124,7 @@ def test_a_changed_answer_costs_at_most_twice_epsilon() -> None:
 
 @pytest.mark.parametrize("plan", [PLAN, OLD], ids=["derivation 2", "derivation 1"])
 def test_reports_of_changed_answers_follow_that_law(plan: Plan, tmp_path: Path) -> None:
-    """Of 60,000 respondents who change their answer, pairs of reports are as frequent as the law says, within 5 sigma."""
+    """60,000 respondents change their answer: pairs of reports are as frequent as the law says, within 5 sigma."""
     create_key(tmp_path / "key")
     n = 60_000
     ids = [f"p{i}" for i in range(n)]
