@@ -36,6 +36,8 @@ from ldpopt.survey import (
 _FOUND_BY = {
     "partition": "[SPR]",
     "pattern LP": "[KOV14, Thm 2 and 4]",
+    "extreme columns": "[KOV14, Thm 2 and 4]",
+    "unimodal level shapes": "[KOV14, Thm 2]",
     "erasure": "[Dobrushin]",
     "exchange": "[HK]",
     "linear program on the decisions": "[BCP]",

@@ -25,7 +25,8 @@ def distinct_labels(labels: Iterable[Label] | None, count: int, what: str) -> tu
     if len(made) != count:
         raise invalid(what, f"{count} labels", len(made))
     if len(set(made)) != count:
-        twice = next(label for i, label in enumerate(made) if label in made[:i])
+        first: dict[Label, int] = {}
+        twice = next(label for i, label in enumerate(made) if first.setdefault(label, i) != i)
         raise invalid(what, "distinct labels", Phrase(f"{twice!r} twice"))
     return made
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 
 
 @contextmanager
@@ -27,7 +27,9 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise invalid(what, expected, "one in use", str(path)) from None
+        if not path.exists():  # some places take no files, and the attempts to make one end like those to hold it
+            raise invalid(what, "a place where a lock file can be made", Phrase("none"), str(path)) from None
+        raise invalid(what, expected, Phrase("one in use"), str(path)) from None
     try:
         yield
     finally:

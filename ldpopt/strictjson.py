@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -11,8 +12,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise invalid("JSON object", "distinct keys", Phrase(f"{twice!r} twice"))
     return made
 

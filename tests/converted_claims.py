@@ -69,6 +69,28 @@ def renyi_epsilon(order: mpf, divergence: mpf, delta: mpf) -> mpf:
     return divergence + mpmath.log(1 - 1 / order) - mpmath.log(order * delta) / (order - 1)
 
 
+def least_divergence(order: mpf, epsilon: mpf, delta: mpf) -> mpf:
+    """The least D_order of two coins with a hockey stick of `delta` at `epsilon`, by a search over all coins."""
+    with mpmath.workdps(120):
+        growth = mpmath.exp(epsilon)
+
+        def divergence(t: mpf) -> mpf:
+            heads = delta + (1 - delta) / (1 + mpmath.exp(-t))
+            other, tails, rest = (
+                (heads - delta) / growth,
+                (1 - delta) / (1 + mpmath.exp(t)),
+                1 - (heads - delta) / growth,
+            )
+            rest = ((growth - 1) + delta + tails) / growth
+            return mpmath.log(heads**order * other ** (1 - order) + tails**order * rest ** (1 - order)) / (order - 1)
+
+        low, high = mpf(-3000), mpf(3000)
+        for _ in range(160):  # golden section on a function with one minimum
+            a, b = low + (high - low) * mpf("0.381966"), low + (high - low) * mpf("0.618034")
+            low, high = (low, b) if divergence(a) <= divergence(b) else (a, high)
+        return divergence((low + high) / 2)
+
+
 def three_way(xi: float, rho: float, epsilon: mpf) -> mpf:
     """The delta of (xi, rho)-zCDP at epsilon [BS, Lemma 3.6]."""
     over, r = mpf(epsilon) - mpf(xi) - mpf(rho), mpf(rho)
@@ -103,11 +125,13 @@ def _renyi_and_zcdp(eps: float, rho: float, xi: float, tau: float, delta: float,
     renyi, zcdp = RenyiDP(order, eps), ZCDP(xi, rho)
     log = -mpmath.log(d)
     least("renyi_to_approximate", c.renyi_to_approximate(renyi, delta).epsilon, e + log / (a - 1))
-    least(
-        "renyi_to_approximate_sharp",
-        c.renyi_to_approximate_sharp(renyi, delta).epsilon,
-        max(mpf(0), renyi_epsilon(a, e, d)),
-    )
+    claimed = c.renyi_to_approximate_sharp(renyi, delta).epsilon
+    if (
+        math.isfinite(claimed)
+        and 0 < delta < 1
+        and not least_divergence(a, mpf(claimed), d) >= e * (1 - mpf(10) ** -60)
+    ):
+        least("renyi_to_approximate_sharp", claimed, mpmath.inf)
     least("zcdp_to_renyi", c.zcdp_to_renyi(zcdp, order).epsilon, x + r * a)
     least("zcdp_to_approximate", c.zcdp_to_approximate(zcdp, delta).epsilon, x + r + mpmath.sqrt(4 * r * log))
     found = c.zcdp_to_approximate_sharp(zcdp, delta).epsilon
@@ -162,7 +186,9 @@ def _calibrated(eps: float, xi: float, delta: float, order: float, least: Least)
     except InvalidInput:
         renyi = None  # no divergence at this order meets the target
     if renyi is not None:
-        least("largest_renyi", eps, renyi_epsilon(mpf(order), mpf(renyi.epsilon), d))
+        needed = least_divergence(mpf(order), mpf(eps), d) if delta < 1 else mpmath.inf
+        if not needed >= mpf(renyi.epsilon) * (1 - mpf(10) ** -60):
+            least("largest_renyi", eps, mpmath.inf)
     pure = cal.largest_pure(target).epsilon
     if math.isfinite(pure):
         bound = (mpmath.exp(mpf(pure)) - mpmath.exp(mpf(eps))) / (1 + mpmath.exp(mpf(pure)))

@@ -2,6 +2,7 @@
 
 import fuzzing
 import fuzzing_designs
+import fuzzing_folders
 import pytest
 
 from ldpopt.io import read_channel
@@ -54,3 +55,19 @@ def test_a_number_between_separators_is_a_number(tmp_path):
     path = tmp_path / "q.csv"
     path.write_text("0.75,\x1d0.25\n0.25,0.75\n")
     assert read_channel(path).matrix[0].tolist() == [0.75, 0.25]
+
+
+def test_unmutated_folders_are_gone_on_from(tmp_path):
+    """Frontiers, runs and experiments that were interrupted are taken up as they are."""
+    for loader in fuzzing_folders.loaders():
+        loader.load(loader.seeds[0], tmp_path)
+        assert list(tmp_path.iterdir()) == [], loader.name
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_mutated_folders_are_refused_or_gone_on_from(block, tmp_path):
+    """A file that was changed in such a folder is refused, or what it held is done again: to the same result."""
+    loaders = fuzzing_folders.loaders()
+    outcomes = [fuzzing.case(seed, tmp_path, loaders) for seed in range(block * 60, (block + 1) * 60)]
+    assert [found for found in outcomes if found[1] not in ("read", "refused")] == []
+    assert {"read", "refused"} == {outcome for _, outcome in outcomes}

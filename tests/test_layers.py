@@ -14,7 +14,19 @@ import ldpopt
 PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
-    {"enclosures", "errors", "tolerances", "rounding", "strictjson", "references", "files", "locks", "version"},
+    {
+        "enclosures",
+        "errors",
+        "tolerances",
+        "rounding",
+        "strictjson",
+        "stricttoml",
+        "references",
+        "files",
+        "locks",
+        "extras",
+        "version",
+    },
     {"distribution", "divergences", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},

@@ -75,3 +75,9 @@ def test_non_finite_numbers_are_not_written(value):
 def test_accents_stay_readable():
     """Text is written as it is, and ends with a line end."""
     assert dumps(["é"]) == '[\n "é"\n]\n'
+
+
+def test_the_last_of_many_keys_twice():
+    """A key that is repeated at the very end is found by counting, not by comparing all pairs."""
+    with pytest.raises(InvalidInput, match="'k0' twice"):
+        loads("{" + ",".join(f'"k{i}": 1' for i in range(200_000)) + ', "k0": 1}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from ldpopt.cli.reproduce import reproduce
 from ldpopt.cli.survey import app as survey
 from ldpopt.cli.verify import verify
 from ldpopt.errors import InvalidInput, LdpoptError
+from ldpopt.extras import EXTRAS, missing
 from ldpopt.version import __version__
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -38,6 +40,20 @@ class Program(TyperGroup):
             code = _say(str(error), 1)
         except typer.Abort:
             code = 130
+        except BrokenPipeError:
+            raise  # the reader of the output went away: `main` knows
+        except OSError as error:
+            code = _say(_system(error), 1)
+        except MemoryError:
+            code = _say("there is not enough memory for this", 1)
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] not in EXTRAS:
+                raise
+            code = _say(str(missing(error.name or "")), 1)
+        except Exception as error:
+            if not _from_arrow(error):
+                raise
+            code = _say(f"a file holds what Arrow cannot read or write ({type(error).__name__})", 1)
         code = code if isinstance(code, int) else 0
         if standalone_mode:
             sys.exit(code)
@@ -47,6 +63,19 @@ class Program(TyperGroup):
 def _usage(error: Any) -> str:
     where = error.ctx.command_path if getattr(error, "ctx", None) else "ldpopt"
     return f"{error.format_message()} (see {where} --help)"
+
+
+def _system(error: OSError) -> str:
+    """What the system said, with the file that it was about; never more, since libraries put contents into messages."""
+    reason = error.strerror if error.errno is not None and error.strerror else type(error).__name__
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+    return f"{where}{reason[:1].lower() + reason[1:]}"
+
+
+def _from_arrow(error: Exception) -> bool:
+    """Whether the error is pyarrow's own, which is asked only where pyarrow is at work."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 def _say(message: str, code: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.mechanism import as_pair
+from ldpopt.composition.parametric import ParametricPair
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ApproximateDP, PureDP, need
@@ -58,7 +59,7 @@ def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
 
 
 def _erased(epsilon: float, erasure: float) -> FinitePair:
-    return FinitePair.of_parameters(epsilon, 0.0, (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None)
+    return ParametricPair.of(epsilon, 0.0, (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None)
 
 
 def _largest_integer(holds: Callable[[int], bool], limit: int) -> int:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.composition.lattice import atom_law, exact_lattice, finite_part, grid, rare_error
-from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
-from ldpopt.composition.mechanism import as_pair
+from ldpopt.composition.direction import Direction, Parts, largest_loss, variation
+from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.lattice import EXACT, Rounding, rare_error
+from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
+from ldpopt.composition.strategy import best_in_order, best_pair
+from ldpopt.composition.totals import union
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.mechanisms.continuous_pair import ContinuousPair
+from ldpopt.mechanisms.gaussian import GaussianPair
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.parameters import point_at_least_zero
@@ -24,75 +30,6 @@ from ldpopt.privacy.trade_off import TradeOffCurve
 from ldpopt.rounding import ULP, down, up
 
 REFERENCE = "[GI, Thm 2; KOV15]"
-
-Parts = tuple[tuple[FinitePair, int], ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Direction:
-    """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid.
-
-    raised : more than what the losses of rare outcomes were raised by.
-    """
-
-    law: AtomLaw | LatticeLaw
-    infinite: float
-    drift: float = 0.0
-    spread: float = 0.0
-    raised: float = 0.0
-
-    @classmethod
-    def of(cls, pairs: Parts) -> _Direction:
-        log_finite = math.fsum(count * math.log1p(-min(pair.infinite, 1.0)) if pair.infinite < 1 else -math.inf
-                               for pair, count in pairs)  # fmt: skip
-        infinite = -math.expm1(log_finite)
-        if infinite == 1.0:
-            return cls(AtomLaw(np.zeros(1), np.zeros(1), 0.0), 1.0)
-        parts = [(*finite_part(pair), count) for pair, count in pairs]
-        law = atom_law(parts) or exact_lattice(parts)
-        raised = 2 * math.fsum(count * rare_error(pair) for pair, count in pairs)
-        if law is not None:
-            return cls(law, infinite, raised=raised)
-        law, drift, spread = grid(parts)
-        return cls(law, infinite, drift, spread, raised)
-
-    @property
-    def slack(self) -> float:
-        return self.law.slack
-
-    def upper(self, epsilon: float) -> float:
-        return self._above(*self.law.delta(epsilon - self.slack))
-
-    def bulk(self, epsilon: float) -> float:
-        """As `upper`, with an absolute error of about 1e-14."""
-        return self._above(*self.law.bulk(epsilon - self.slack))
-
-    def _above(self, value: float, error: float) -> float:
-        if not (error or self.infinite):
-            return 0.0
-        return min(1.0, up(self.infinite + UNDERFLOW + (value + error) * (1 + self.slack), 64))
-
-    def lower(self, epsilon: float) -> float:
-        """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
-        if self.spread == 0:
-            value, error = self.law.delta(epsilon + self.slack + self.raised)
-            return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.slack)), 64)
-        chance = 0.01 * self.law.delta(epsilon)[0]
-        if chance <= 0:
-            return down(max(0.0, self.infinite - UNDERFLOW), 64)
-        value, error = self.law.delta(epsilon + self.shift(chance))
-        return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.slack)), 64)
-
-    def shift(self, chance: float) -> float:
-        """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
-        return self.slack + self.raised + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
-
-    def epsilon(self, delta: float) -> float:
-        lost = self.infinite * (1 + 128 * ULP) + (UNDERFLOW if self.infinite > 0 else 0.0)
-        if delta < lost:
-            return math.inf
-        room = (delta - lost) / (1 + self.slack + 128 * ULP)
-        return max(0.0, self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack)
 
 
 def _swapped(parts: Parts) -> Parts:
@@ -109,35 +46,38 @@ class ComposedPair:
     """The composition of finite pairs: its whole (epsilon, delta) curve, in both directions.
 
     parts : the pairs with their counts, equal ones together.
+    attained : whether an adaptive strategy attains the curve; False where the pairs only dominate.
 
     Every answer is a `Guarantee` or a number on the safe side. The curve is exact (to the stated rounding) when
     there are few outcomes or all privacy losses lie on one lattice, else bracketed: see `exact`.
     """
 
     parts: Parts
-    _forward: _Direction
-    _backward: _Direction
+    _forward: Direction
+    _backward: Direction
+    attained: bool = True
+    _below: tuple[tuple[ComposedPair, float], ...] | None = None
+    """Where lower ends come from, with what to take off them; None for the pair itself."""
+    _pure: tuple[float, float] | None = None
+    """Bounds on the largest loss of the channels behind the pairs; None for the pairs' own."""
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[FinitePair, int]]) -> ComposedPair:
+    def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:
         """The composition of pairs with counts; equal pairs are counted together."""
-        counted: Counter[FinitePair] = Counter()
-        for pair, count in pairs:
-            counted[pair.ordered] += count
-        parts = tuple(sorted(counted.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes())))
-        forward = _Direction.of(parts)
+        parts = counted(pairs)
+        forward = Direction.of(parts, more)
         if all(pair.symmetric for pair, _ in parts):
             return cls(parts, forward, forward)
-        return cls(parts, forward, _Direction.of(_swapped(parts)))
+        return cls(parts, forward, Direction.of(_swapped(parts), more))
 
     @property
-    def _directions(self) -> tuple[_Direction, ...]:
+    def _directions(self) -> tuple[Direction, ...]:
         return (self._forward,) if self._forward is self._backward else (self._forward, self._backward)
 
     @property
     def exact(self) -> bool:
-        """Whether the curve is exact up to rounding, not bracketed on a grid."""
-        return all(direction.spread == 0 for direction in self._directions)
+        """Whether the curve is exact up to rounding: attained, and not bracketed on a grid."""
+        return self.attained and all(direction.spread == 0 for direction in self._directions)
 
     @property
     def count(self) -> int:
@@ -148,9 +88,20 @@ class ComposedPair:
         """The delta at `epsilon` >= 0 nats: the true value lies between `lower` and `value`."""
         epsilon = point_at_least_zero(epsilon)
         directions = self._directions
-        value = max(direction.upper(epsilon) for direction in directions)
-        lower = min(value, max(direction.lower(epsilon) for direction in directions))
+        value = min(self._variation, max(direction.upper(epsilon) for direction in directions))
+        lower = min(value, self._lower(epsilon))
         return Guarantee("hockey_stick", value, lower, None, self.exact, REFERENCE, {"epsilon": epsilon})
+
+    @cached_property
+    def _variation(self) -> float:
+        """The union of the total variations: where those are tiny, what rounding adds to losses would exceed them."""
+        return union((variation(pair), count) for pair, count in self.parts)
+
+    def _lower(self, epsilon: float) -> float:
+        if self._below is None:
+            return max(direction.lower(epsilon) for direction in self._directions)
+        below = [made._lower(epsilon) * (1 - slack) - slack for made, slack in self._below]
+        return max([0.0, *below])
 
     def approximate_dp(self, delta: Any) -> Guarantee:
         """The epsilon at `delta` in [0, 1], in nats; inf when infinite losses alone exceed `delta`."""
@@ -162,12 +113,12 @@ class ComposedPair:
     def _lower_epsilon(self, delta: float, value: float) -> float:
         """Some epsilon at which delta is certainly exceeded, close below `value`."""
         if math.isinf(value):
-            return math.inf
+            return math.inf if self._below is None else 0.0
         step = 1e-12 * value
         for direction in self._directions:
             step = max(step, 2 * direction.shift(min(1.0, 0.005 * delta)) if delta > 0 else 1e-6 * value)
         while step < value:
-            if max(direction.lower(value - step) for direction in self._directions) > delta:
+            if self._lower(value - step) > delta:
                 return value - step
             step *= 1.5
         return 0.0
@@ -183,8 +134,7 @@ class ComposedPair:
             return self.local_dp().value
         if self.delta_at(0.0) <= delta:
             return 0.0
-        value = max(direction.epsilon(delta) for direction in self._directions)
-        return up(min(value, self.local_dp().value), 16)
+        return max(direction.epsilon(delta) for direction in self._directions)
 
     def total_variation(self) -> Guarantee:
         """The total variation distance of the composed pair."""
@@ -193,14 +143,12 @@ class ComposedPair:
 
     def local_dp(self) -> Guarantee:
         """Pure epsilon: the sum of the largest losses in the worse direction, inf when one is infinite."""
-        value = max(
-            math.fsum(count * float(pair.losses[0]) for pair, count in self.parts),
-            math.fsum(-count * float(pair.losses[-1]) for pair, count in self.parts),
-        )
-        slack = math.fsum(n * (4 * ULP + rare_error(pair)) for pair, n in self.parts if pair.losses.any())
-        return Guarantee(
-            "local_dp", up(value, 16) + slack, max(0.0, down(value, 16) - slack), None, True, "[GI, Def 6]"
-        )
+        if self._pure is not None:
+            return Guarantee("local_dp", self._pure[1], self._pure[0], None, True, "[GI, Def 6]")
+        if any(direction.infinite for direction in self._directions):
+            return Guarantee("local_dp", math.inf, math.inf, None, True, "[GI, Def 6]")
+        low, high = np.max([largest_loss(parts) for parts in (self.parts, _swapped(self.parts))], axis=0)
+        return Guarantee("local_dp", float(high), float(low), None, True, "[GI, Def 6]")
 
     def renyi(self, order: Any) -> Any:
         """The Rényi divergence at `order`, or a tuple for an array of orders: orders add [M, Prop 1]."""
@@ -211,7 +159,9 @@ class ComposedPair:
         # At most log q errors once and log p order/(order - 1) times; for orders near 1, p where it is common only.
         slack = 2 * math.fsum(n * rare_error(pair) for pair, n in self.parts)
         value, lower = min(up(high, 64) + slack, self.local_dp().value), max(0.0, down(low, 64) - slack)
-        return Guarantee("renyi", value, lower, None, True, "[M, Prop 1]", {"order": order})
+        if self._below is not None:
+            lower = max([0.0, *(made.renyi(order).lower for made, slack in self._below if slack == 0)])
+        return Guarantee("renyi", value, lower, None, self._below is None, "[M, Prop 1]", {"order": order})
 
     def trade_off(self, points: int = 129) -> TradeOffCurve:
         """A trade-off curve nowhere above the true one: its supporting lines at `points` slopes, both directions.
@@ -233,13 +183,78 @@ class ComposedPair:
         return f"ComposedPair({self.count} mechanisms, {len(self.parts)} distinct, {'exact' if self.exact else 'grid'})"
 
 
+def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
+    """Pairs with counts, equal ones together, in an order that does not depend on theirs."""
+    found: Counter[FinitePair] = Counter()
+    for pair, count in pairs:
+        found[pair.ordered] += count
+    return tuple(sorted(found.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0])))
+
+
+def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> ComposedPair:
+    """The composition of mechanisms with counts, and of pairs in their own direction.
+
+    Channels of several different pairs of rows count by the best adaptive strategy against all of them, in any order,
+    where that is small enough to be found, else by the pairs that dominate them: then no strategy may attain the curve.
+    """
+    parts = counted((item if isinstance(item, FinitePair) else item.pair, count) for item, count in items)
+    noise = [(item.own, n) for item, n in items if isinstance(item, Mechanism) and isinstance(item.own, GaussianPair)]
+    others = [(item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.own, GaussianPair)]
+    if noise and not others:
+        direction = Direction.of_gaussians(GaussianLaw.of(noise))
+        return ComposedPair(parts, direction, direction)
+    several = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
+    single = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others
+              if isinstance(item, FinitePair) or len(item.rows) <= 1]  # fmt: skip
+    best = best_pair(_together(several)) if several else None
+    taken = [*single, *([(best, 1)] if best else [(item.pair, n) for item, n in several])]
+    steps = sum(n for _, n in several) if best else 0
+    taken += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
+    made = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP))
+    dominated = any(isinstance(item, Mechanism) and isinstance(item.own, ContinuousPair) for item, _ in items)
+    if dominated:
+        return replace(made, parts=parts, attained=False, _below=())
+    if not several:
+        return replace(made, parts=parts)
+    fixed = ComposedPair.of([*single, *((max(item.rows, key=_variation_of), n) for item, n in several)])
+    below = [(fixed, 0.0)]
+    ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
+                             for item, n in others])  # fmt: skip
+    if ordered is not None:
+        below.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
+    alone = best is not None and not single and len(_together(several)) == 1
+    return replace(made, parts=parts, attained=alone, _below=tuple(below), _pure=_pure(several, single))
+
+
+def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
+    """Bounds on the largest loss: of each channel the worst pair's, of the other pairs in the worse direction."""
+    low, high = summed(list(several), math.inf)
+    if single:
+        rest = ComposedPair.of(single).local_dp()
+        low, high = low + rest.lower, high + rest.value
+    return down(low, 64), up(high, 64)
+
+
+def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[FinitePair, ...], int]]:
+    """The rows of mechanisms with counts, equal ones together."""
+    found: Counter[tuple[FinitePair, ...]] = Counter()
+    for mechanism, count in mechanisms:
+        found[tuple(sorted(mechanism.rows, key=lambda pair: pair.p.tobytes() + pair.q.tobytes()))] += count
+    return sorted(found.items(), key=lambda part: [pair.p.tobytes() + pair.q.tobytes() for pair in part[0]])
+
+
+def _variation_of(pair: FinitePair) -> float:
+    return float(np.abs(pair.p - pair.q).sum())
+
+
 def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     """The adaptive composition of a list of mechanisms, the whole list `count` times.
 
     mechanisms : channels (or matrices), named mechanisms, claims, `FinitePair`s, or tuples (epsilon, delta, eta), in
-        any mixture, as `Ledger.add` takes them; each is replaced by the least pair that dominates it, which covers
-        every adaptive choice of inputs and, for a tuple, every mechanism with those parameters [GI, Thm 2]. A
-        `FinitePair` is taken as it stands: its p goes with the other pairs' p.
+        any mixture, as `Ledger.add` takes them. What holds for every choice of inputs and of the order by the reports
+        so far, and, for a tuple, for every mechanism with those parameters [GI, Thm 2]: a small list of channels counts
+        by the best such strategy, others by the pairs that dominate them, a bound (`exact` is False). A `FinitePair` is
+        taken as it stands: its p goes with the other pairs' p.
 
     The same answer sent through the same channels is no worse; `compose_same_input` is exact for that.
 
@@ -250,10 +265,11 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     count = positive_integer(count, "count")
     if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
         raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
-    pairs = [as_pair(mechanism) for mechanism in mechanisms]
-    if not pairs:
+    made = [given.ordered if isinstance(given, FinitePair) else as_mechanism(given) for given in mechanisms]
+    if not made:
         raise invalid("mechanisms", "at least one mechanism", "none")
-    return ComposedPair.of((pair, count) for pair in pairs)
+    return composition([(item, 1) for _ in range(count) for item in made] if len(made) * count <= 64
+                       else [(item, count) for item in made])  # fmt: skip
 
 
 def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[tuple[Any, Any], ComposedPair]:

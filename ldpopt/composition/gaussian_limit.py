@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ldpopt.composition.compose import ComposedPair
+from ldpopt.composition.parametric import ParametricPair
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.privacy.parameters import checked, erasure_mass, largest_eta
+from ldpopt.privacy.parameters import checked, kept_mass, largest_eta
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:
@@ -68,10 +68,11 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
     mu = math.sqrt(2 * math.fsum(e * t for e, t in parts))
     if len(set(parts)) == 1:
         e, t = parts[0]
-        log_mass = trinomial_log_pmf(len(parts), e, erasure_mass(e, 0.0, t)[1])
+        kept = kept_mass(e, 0.0, t)[1]
+        log_mass = trinomial_log_pmf(len(parts), e, 1 - kept, kept)
         losses = e * np.arange(-len(parts), len(parts) + 1, dtype=np.float64)
         return GaussianLimit(mu, _distance(losses, np.exp(log_mass), mu))
-    composed = ComposedPair.of((FinitePair.of_parameters(e, 0.0, t), 1) for e, t in parts)
+    composed = ComposedPair.of((ParametricPair.of(e, 0.0, t), 1) for e, t in parts)
     losses, masses = composed.law()
     return GaussianLimit(mu, _distance(losses, masses, mu))
 

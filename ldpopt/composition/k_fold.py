@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.composition.totals import union
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, positive_integer, unit_interval
-from ldpopt.privacy.parameters import checked, erasure_mass, largest_eta, point_at_least_zero
+from ldpopt.privacy.parameters import checked, kept_mass, largest_eta, point_at_least_zero
 from ldpopt.rounding import ULP, up
 
 
@@ -22,7 +23,8 @@ class KFold:
 
     epsilon, delta, eta, count : what each of the `count` mechanisms guarantees.
     indices : the multiples j of epsilon that are listed.
-    epsilons, deltas : arrays of the same length; deltas are rounded up, relatively by less than `relative_error`.
+    epsilons, deltas : arrays of the same length; deltas are rounded up, relatively by less than `relative_error`
+        (those below 1e-300 up to that).
     log_deltas : log of the part of delta that is due to finite privacy losses, meaningful far below 1e-300.
 
     Between the listed points delta is linear in e^epsilon, so `delta_at` and `epsilon_at` are exact too.
@@ -69,7 +71,7 @@ class KFold:
         low, high = float(self._all[j + 1]), float(self._all[j])
         part = (delta - low) / (high - low)
         epsilon = (j + 1) * self.epsilon + math.log1p(part * math.expm1(-self.epsilon))
-        return up(max(epsilon, 0.0), 16)
+        return min(up(max(epsilon, 0.0), 16), float(_multiples(np.array([j + 1]), self.epsilon)[0]))
 
     def __repr__(self) -> str:
         return (
@@ -113,14 +115,16 @@ def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
 
 def _composed(epsilon: float, delta: float, eta: float | None, count: int, indices: npt.NDArray[np.intp]) -> KFold:
     implied = largest_eta(epsilon, delta)
-    delta, erasure = erasure_mass(epsilon, delta, eta)
-    log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, erasure)[count + 1 :], epsilon)
+    delta, kept = kept_mass(epsilon, delta, eta)
+    log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - kept, kept)[count + 1 :], epsilon)
     finite = np.exp(log_finite)
     # Log masses near the mode and suffix sums are off by about an ulp a step, j epsilon by an ulp of itself.
-    error = ULP * (64 + 8 * count + 4 * count * epsilon)
+    # A logarithm is right to an ulp of itself.
+    logs = np.where(np.isneginf(log_finite), 0.0, np.abs(log_finite))
+    error = ULP * (64 + 8 * count + 4 * count * epsilon + 4 * logs)
     finite = np.minimum(np.where(np.isneginf(log_finite), 0.0, np.maximum(finite * (1 + error), 1e-300)), 1.0)
     # 1 - (1 - delta)^k (1 - delta_j), each term positive.
-    infinite = up(-math.expm1(count * math.log1p(-delta)), 8) if delta < 1 else 1.0
+    infinite = union([(delta, count)])
     deltas = np.minimum(infinite + (1 - infinite) * finite, 1.0)
     deltas[finite > 0] = np.minimum(np.nextafter(deltas[finite > 0] * (1 + 4 * ULP), 2.0), 1.0)
     epsilons = _multiples(indices, epsilon)
@@ -128,7 +132,8 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     for array in (indices, epsilons, listed, listed_log, deltas):
         array.setflags(write=False)
     shown = implied if eta is None else min(eta, implied)
-    return KFold(epsilon, delta, shown, count, indices, epsilons, listed, listed_log, error, deltas)
+    largest = 2 * float(error[log_finite > -690].max(initial=0.0)) + ULP * (16 + 16 * count)
+    return KFold(epsilon, delta, shown, count, indices, epsilons, listed, listed_log, largest, deltas)
 
 
 def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.composition.laws import AtomLaw, LatticeLaw
+from ldpopt.composition.parametric import ParametricPair
 from ldpopt.distribution import Array
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
@@ -22,7 +24,7 @@ CELLS = 2**18
 """A grid is chosen so that a window of the composed law has about this many cells."""
 
 _ZERO = 1e-14
-"""A loss below this counts as zero, at the price of that much slack in epsilon."""
+"""A loss below this, and a millionth of the largest, counts as zero, at the price of that much slack in epsilon."""
 
 
 RARE = 4 * ROW_SUM
@@ -32,7 +34,7 @@ RARE = 4 * ROW_SUM
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
     """The finite losses of a pair, largest first, with their masses under p; equal losses merged.
 
-    Losses of rare outcomes are raised by `RARE`.
+    Losses of rare outcomes are raised by `RARE`, unless they are known.
     """
     inside = (pair.p > 0) & (pair.q > 0)
     losses, masses = pair.losses[inside] + RARE * _rare(pair)[inside], pair.p[inside]
@@ -42,6 +44,8 @@ def finite_part(pair: FinitePair) -> tuple[Array, Array]:
 
 def _rare(pair: FinitePair) -> npt.NDArray[np.bool_]:
     """Where a mass is too small to have, or to have had before it was merged with others, all its digits."""
+    if isinstance(pair, ParametricPair):
+        return np.zeros(len(pair.p), dtype=np.bool_)
     rarest = np.minimum(pair.p, pair.q)
     return np.asarray((rarest > 0) & (rarest < 2.0**-1000))
 
@@ -56,35 +60,59 @@ def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:
     return np.asarray(np.bincount(place, masses, minlength=size), dtype=np.float64)
 
 
-def rounding_slack(parts: Sequence[tuple[Array, Array, int]]) -> float:
-    """What epsilon and log delta are raised by for the rounding of masses and losses."""
-    telling = [(count, len(at), float(np.abs(at).max())) for at, _, count in parts if at.any()]
-    return math.fsum(count * ULP * (64 + 2 * size + 8 * largest) for count, size, largest in telling)
+@dataclass(frozen=True)
+class Rounding:
+    """What the rounding of single pairs adds up to: of the total loss, absolutely, and of log delta."""
+
+    losses: float = 0.0
+    masses: float = 0.0
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[FinitePair, int]], more: Rounding) -> Rounding:
+        """That of pairs with counts, and `more`.
+
+        Masses are right to 4 units, the losses taken from them to 8, and to 4 of themselves; known losses are exact.
+        """
+        losses, masses = [more.losses], [more.masses]
+        for pair, count in parts:
+            inside = (pair.p > 0) & (pair.q > 0)
+            largest = float(np.abs(pair.losses[inside]).max(initial=0.0))
+            if largest > 0:
+                if not isinstance(pair, ParametricPair):
+                    losses.append(count * ULP * (12 + 4 * largest))
+                masses.append(count * ULP * (8 + 2 * np.count_nonzero(inside)))
+        return cls(math.fsum(losses), math.fsum(masses))
 
 
-def atom_law(parts: Sequence[tuple[Array, Array, int]]) -> AtomLaw | None:
+EXACT = Rounding()
+"""Nothing rounded."""
+
+
+def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> AtomLaw | None:
     """Every sum of losses with its mass, by enumeration; None when there are too many."""
-    losses, masses = np.zeros(1), np.ones(1)
+    losses, masses, added = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
     for at, weights, count in parts:
         if count > 64:
             return None
         for _ in range(count):
             if len(losses) * len(at) > 20 * ATOMS:
                 return None
+            before = losses
             losses, back = np.unique((losses[:, None] + at).ravel(), return_inverse=True)
             masses = collect(back, (masses[:, None] * weights).ravel(), len(losses))
+            added = added + ULP * float(np.abs(losses).max()) if len(before) > 1 else 0.0
             if len(losses) > ATOMS:
                 return None
-    return AtomLaw(losses[::-1], masses[::-1], rounding_slack(parts))
+    return AtomLaw(losses[::-1], masses[::-1], rounding.losses + added, rounding.masses)
 
 
-def exact_lattice(parts: Sequence[tuple[Array, Array, int]]) -> LatticeLaw | None:
+def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
     """The law on the lattice that all losses share; None when there is no coarse enough one.
 
     How far each loss is from its lattice point, a few ulps, goes into the slack.
     """
     sizes = np.unique(np.concatenate([np.abs(at) for at, _, _ in parts]))
-    sizes = sizes[sizes > _ZERO]
+    sizes = sizes[sizes > min(_ZERO, 1e-6 * float(sizes[-1]))]
     if len(sizes) == 0:
         spacing = 1.0
     else:
@@ -96,16 +124,19 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]]) -> LatticeLaw | Non
         if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > 2**20:
             return None
     placed = []
-    slack = rounding_slack(parts)
+    slack = rounding.losses
     for at, masses, count in parts:
         positions = np.rint(at / spacing).astype(np.int64)
         slack += count * float(np.abs(positions * spacing - at).max())
         placed.append((positions, masses, count))
-    return LatticeLaw(spacing, tuple(placed), slack)
+    return LatticeLaw(spacing, tuple(placed), slack, rounding.masses)
 
 
 def grid(
-    parts: Sequence[tuple[Array, Array, int]], cells: int = CELLS, spacing: float | None = None
+    parts: Sequence[tuple[Array, Array, int]],
+    cells: int = CELLS,
+    spacing: float | None = None,
+    rounding: Rounding = EXACT,
 ) -> tuple[LatticeLaw, float, float]:
     """(law, drift, spread): losses split between the two lattice points around them, and what that costs.
 
@@ -132,4 +163,5 @@ def grid(
         positions, back = np.unique(np.concatenate([below + 1, below]).astype(np.int64), return_inverse=True)
         split = np.concatenate([masses * share, masses * (1 - share)])
         placed.append((positions, collect(back, split, len(positions)), count))
-    return LatticeLaw(spacing, tuple(placed), rounding_slack(parts)), drift, spread
+    slack = rounding.losses + math.fsum(8 * count * ULP * float(np.abs(at).max()) for at, _, count in parts)
+    return LatticeLaw(spacing, tuple(placed), slack, rounding.masses), drift, spread

@@ -1,7 +1,7 @@
 """The law of the total privacy loss, and the (epsilon, delta) curve it gives.
 
-Both laws answer for an upper bound: losses are never rounded down. `slack` is what epsilon and log delta must
-be raised by for the rounding of the losses and masses themselves.
+Both laws answer for an upper bound: losses are never rounded down. `slack` and `relative` are what epsilon and log
+delta must be raised by for the rounding of the losses and masses themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ UNDERFLOW = 1e-300
 class LossLaw(Protocol):
     """A law of total privacy losses: what both ways of composing offer."""
 
-    slack: float
+    @property
+    def slack(self) -> float:
+        """What epsilon must be raised by."""
+
+    @property
+    def relative(self) -> float:
+        """What log delta must be raised by."""
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error)."""
@@ -47,6 +53,7 @@ class AtomLaw:
     losses: Array
     masses: Array
     slack: float
+    relative: float = 0.0
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """As in `LossLaw`: a sum of positive terms."""
@@ -97,6 +104,7 @@ class LatticeLaw:
     spacing: float
     parts: tuple[tuple[npt.NDArray[np.int64], Array, int], ...]
     slack: float
+    relative: float = 0.0
     _windows: dict[float, Window] = field(default_factory=dict, repr=False)
 
     @cached_property

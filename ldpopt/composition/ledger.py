@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.composition.compose import ComposedPair
+from ldpopt.composition.compose import ComposedPair, composition
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
-from ldpopt.composition.sums import compose_mcdp, total, union
+from ldpopt.composition.sums import compose_mcdp
+from ldpopt.composition.totals import total, union
 from ldpopt.distribution import number, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.concentration import zero_concentration
-from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.privacy.capacity import Restricted, RestrictedKL, RestrictedRenyi, capacity_bounded
 from ldpopt.privacy.claims import MCDP
 from ldpopt.privacy.features import Affine, Polynomial, feature_map
@@ -59,7 +59,7 @@ class Ledger:
         """The ledger with `count` more uses of `mechanism`; adding it that many times once each is the same.
 
         mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`, or additive noise (laplace,
-            gaussian, staircase); a frequency oracle or matrix mechanism, by its epsilon and eta; (epsilon, delta,
+            gaussian, staircase); a frequency oracle or matrix mechanism; (epsilon, delta,
             eta); or a `PureDP`, `ApproximateDP` or `TV` claim. features : for `capacity_bounded` of channels and
             finite pairs, as there.
         """
@@ -84,9 +84,10 @@ class Ledger:
 
     @cached_property
     def composed(self) -> ComposedPair:
-        """The composition of all dominating pairs."""
-        nothing = [(FinitePair(np.ones(1), np.ones(1)), 1)]
-        return ComposedPair.of([(entry.mechanism.pair, entry.count) for entry in self.entries] or nothing)
+        """The composition of all entries, as `compose` takes them."""
+        if not self.entries:
+            return ComposedPair.of([(FinitePair(np.ones(1), np.ones(1)), 1)])
+        return composition(self._merged)
 
     @cached_property
     def _merged(self) -> Parts:
@@ -104,21 +105,15 @@ class Ledger:
 
     def total_variation(self) -> Guarantee:
         """Total variation of everything together."""
-        return self._bounded(self.composed.total_variation())
+        return self.composed.total_variation()
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
         """The delta at `epsilon`."""
-        return self._bounded(self.composed.hockey_stick(epsilon))
+        return self.composed.hockey_stick(epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
         """The epsilon at `delta`."""
-        return self._bounded(self.composed.approximate_dp(delta))
-
-    def _bounded(self, found: Guarantee) -> Guarantee:
-        """A bound from above alone when some pair only dominates its mechanism: noise on the line."""
-        if any(isinstance(entry.mechanism.own, ContinuousPair) for entry in self.entries):
-            return replace(found, lower=0.0, exact=False)
-        return found
+        return self.composed.approximate_dp(delta)
 
     def trade_off(self) -> TradeOffCurve:
         """The trade-off curve of everything together, from below."""
@@ -155,12 +150,16 @@ class Ledger:
         parameters = {"delta": delta, "xi": xi}
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 
-    def mcdp(self) -> MCDP:
-        """(sum mu, sqrt(sum tau^2)) [DR, Thm 3.4]: of the channels and pairs themselves, both exact.
+    def mcdp(self, *, adaptive: bool = True) -> MCDP:
+        """(sum mu, tau), as `compose_mcdp` of the entries' own: tau covers every order and choice by earlier reports.
 
-        For entries given by parameters tau is epsilon, since mCDP is not closed under post-processing [BS, App A].
+        With ``adaptive=False`` all mechanisms and inputs are fixed in advance: (sum mu, sqrt(sum tau^2)) [DR, Thm 3.4];
+        `mcdp_to_zcdp` of that holds adaptively, too. For entries given by parameters tau is epsilon, since mCDP is not
+        closed under post-processing [BS, App A].
         """
-        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self._merged]) if self.entries else MCDP(0.0, 0.0)
+        if not self.entries:
+            return MCDP(0.0, 0.0)
+        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self._merged], adaptive=adaptive)
 
     def capacity_bounded(self, divergence: Restricted) -> Guarantee:
         """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.

@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, as_channel
+from ldpopt.composition.parametric import ParametricPair
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle
 from ldpopt.mechanisms.gaussian import GaussianPair
 from ldpopt.mechanisms.hadamard_response import HadamardResponse
+from ldpopt.mechanisms.local_hashing import LocalHashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism
+from ldpopt.mechanisms.unary_encoding import UnaryEncoding
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
 from ldpopt.privacy.mcdp import mcdp
 from ldpopt.privacy.pairs import blocks
+from ldpopt.privacy.policy import ordered_pairs
 
 Interval = tuple[float, float]
 
@@ -32,12 +36,14 @@ class Mechanism:
     """A mechanism as composition sees it, made by `as_mechanism`.
 
     pair : the least pair that dominates it, in both directions. own : the channel or the continuous pair itself, None
-    for a class of mechanisms given by its parameters.
+    for a class of mechanisms given by its parameters. rows : of a channel, the different ordered pairs of its rows;
+    when there is one, it is `pair`.
     """
 
     name: str
     pair: FinitePair
     own: Channel | ContinuousPair | None = None
+    rows: tuple[FinitePair, ...] = ()
 
     @property
     def key(self) -> Hashable:
@@ -48,7 +54,8 @@ class Mechanism:
     def rank(self) -> bytes:
         """Orders mechanisms, whatever order they came in."""
         own = self.own.matrix.tobytes() if isinstance(self.own, Channel) else repr(self.own).encode()
-        return self.pair.p.tobytes() + self.pair.q.tobytes() + own
+        known = repr((self.pair.epsilon, self.pair.kept)).encode() if isinstance(self.pair, ParametricPair) else b""
+        return self.pair.p.tobytes() + self.pair.q.tobytes() + own + known
 
     @cached_property
     def _losses(self) -> list[PrivacyLoss]:
@@ -104,8 +111,9 @@ def _divergence(loss: PrivacyLoss, s: float) -> Interval:
 def as_mechanism(given: Any) -> Mechanism:
     """A channel (or what has one), a pair, a named mechanism, a claim, epsilon or (epsilon, delta, eta).
 
-    Frequency oracles count by their epsilon and eta, matrix mechanisms by their epsilon; noise added to numbers by the
-    pair for answers `sensitivity` apart. Raises `InvalidInput` for anything else.
+    Unary encodings count by the law of the two bits that tell two answers apart, local hashing and Hadamard response by
+    their epsilon and eta, other oracles by their channel, matrix mechanisms by their epsilon; noise added to numbers by
+    the pair for answers `sensitivity` apart. Raises `InvalidInput` for anything else.
     """
     if isinstance(given, Mechanism):
         return given
@@ -113,8 +121,12 @@ def as_mechanism(given: Any) -> Mechanism:
         given = as_claim(given)
     if isinstance(given, Claim):
         given = _parameters_of(given)
-    if isinstance(given, (FrequencyOracle, HadamardResponse)):
+    if isinstance(given, UnaryEncoding):
+        return _of_channel(repr(given), _two_bits(given).channel)
+    if isinstance(given, (LocalHashing, HadamardResponse)):
         given = (given.epsilon, 0.0, given.eta)
+    elif isinstance(given, FrequencyOracle):
+        return _of_channel(repr(given), given.channel())
     elif isinstance(given, MatrixMechanism):
         given = (given.epsilon,)
     if _is_parameters(given):
@@ -123,10 +135,24 @@ def as_mechanism(given: Any) -> Mechanism:
     if isinstance(given, ContinuousPair):
         return Mechanism(name, given.finite_pair(), given)
     if isinstance(given, FinitePair):
-        return Mechanism(name, given.both_ways().ordered, given.channel)
+        return _of_channel(name, given.channel)
     channel = as_channel(given, "mechanism")
-    name = repr(channel) if isinstance(given, (list, tuple, np.ndarray)) else name
-    return Mechanism(name, FinitePair.of_channel(channel), channel)
+    return _of_channel(repr(channel) if isinstance(given, (list, tuple, np.ndarray)) else name, channel)
+
+
+def _two_bits(oracle: UnaryEncoding) -> FinitePair:
+    """The bits of two answers, all that tells them apart: measured, so that no epsilon need be believed."""
+    own, other = oracle.support
+    p = np.array([own * (1 - other), own * other + (1 - own) * (1 - other), other * (1 - own)])
+    return FinitePair(p, p[::-1])
+
+
+def _of_channel(name: str, channel: Channel) -> Mechanism:
+    i, j = ordered_pairs(channel, None)
+    q = channel.matrix
+    rows = tuple(dict.fromkeys(FinitePair(q[a], q[b]).ordered for a, b in zip(i, j, strict=True)))
+    rows = rows or (FinitePair(np.ones(1), np.ones(1)),)
+    return Mechanism(name, FinitePair.least(rows), channel, rows)
 
 
 def as_pair(given: Any) -> FinitePair:
@@ -144,7 +170,7 @@ def _is_parameters(given: Any) -> bool:
 def _of_parameters(given: tuple[Any, ...]) -> Mechanism:
     if len(given) > 3:
         raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", given)
-    pair = FinitePair.of_parameters(*given).ordered
+    pair = ParametricPair.of(*given)
     return Mechanism(f"({', '.join(f'{value:g}' for value in given if value is not None)})", pair)
 
 

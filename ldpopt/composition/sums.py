@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from ldpopt.composition.adaptivity import adaptive_standard, fixed_standard
+from ldpopt.composition.totals import total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import (
@@ -89,18 +92,37 @@ def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
     return ApproximateZCDP(union(((c.delta, n) for c, n in parts)), xi, rho, tight=True, reference="[BS, Lemma 8.2]")
 
 
-def compose_mcdp(items: Iterable[Item]) -> MCDP:
-    """(sum mu, sqrt(sum tau^2))-mCDP, adaptively [DR, Thm 3.4].
+def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool = False) -> MCDP:
+    """(sum mu, tau)-mCDP, tau the standard of the whole loss around its mean, in nats.
 
-    >>> compose_mcdp([(MCDP(0.5, 1.0), 4)])
+    adaptive : each next mechanism, its inputs and whether there is one may depend on the reports so far, in any order
+        and with coins tossed beforehand. Then [DR, Thm 3.4] is false, and tau^2 has the spread of the conditional means
+        besides sum tau^2 (see the concept page on composition). One item used once keeps its own tau.
+    ordered : the items are used in the order given, and nothing random precedes the first; a coin that does counts as
+        an item MCDP(0, 0). Then, with every mu_i at most tau_i^2/2, tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4
+        + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
+    With ``adaptive=False`` all mechanisms and inputs are fixed in advance: (sum mu, sqrt(sum tau^2)) [DR, Thm 3.4].
+    That claim also bounds the upper tail of an adaptive composition: `mcdp_to_zcdp` of it is right for those, too.
+
+    >>> compose_mcdp([(MCDP(0.5, 1.0), 4)], adaptive=False)
     MCDP(mu=2, tau=2.000000001) (tight, [DR, Thm 3.4])
+    >>> twice = [(MCDP(0.5, 1.0), 2)]
+    >>> round(compose_mcdp(twice, ordered=True).tau, 6), round(compose_mcdp(twice).tau, 6)
+    (1.600781, 1.658312)
     """
     parts = _counted(MCDP, items)
-    if any(math.isinf(claim.tau) for claim, _ in parts):
-        tau = math.inf
+    mu = total([(claim.mu, n) for claim, n in parts])
+    if not adaptive:
+        tau = fixed_standard([(claim.mu, claim.tau, n) for claim, n in parts])
+        return MCDP(mu, tau, tight=True, reference="[DR, Thm 3.4]")
+    if ordered:
+        tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], ordered=True)
     else:
-        tau = up(math.sqrt(float(sum(Fraction(claim.tau) ** 2 * n for claim, n in parts))))
-    return MCDP(total([(claim.mu, n) for claim, n in parts]), tau, tight=True, reference="[DR, Thm 3.4]")
+        merged: Counter[tuple[float, float]] = Counter()
+        for claim, n in parts:
+            merged[claim.mu, claim.tau] += n
+        tau = adaptive_standard([(mu_i, tau_i, n) for (mu_i, tau_i), n in sorted(merged.items())])
+    return MCDP(mu, tau, tight=False, reference="[DR, Thm 3.4] with the spread of the means")
 
 
 def restricted_sequential(epsilons: Iterable[Any]) -> float:
@@ -206,27 +228,10 @@ def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
     return ApproximateDP(inner.epsilon, delta, tight=False, reference="[BS, Cor 8.9]")
 
 
-def union(deltas: Iterable[tuple[float, int]]) -> float:
-    """1 - prod (1 - delta)^count, rounded up."""
-    logs = [n * math.log1p(-delta) if delta < 1 else -math.inf for delta, n in deltas]
-    return min(1.0, up(abs(math.expm1(math.fsum(logs))), 16))
-
-
 def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
     if isinstance(claim, PureDP) or (isinstance(claim, Guarantee) and claim.notion == "local_dp"):
         return ApproximateDP(need(PureDP, claim).epsilon, 0.0)
     return need(ApproximateDP, claim)
-
-
-def total(parts: Iterable[tuple[float, int]]) -> float:
-    """sum of value * count, exactly, then rounded up: no count can differ from that many items."""
-    exact = Fraction(0)
-    for value, n in parts:
-        if math.isinf(value):
-            return math.inf
-        exact += Fraction(value) * n
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:

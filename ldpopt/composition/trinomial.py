@@ -9,26 +9,32 @@ import numpy as np
 from ldpopt.distribution import Array
 
 
-def trinomial_log_pmf(count: int, epsilon: float, erasure: float) -> Array:
+def trinomial_log_pmf(count: int, epsilon: float, erasure: float, kept: float | None = None) -> Array:
     """log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,), under the first hypothesis.
 
     Each of `count` independent draws is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and
     (1 - a) / (1 + e^eps), a = `erasure` in [0, 1] [GI, eq. 7]. O(count) time: the coefficients of a polynomial power
     obey a three-term recurrence whose terms are all positive from either end to the middle, so no digit
-    cancels and the relative error is a few units in the last place per step away from the mode.
+    cancels and the relative error is a few units in the last place per step away from the mode. `kept` : 1 - a, for an
+    a so near 1 that 1 - erasure would have lost its digits.
 
     >>> np.exp(trinomial_log_pmf(1, 0.0, 0.5)).round(12).tolist()
     [0.25, 0.5, 0.25]
     """
-    if erasure >= 1:
+    kept = 1 - erasure if kept is None else kept
+    if kept <= 0:
         law = np.full(2 * count + 1, -np.inf)
         law[count] = 0.0
         return law
     # Tilting by e^(-d eps/2) makes the law symmetric: coefficients of (1/z + beta + z)^count.
-    beta = erasure / (1 - erasure) * 2 * math.cosh(epsilon / 2)
-    if beta < 1e-290:
-        return _binomial(count, epsilon)
-    steps = np.log(_coefficient_ratios(count, beta))
+    if kept < 1e-100:  # far beyond 1/kept, beta overflows: its logarithm leads, and beta^2 counts as infinite
+        log_beta = math.log(erasure) - math.log(kept) + math.log(2 * math.cosh(epsilon / 2))
+        steps = log_beta + np.log(np.arange(count, 0, -1) / np.arange(1, count + 1))
+    else:
+        beta = erasure / kept * 2 * math.cosh(epsilon / 2)
+        if beta < 1e-290:
+            return _binomial(count, epsilon)
+        steps = np.log(_coefficient_ratios(count, beta))
     return _from_steps(np.concatenate([epsilon / 2 + steps, epsilon / 2 - steps[::-1]]))
 
 

@@ -6,9 +6,11 @@ from ldpopt.design.certificates.boxes import BranchDual
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
+from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
@@ -38,9 +40,11 @@ from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.exchange import Exchange
+from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.optimal import estimation_design, optimal_channel
 from ldpopt.design.structure import Structure, Structures, structures
@@ -87,6 +91,7 @@ __all__ = [
     "DOptimal",
     "Design",
     "Divergence",
+    "Dominated",
     "EnvelopeDual",
     "EquivalenceDual",
     "Erasure",
@@ -100,6 +105,9 @@ __all__ = [
     "IntervalDual",
     "Invariant",
     "LabelDual",
+    "LevelDual",
+    "LevelLP",
+    "LevelShapes",
     "LocalDP",
     "LocalSearch",
     "LossDual",

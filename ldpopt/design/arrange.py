@@ -10,12 +10,11 @@ import numpy.typing as npt
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
 from ldpopt.design.constraints.repair import repair, stochastic
-from ldpopt.design.methods.mend import NOISE, mend
+from ldpopt.design.methods.mend import mend
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.gains import posteriors
 from ldpopt.distribution import Array
-from ldpopt.rounding import ULP
 
 SILENT = 1e-12
 """A report whose probabilities agree to this share of themselves says nothing: it is an erasure."""
@@ -50,8 +49,7 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
     """Outputs that the constraints name or count stay what they are."""
     reduced = problem.utility.pair is not None and problem.symmetric
     labels = None if reduced else problem.labels
-    # A finished channel, such as the optimum without these constraints, is not shaken by another rounding.
-    rows = matrix if _finished(matrix, problem, labels) else mend(matrix, problem.constraints, labels)
+    rows = mend(matrix, problem.constraints, labels)
     matrix = rows[problem.reduction.classes] if reduced else rows
     names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
@@ -61,15 +59,6 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
             merged = merged[:, _by_ratio(merged, *problem.utility.pair)]
         channel = Channel(merged, problem.labels)
     return Arranged(channel)
-
-
-def _finished(matrix: Array, problem: Problem, labels: tuple[Label, ...] | None) -> bool:
-    """Whether a matrix is a channel, to the last digits of its rows' sums, that meets every constraint as it is."""
-    noise = (matrix != 0) & ~(matrix > NOISE * matrix.max(axis=0))  # of a solver, or below zero
-    if noise.any() or not np.abs(matrix.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP:
-        return False
-    channel = Channel(matrix, labels)
-    return all(float(constraint.measure(channel)) <= constraint.bound for constraint in problem.constraints)
 
 
 def _of_pair(problem: Problem, matrix: Array) -> Arranged:

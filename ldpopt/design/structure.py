@@ -15,7 +15,8 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.columns.masks import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.blocks import Blocks, Cut
+from ldpopt.design.methods.blocks import Blocks
+from ldpopt.design.methods.coins import Cut
 from ldpopt.design.methods.patterns import LIMIT
 from ldpopt.design.problems.problem import pose
 from ldpopt.design.programs.patterns import pattern_program
@@ -204,7 +205,7 @@ class _Seen:
 def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pattern, ...]:
     problem = pose(utility, [LocalDP(epsilon), TotalVariation(eta)])
     coin = _Fewest(utility.f, problem.reduction.pair, problem.epsilon).coin(problem.cap)
-    cuts = [cut.cuts for weight, cut in coin if weight > 1e-12]
+    cuts = [cut.cuts for weight, cut in coin.parts if weight > 1e-12]
     runs = {(a, b) for cut in cuts for a, b in pairwise(cut)}
     classes = problem.reduction.classes
     inside = [(classes >= a) & (classes < b) for a, b in runs]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,11 @@ from typing import Any
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import UNFINISHED, PathLike, read_text, write_text
+from ldpopt.locks import held
 
 FORMAT = "ldpopt-frontier"
 PROBLEM = "problem.json"
+LOCK = ".ldpopt.lock"
 
 
 @dataclass(frozen=True)
@@ -49,33 +50,25 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
 
     `InvalidInput` for a folder that began with another problem, is in use, or holds something else.
     """
-    import fcntl
-
     folder = Path(path)
-    try:
-        folder.mkdir(exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        reason = Phrase((error.strerror or type(error).__name__).lower())
-        raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
-    try:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise invalid(str(folder), "a folder that no other run works in", Phrase("one in use")) from None
+            folder.mkdir(exist_ok=True)
+            stack.enter_context(held(folder / LOCK, str(folder), "a folder that no other run works in"))
+        except OSError as error:
+            reason = Phrase((error.strerror or type(error).__name__).lower())
+            raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
         for left in folder.glob(UNFINISHED):
             left.unlink(missing_ok=True)
         _claim(folder, problem)
         yield Checkpoint(folder, problem)
-    finally:
-        os.close(handle)
 
 
 def _claim(folder: Path, problem: str) -> None:
     """Write what the folder is for into a new one, check it in an old one."""
     own = folder / PROBLEM
     if not own.exists():
-        if any(folder.iterdir()):
+        if any(path.name != LOCK for path in folder.iterdir()):
             raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
         write_text(own, strictjson.dumps({"format": FORMAT, "problem": problem}))
         return

@@ -16,7 +16,7 @@ from ldpopt.design.candidate import Method
 from ldpopt.design.problems.problem import listed
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array, number
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
 from ldpopt.frontiers.table import Table, shown
 from ldpopt.privacy import Guarantee
@@ -138,11 +138,15 @@ def family_frontier(
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
         raise invalid("frontier", "at least one parameter", "none")
-    return FamilyFrontier(run(Work(points, _design, _pack, _unpack, len(points)), **how))
+    return FamilyFrontier(run(Work(points, _design, _pack, _unpack, _one), **how))
 
 
 def _number(given: Any) -> float:
     return number(given, "parameter", "a finite number, or a tuple of them")
+
+
+def _one(_: Point) -> int:
+    return 1
 
 
 def _design(point: Point) -> list[FamilyRow]:
@@ -165,8 +169,13 @@ def _pack(row: FamilyRow) -> dict[str, Any]:
 def _unpack(point: Point, _: int, saved: dict[str, Any]) -> FamilyRow:
     """The row as it was; what the channel guarantees is measured again, not read."""
     value, bound = number_from_json(saved["value"]), number_from_json(saved["upper_bound"])
-    assert value is not None
-    assert bound is not None
     channel = Channel.from_json(strictjson.dumps(saved["channel"]))
+    size = None if getattr(point.utility, "continuous", False) else getattr(point.utility, "size", None)
+    if size is not None and channel.shape[0] != size:
+        raise invalid("channel", f"{size} inputs", channel.shape[0])
     fields = (value, bound, saved["certified"] is True, str(saved["method"]), str(saved["note"]))
-    return FamilyRow(point.parameter, *fields, channel, tuple(c.measure(channel) for c in point.constraints))
+    guarantees = tuple(constraint.measure(channel) for constraint in point.constraints)
+    for constraint, guarantee in zip(point.constraints, guarantees, strict=True):
+        if not guarantee.value <= constraint.bound:
+            raise invalid("channel", f"one that meets {constraint!r}", Phrase(f"{guarantee}"))
+    return FamilyRow(point.parameter, *fields, channel, guarantees)

@@ -13,11 +13,12 @@ from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, gha
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
-from ldpopt.errors import invalid
-from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
+from ldpopt.errors import Phrase, invalid
+from ldpopt.frontiers.run import Work, number_from_json, number_or_none, number_to_json, run
 from ldpopt.frontiers.table import Table
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 
+BOUNDS = ("tv_bound", "thm6", "thm7")
 BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")
 
 
@@ -65,7 +66,7 @@ class Frontier(Table):
 
     def _columns(self) -> dict[str, list[Any]]:
         table = {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(FrontierRow)}
-        compared = (*BASELINES, "tv_bound", "thm6", "thm7")
+        compared = (*BASELINES, *BOUNDS)
         shown = [name for name in compared if any(value is not None for value in table[name])]
         return table | {f"gap_{name}": self.gap(name).tolist() for name in shown}
 
@@ -103,7 +104,7 @@ def eta_frontier(utility: Factory, epsilons: Iterable[float], etas: Iterable[flo
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _pack, _unpack, len(listed) * len(caps)), **how)
+    rows = run(Work(parts, _chain, _pack, _unpack, len), **how)
     return Frontier(rows, parts[0][0][0])
 
 
@@ -136,8 +137,14 @@ def _pack(row: FrontierRow) -> dict[str, Any]:
 
 
 def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
-    numbers = {name: number_from_json(value) for name, value in saved.items() if name != "certified"}
-    row = FrontierRow(**numbers, certified=saved["certified"] is True)  # type: ignore[arg-type]
+    if set(saved) != {field.name for field in fields(FrontierRow)}:
+        raise invalid("row", "the columns of a frontier", Phrase("others"))
+    numbers: dict[str, Any] = {
+        name: (number_or_none if name in BOUNDS else number_from_json)(value)
+        for name, value in saved.items()
+        if name != "certified"
+    }
+    row = FrontierRow(**numbers, certified=saved["certified"] is True)
     if (row.epsilon, row.eta) != part[at][1:]:
         raise ValueError(f"the point {(row.epsilon, row.eta)}")
     return row

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.distribution import number
+from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.files import PathLike
 from ldpopt.frontiers.checkpoint import checkpoint
 from ldpopt.frontiers.fingerprint import fingerprint
@@ -21,13 +22,21 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Work(Generic[Part, Row]):
-    """What is to be done: `compute` gives the rows of a part; `pack` and `unpack` make them JSON and back."""
+    """What is to be done: `compute` gives the rows of a part; `pack` and `unpack` make them JSON and back.
+
+    size : how many rows a part has. points : how many all parts have.
+    """
 
     parts: Sequence[Part]
     compute: Callable[[Part], list[Row]]
     pack: Callable[[Row], Any]
     unpack: Callable[[Part, int, Any], Row]
-    points: int
+    size: Callable[[Part], int]
+
+    @property
+    def points(self) -> int:
+        """How many rows all parts have."""
+        return sum(map(self.size, self.parts))
 
 
 def run(
@@ -66,10 +75,12 @@ def run(
 
 
 def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list[Row]:
+    expected = "finished rows of this frontier (without the file, they are computed again)"
+    if not isinstance(saved, list) or len(saved) != work.size(part) or not all(isinstance(row, dict) for row in saved):
+        raise invalid(str(path), expected, Phrase("something else"))
     try:
         return [work.unpack(part, at, row) for at, row in enumerate(saved)]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        expected = "finished rows of this frontier (without the file, they are computed again)"
+    except (LdpoptError, KeyError, TypeError, ValueError) as error:
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 
 
@@ -93,6 +104,13 @@ def number_to_json(value: float | None) -> float | str | None:
     return value if value is None or abs(value) < float("inf") else str(value)
 
 
-def number_from_json(value: Any) -> float | None:
-    """The number behind `number_to_json`."""
-    return None if value is None else float(value)
+def number_from_json(value: Any) -> float:
+    """The number behind `number_to_json`; `InvalidInput` for anything else."""
+    if value in ("inf", "-inf"):
+        return float(value)
+    return number(value, "number")
+
+
+def number_or_none(value: Any) -> float | None:
+    """`number_from_json`, or None for none."""
+    return None if value is None else number_from_json(value)

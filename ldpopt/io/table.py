@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Table:
         """The first row as distinct column names."""
         names = tuple(cell.strip() for cell in self.rows[0])
         if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = next(name for name, count in Counter(names).items() if count > 1)
             raise invalid(self.path, "distinct column names", Phrase(f"{twice!r} twice"), f"line {self.lines[0]}")
         return names
 

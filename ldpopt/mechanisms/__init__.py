@@ -1,7 +1,7 @@
 """The named mechanisms: closed forms, each a channel or a frozen value with its exact guarantees.
 
 Channels: `binary`, `binary_with_erasure`, `randomized_response`, `sort_partition_randomize`, `subset_selection`,
-`truncated_geometric`. Frequency oracles, whose reports are too many to tabulate: `unary_encoding`,
+`truncated_geometric`, `two_step`. Frequency oracles, whose reports are too many to tabulate: `unary_encoding`,
 `optimized_unary_encoding`, `local_hashing`, `optimized_local_hashing`, `hadamard_response`. Survey designs for a
 sensitive yes-or-no question: `warner`, `forced_response`, `unrelated_question`, `kuk`, `crosswise`, `triangular`.
 A draw from a secret distribution: `PrivateSampler`. Additive noise: `laplace`, `gaussian`, `staircase`, and vectors:
@@ -28,6 +28,7 @@ from ldpopt.mechanisms.subset_selection import subset_selection
 from ldpopt.mechanisms.survey_design import SurveyDesign
 from ldpopt.mechanisms.triangular import Triangular, triangular
 from ldpopt.mechanisms.truncated_geometric import truncated_geometric
+from ldpopt.mechanisms.two_step import two_step
 from ldpopt.mechanisms.unary_encoding import UnaryEncoding, optimized_unary_encoding, unary_encoding
 from ldpopt.mechanisms.warner import Crosswise, Warner, crosswise, warner
 from ldpopt.privacy.finite_pair import FinitePair
@@ -72,6 +73,7 @@ __all__ = [
     "subset_selection",
     "triangular",
     "truncated_geometric",
+    "two_step",
     "unary_encoding",
     "unrelated_question",
     "warner",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import finite_array, number, positive_integer
+from ldpopt.distribution import finite_array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.concentration import subgaussian, zero_concentration
 from ldpopt.mechanisms.outward import guarantee
@@ -19,6 +19,7 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.mcdp import MeanConcentrated
 from ldpopt.privacy.trade_off import TradeOffCurve
+from ldpopt.rounding import up
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -30,7 +31,8 @@ class ContinuousPair:
 
     log_p, log_q : functions of a number, finite on the open intervals between `edges`.
     edges : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
-    epsilon : the largest |log p/q| if it is known, else inf.
+    epsilon : the largest |log p/q| if it is known, else inf. One that a probe of the densities exceeds is refused; what
+        lies between the probes is the caller's word.
 
     Quadrature (scipy's) reports an error estimate; it is added outward, so `lower` and `value` of a `Guarantee`
     bracket the truth as far as the estimate does. Subclasses replace quadrature by closed forms where they exist.
@@ -57,6 +59,9 @@ class ContinuousPair:
             total, error = self._integral(partial(_mass, density))
             if not abs(total - 1) <= 1e-8 + error:
                 raise invalid(name, "a log density that integrates to 1 within 1e-8", total)
+        found = max(abs(float(self.log_p(x)) - float(self.log_q(x))) for x in self._probes())
+        if not found <= self.epsilon * (1 + 1e-9) + 1e-12:
+            raise invalid("epsilon", f"at least {found!r}, a loss that occurs", self.epsilon)
 
     # -- measures ----------------------------------------------------------------------------------
 
@@ -70,6 +75,42 @@ class ContinuousPair:
         epsilon = number(epsilon, "epsilon")
         low, high = self._hockey_stick(epsilon)
         return guarantee("hockey_stick", low, min(high, 1.0), "[GI, Def 1]", parameters={"epsilon": epsilon})
+
+    def approximate_dp(self, delta: float) -> Guarantee:
+        """The smallest epsilon >= 0 for which (epsilon, delta) holds, in nats, for delta in [0, 1] [GI, Def 1].
+
+        >>> from ldpopt.mechanisms.gaussian import GaussianPair
+        >>> round(float(GaussianPair(1.0).approximate_dp(1e-6)), 6)
+        4.886554
+        """
+        level = unit_interval(delta, "delta")
+        low, high = self._epsilon_at(level)
+        return guarantee("approximate_dp", low, high, "[GI, Def 1]", parameters={"delta": level})
+
+    def subsampled(self, rate: float) -> ContinuousPair:
+        """The pair when who is compared takes part with probability `rate` in (0, 1]: r p + (1 - r) q against q [ZDW].
+
+        p is with the member's answer and q without; members take part independently (Poisson sampling).
+
+        >>> from ldpopt.mechanisms.laplace import LaplacePair
+        >>> sampled = LaplacePair(1.0).subsampled(0.1)
+        >>> round(sampled.epsilon, 9), round(float(sampled.total_variation()), 9)  # log(1 + (e - 1)/10), eta/10
+        (0.158565079, 0.039346934)
+        """
+        share = unit_interval(rate, "rate")
+        if share == 0:
+            raise invalid("rate", "a number in (0, 1]", share)
+        if share == 1:
+            return self
+        log_p, log_q, kept = self.log_p, self.log_q, math.log1p(-share)
+
+        def mixed(x: Any) -> Any:
+            return np.logaddexp(kept + log_q(x), math.log(share) + log_p(x))
+
+        if math.isinf(self.epsilon) or self.epsilon > 700:
+            return ContinuousPair(mixed, log_q, self.edges, self.epsilon)
+        # The other direction's largest loss, -log(1 - r + r e^-epsilon), is smaller.
+        return ContinuousPair(mixed, log_q, self.edges, up(math.log1p(share * math.expm1(self.epsilon)), 16))
 
     def renyi(self, order: float) -> Guarantee:
         """The Rényi divergence of an order in [1, inf], in nats [M, Def 3]; order 1 is KL, inf the largest loss."""
@@ -143,6 +184,40 @@ class ContinuousPair:
             total, error = total + part[0], error + part[1]
         return total, error
 
+    def _probes(self) -> list[float]:
+        """Points of the support: dense between finite edges, ever farther beyond the last."""
+        found: list[float] = []
+        steps = np.concatenate([np.linspace(0, 1, 65)[1:], np.geomspace(1, 1e3, 200)[1:]])
+        for a, b in pairwise(self.edges):
+            if math.isfinite(a) and math.isfinite(b):
+                found += (a + (b - a) * np.linspace(0, 1, 1026)[1:-1]).tolist()
+            elif math.isfinite(a) or math.isfinite(b):
+                found += (a + steps if math.isfinite(a) else b - steps).tolist()
+            else:
+                found += np.concatenate([-steps, [0.0], steps]).tolist()
+        finite = [x for x in found if math.isfinite(float(self.log_p(x))) and math.isfinite(float(self.log_q(x)))]
+        return finite or [0.0]
+
+    def _epsilon_at(self, delta: float) -> Interval:
+        """Bounds on the smallest epsilon at which the hockey stick is at most delta, by bisection on its bounds."""
+        top = min(1.0, self.epsilon)
+        while top < self.epsilon and not self._hockey_stick(top)[1] <= delta:
+            top = min(2 * top, self.epsilon)
+            if top > 1e12:
+                return 0.0 if delta > 0 else self.epsilon, math.inf
+        bounds = []
+        for end in (0, 1):
+            low, high = 0.0, top
+            if self._hockey_stick(0.0)[end] <= delta:
+                high = 0.0
+            while high - low > 1e-14 * high:
+                middle = (low + high) / 2
+                if not low < middle < high:
+                    break
+                low, high = (low, middle) if self._hockey_stick(middle)[end] <= delta else (middle, high)
+            bounds.append((low, high)[end])
+        return bounds[0], bounds[1]
+
     def _directions(self) -> tuple[tuple[Density, Density], ...]:
         return (self.log_p, self.log_q), (self.log_q, self.log_p)
 
@@ -156,7 +231,8 @@ class ContinuousPair:
 
             total, error = self._integral(excess)
             low, high = max(low, total - error), max(high, total + error)
-        return low, high
+        # Densities below the range of floats are left out of the integral.
+        return low, high if epsilon >= self.epsilon else max(high, _LEAST)
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
         """log E exp(s (Z - E Z)) for the privacy loss Z = log p/q under p (q/p under q when `reverse`): an interval."""
@@ -215,6 +291,9 @@ class ContinuousPair:
 
 
 _BOTH = (False, True)
+
+_LEAST = 1e-300
+"""A hockey stick that is smaller is not told from zero."""
 
 
 def _order(order: Any) -> float:

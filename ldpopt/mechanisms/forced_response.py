@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Self
 
-from ldpopt.channel import Channel
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.survey_design import SurveyDesign, most_useful, open_unit, population, two_reports
+from ldpopt.mechanisms.survey_design import Law, SurveyDesign, most_useful, open_unit, population
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ForcedResponse(SurveyDesign):
     def __post_init__(self) -> None:
         object.__setattr__(self, "p_yes", unit_interval(self.p_yes, "p_yes"))
         object.__setattr__(self, "p_no", unit_interval(self.p_no, "p_no"))
-        if not 1 - self.p_no > self.p_yes:
+        if not 1 - Fraction(self.p_no) > Fraction(self.p_yes):
             raise invalid("p_yes + p_no", "a sum below 1", self.p_yes + self.p_no)
 
     @classmethod
@@ -41,9 +41,10 @@ class ForcedResponse(SurveyDesign):
         return most_useful(lambda f: cls(f * share, f * (1 - share)), fewest(epsilon, share), 1.0, epsilon)
 
     @property
-    def channel(self) -> Channel:
-        """Reports yes and no."""
-        return two_reports((1 - self.p_no, self.p_no), (self.p_yes, 1 - self.p_yes))
+    def laws(self) -> tuple[Law, Law]:
+        """(1 - p_no, p_no) and (p_yes, 1 - p_yes)."""
+        yes, no = Fraction(self.p_yes), Fraction(self.p_no)
+        return (1 - no, no), (yes, 1 - yes)
 
     def variance(self, prevalence: float, n: int) -> float:
         """s (1 - s)/(n (1 - p_yes - p_no)^2), s the probability of a yes [Forced]."""
@@ -83,10 +84,11 @@ class UnrelatedQuestion(SurveyDesign):
         return most_useful(lambda p: cls(p, share), 1 - fewest(epsilon, share), 0.0, epsilon)
 
     @property
-    def channel(self) -> Channel:
-        """Reports yes and no."""
-        yes, no = (1 - self.p) * self.prevalence, (1 - self.p) * (1 - self.prevalence)
-        return two_reports((1 - no, no), (yes, 1 - yes))
+    def laws(self) -> tuple[Law, Law]:
+        """Those of forced response with p_yes = (1 - p) prevalence and p_no = (1 - p)(1 - prevalence)."""
+        rest, share = 1 - Fraction(self.p), Fraction(self.prevalence)
+        yes, no = rest * share, rest * (1 - share)
+        return (1 - no, no), (yes, 1 - yes)
 
     def variance(self, prevalence: float, n: int) -> float:
         """s (1 - s)/(n p^2), s the probability of a yes, for a sensitive attribute of this `prevalence` [Unrelated]."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, unit_interval
+from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import answers, plain, positive
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval
 from ldpopt.mechanisms.outward import guarantee
 from ldpopt.mechanisms.restricted import Noise, restricted_renyi
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP
+from ldpopt.privacy.hockey_stick import nonnegative
+from ldpopt.rounding import SUBNORMAL, ULP
 
 _ERROR = 64 * ULP
 
@@ -59,6 +61,8 @@ class GaussianPair(ContinuousPair):
             )[1]
         # Phi(-a) - e^epsilon Phi(-b), a = epsilon/mu - mu/2, b = a + mu, and phi(a) = e^epsilon phi(b).
         a, b = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
+        if a > 40:  # below e^-800
+            return 0.0, SUBNORMAL
         if a > 0:
             density = math.exp(-a * a / 2) / 2
             first, second = float(erfcx(a / math.sqrt(2))), float(erfcx(b / math.sqrt(2)))
@@ -66,8 +70,8 @@ class GaussianPair(ContinuousPair):
             error = _ERROR * density * (first + second + (a * a + epsilon + a * b) * abs(first - second))
         else:
             first, second = math.exp(float(log_ndtr(-a))), math.exp(epsilon + float(log_ndtr(-b)))
-            value, error = first - second, _ERROR * (first + second * (1 + epsilon + b * b))
-        return max(value - error, 0.0), value + error
+            value, error = first - second, _ERROR * (first + (second * (1 + epsilon + b * b) if second > 0 else 0.0))
+        return max(value - error, 0.0), max(value + error, SUBNORMAL)  # never zero, though too small for a float
 
     def _mean(self, reverse: bool) -> Interval:
         return _near(self.mu**2 / 2)
@@ -111,6 +115,41 @@ class Gaussian:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", positive(self.sigma, "sigma"))
         object.__setattr__(self, "sensitivity", positive(self.sensitivity, "sensitivity"))
+
+    @classmethod
+    def for_approximate_dp(cls, epsilon: float, delta: float, sensitivity: float = 1.0) -> Self:
+        """The least noise that is (epsilon, delta)-DP: the analytic Gaussian mechanism [BW, Alg 1].
+
+        epsilon >= 0 in nats, delta in (0, 1), `sensitivity` as above. sigma is the least to twelve digits, rounded to
+        the private side: the hockey stick of `pair`, rounded up, is at most delta. Raises `InvalidInput` out of range.
+
+        >>> round(Gaussian.for_approximate_dp(1.0, 1e-6).sigma, 6)
+        4.224679
+        """
+        epsilon, delta = nonnegative(epsilon, "epsilon"), unit_interval(delta, "delta")
+        sensitivity = positive(sensitivity, "sensitivity")
+        if not 0 < delta < 1:
+            raise invalid("delta", "a number strictly between 0 and 1", delta)
+
+        def holds(mu: float) -> bool:
+            return GaussianPair(mu).hockey_stick(epsilon).value <= delta
+
+        low = high = 1.0
+        while not holds(low):
+            low /= 4
+            if low < 1e-290:
+                raise invalid("delta", "one that some noise meets in floats", delta)
+        while holds(high):
+            low, high = high, 4 * high
+        while high - low > 1e-13 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        sigma = sensitivity / low
+        while not holds(sensitivity / sigma):
+            sigma = math.nextafter(sigma * (1 + ULP), math.inf)
+        if not 0 < sigma < math.inf:
+            raise invalid("sensitivity", "one that some finite noise hides", sensitivity)
+        return cls(sigma, sensitivity)
 
     @property
     def epsilon(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.exact import float_up
 from ldpopt.mechanisms.frequency_oracle import Reports, check_reports, check_size
 from ldpopt.rounding import toward_privacy, up
 
@@ -24,7 +26,7 @@ class HadamardResponse:
 
     Answer x owns one Hadamard row other than the constant one in block x mod blocks. The width/2 positions of that
     block where the row is +1 have weight e^epsilon, all other positions of all blocks weight 1.
-    Made by `hadamard_response`.
+    Made by `hadamard_response`. Other numbers of blocks and widths are `InvalidInput` where they do not hold k answers.
 
     >>> hadamard_response(3, 1.0).channel().shape
     (3, 8)
@@ -34,6 +36,18 @@ class HadamardResponse:
     epsilon: float
     blocks: int
     width: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", positive_integer(self.k, "k", 2))
+        object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
+        for name, least in (("blocks", 1), ("width", 2)):
+            value = positive_integer(getattr(self, name), name, least)
+            if value & (value - 1):
+                raise invalid(name, "a power of two", value)
+            object.__setattr__(self, name, value)
+        if self.blocks * (self.width - 1) < self.k:
+            expected = f"blocks (width - 1) of at least k = {self.k}, a row for every answer"
+            raise invalid("blocks and width", expected, (self.blocks, self.width))
 
     @property
     def reports(self) -> int:
@@ -47,14 +61,26 @@ class HadamardResponse:
         return 1 / (half * math.exp(toward_privacy(self.epsilon)) + self.reports - half)
 
     @property
+    def _high(self) -> float:
+        """The probability of a preferred position."""
+        return math.exp(toward_privacy(self.epsilon)) * self._low
+
+    @property
     def signal(self) -> float:
         """The mean of the signed support of an answer over its own reports; over any others' it is 0."""
         return self.width / 2 * math.expm1(toward_privacy(self.epsilon)) * self._low
 
     @property
     def eta(self) -> float:
-        """The total variation, exact, rounded up: `signal` with answers in two blocks, half of it with one."""
-        return up(self.signal * (0.5 if self.blocks == 1 else 1.0), 32)
+        """The total variation, rounded up: `signal` with answers in two blocks, half of it with one.
+
+        Of the probabilities that are drawn from and of the channel of floats, whichever is larger.
+        """
+        share = Fraction(1, 2) if self.blocks == 1 else Fraction(1)
+        low, high = Fraction(self._low), Fraction(self._high)
+        half = self.width // 2
+        floats = share * half * (high - low) / (half * high + (self.reports - half) * low)
+        return max(up(self.signal * float(share), 32), float_up(floats))
 
     def sign(self, x: Any, y: Any) -> Integers:
         """The signed support of answer x by report y: +1 or -1 within the answer's block, 0 outside (broadcast)."""
@@ -111,8 +137,7 @@ class HadamardResponse:
         """The (k, K) channel."""
         check_size(self.k, self.reports)
         preferred = self.sign(np.arange(self.k)[:, None], np.arange(self.reports)) > 0
-        high = math.exp(toward_privacy(self.epsilon)) * self._low
-        return Channel(np.where(preferred, high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
+        return Channel(np.where(preferred, self._high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
 
 
 def hadamard_response(k: int, epsilon: float) -> HadamardResponse:

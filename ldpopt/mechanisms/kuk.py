@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
-from typing import Self
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, positive_epsilon, positive_integer
+from ldpopt.distribution import Array, finite_array, positive_epsilon, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.survey_design import NO, YES, SurveyDesign, most_useful, open_unit, population
+from ldpopt.mechanisms.survey_design import (
+    NO,
+    YES,
+    Law,
+    SurveyDesign,
+    largest_loss,
+    most_useful,
+    open_unit,
+    population,
+)
 from ldpopt.mechanisms.warner import LARGEST
+from ldpopt.rounding import up
+
+_DIGITS = Context(prec=700, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 @dataclass(frozen=True)
@@ -47,12 +62,51 @@ class Kuk(SurveyDesign):
         return most_useful(lambda theta: cls(theta, 1 - theta, draws), start, 0.5, epsilon)
 
     @property
+    def laws(self) -> tuple[Law, Law]:
+        """Of one card: red or not."""
+        first, second = Fraction(self.theta1), Fraction(self.theta2)
+        return (first, 1 - first), (second, 1 - second)
+
+    @property
+    def epsilon(self) -> float:
+        """draws times the largest loss of one card, in nats, rounded up."""
+        loss = largest_loss(*self.laws)
+        return loss if self.draws == 1 else up(self.draws * loss)
+
+    @property
+    def eta(self) -> float:
+        """The total variation of the numbers of red cards, rounded up."""
+        with localcontext(_DIGITS):
+            over = sum((max(a - b, Decimal(0)) for a, b in zip(*self._binomials(), strict=True)), Decimal(0))
+        return min(1.0, up(float(over)))
+
+    @property
     def channel(self) -> Channel:
-        """Reports 0..draws: the number of red cards."""
-        red = np.arange(self.draws + 1)
-        ways = np.array([float(math.comb(self.draws, r)) for r in red])
-        rows = [ways * theta**red * (1 - theta) ** (self.draws - red) for theta in (self.theta1, self.theta2)]
-        return Channel(np.stack(rows), (YES, NO), tuple(red.tolist()))
+        """Reports 0..draws: the number of red cards. `InvalidInput` when one is rarer than any normal float."""
+        rows = [[float(x) for x in row] for row in self._binomials()]
+        if min(map(min, rows)) < sys.float_info.min:
+            least = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
+            raise invalid("channel of Kuk's design", least, self)
+        return Channel(np.array(rows), (YES, NO), tuple(range(self.draws + 1)))
+
+    def _binomials(self) -> tuple[list[Decimal], list[Decimal]]:
+        """The laws of the number of red cards, in so many digits that differences keep theirs."""
+        n = self.draws
+        with localcontext(_DIGITS):
+            ways = [Decimal(1)]
+            for r in range(n):
+                ways.append(ways[-1] * (n - r) / (r + 1))
+            made = []
+            for red, black in (tuple(Decimal(x.numerator) / Decimal(x.denominator) for x in law) for law in self.laws):
+                made.append([ways[r] * red**r * black ** (n - r) for r in range(n + 1)])
+        return made[0], made[1]
+
+    def estimate(self, counts: Any) -> float:
+        """The unbiased estimate of the prevalence from how often each number of red cards was reported."""
+        given = finite_array(counts, "counts", 1)
+        if len(given) != self.draws + 1 or given.min() < 0 or given.sum() <= 0:
+            raise invalid("counts", f"{self.draws + 1} non-negative counts, not all zero", counts)
+        return float((given @ self.score / given.sum() - self.theta2) / (self.theta1 - self.theta2))
 
     @property
     def score(self) -> Array:

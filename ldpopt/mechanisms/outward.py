@@ -18,7 +18,10 @@ def guarantee(
     parameters: dict[str, float] | None = None,
 ) -> Guarantee:
     """The `Guarantee` that the true value lies in [low, high], each known to a few units in the last place."""
-    return Guarantee(notion, up(high, 16) + 0.0, down(max(low, 0.0), 16), None, exact, reference, parameters or {})
+    value = up(high, 16) + 0.0
+    if notion in ("hockey_stick", "total_variation"):
+        value = min(value, 1.0)
+    return Guarantee(notion, value, down(max(low, 0.0), 16), None, exact, reference, parameters or {})
 
 
 def enlarge(value: float) -> float:

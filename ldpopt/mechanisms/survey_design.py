@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,11 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.privacy import local_dp, total_variation
+from ldpopt.exact import float_up, log_up
+from ldpopt.privacy import local_dp
 
 YES, NO = "yes", "no"
+Law = tuple[Fraction, ...]
 Design = TypeVar("Design", bound="SurveyDesign")
 
 
@@ -32,18 +35,26 @@ class SurveyDesign(ABC):
 
     @property
     @abstractmethod
+    def laws(self) -> tuple[Law, Law]:
+        """What those who have the attribute, and those who have not, report: probabilities without rounding."""
+
+    reports: ClassVar[tuple[str, str]] = (YES, NO)
+    """The labels of the two reports."""
+
+    @property
     def channel(self) -> Channel:
-        """The channel from the true answer to the report."""
+        """The channel from the true answer to the report, its entries rounded to floats."""
+        return Channel(np.array([[float(x) for x in law] for law in self.laws]), (YES, NO), self.reports)
 
     @property
     def epsilon(self) -> float:
-        """The local differential privacy of the channel, in nats, rounded up; inf if a report gives someone away."""
-        return float(local_dp(self.channel))
+        """The local differential privacy of `laws`, in nats, rounded up; inf if a report gives someone away."""
+        return largest_loss(*self.laws)
 
     @property
     def eta(self) -> float:
-        """The total variation of the channel, rounded up."""
-        return float(total_variation(self.channel))
+        """The total variation of `laws`, rounded up."""
+        return float_up(sum((max(a - b, Fraction(0)) for a, b in zip(*self.laws, strict=True)), Fraction(0)))
 
     @property
     def score(self) -> Array:
@@ -66,9 +77,15 @@ class SurveyDesign(ABC):
         return self.channel.__array__(dtype, copy)
 
 
-def two_reports(own: tuple[float, float], other: tuple[float, float], labels: tuple[str, str] = (YES, NO)) -> Channel:
-    """The channel with rows `own`, of those who have the attribute, and `other`."""
-    return Channel(np.array([own, other]), (YES, NO), labels)
+def largest_loss(own: Law, other: Law) -> float:
+    """The largest log-ratio of two laws without rounding, either way, rounded up."""
+    ratios = [Fraction(1)]
+    for a, b in zip(own, other, strict=True):
+        if (a == 0) != (b == 0):
+            return math.inf
+        if a > 0:
+            ratios.append(max(a / b, b / a))
+    return log_up(max(ratios))
 
 
 def population(prevalence: Any, n: Any) -> tuple[float, int]:
@@ -87,10 +104,12 @@ def open_unit(value: Any, what: str) -> float:
 def most_useful(make: Callable[[float], Design], start: float, private: float, epsilon: float) -> Design:
     """The design `make(parameter)`, the parameter moved from `start` towards `private` until epsilon holds.
 
+    It holds for the laws without rounding and for the channel of floats.
+
     `start` is the closed form, wrong by its rounding only, so this is a few floats.
     """
     parameter, step = start, math.ulp(start)
-    while (design := make(parameter)).epsilon > epsilon:
+    while not max((design := make(parameter)).epsilon, float(local_dp(design.channel))) <= epsilon:
         parameter = max(parameter - step, private) if private < parameter else min(parameter + step, private)
         step *= 2
     return design

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Self
 
-from ldpopt.channel import Channel
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.survey_design import SurveyDesign, open_unit, population, two_reports
+from ldpopt.mechanisms.survey_design import Law, SurveyDesign, open_unit, population
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,13 @@ class Triangular(SurveyDesign):
             p += 2.0**-52
         return design
 
+    reports = ("at least one", "neither")
+
     @property
-    def channel(self) -> Channel:
-        """Reports at least one and neither."""
-        return two_reports((1.0, 0.0), (self.p, 1 - self.p), ("at least one", "neither"))
+    def laws(self) -> tuple[Law, Law]:
+        """(1, 0) and (p, 1 - p)."""
+        p = Fraction(self.p)
+        return (Fraction(1), Fraction(0)), (p, 1 - p)
 
     def variance(self, prevalence: float, n: int) -> float:
         """pi (1 - pi)/n + p (1 - pi)/(n (1 - p)) [Crosswise]."""

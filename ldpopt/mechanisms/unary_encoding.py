@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, positive_epsilon, unit_interval
+from ldpopt.errors import invalid
+from ldpopt.exact import log_up
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle, Reports, check_reports, check_size
 from ldpopt.rounding import toward_privacy, up
 
@@ -23,7 +26,8 @@ class UnaryEncoding(FrequencyOracle):
     """A vector of k bits: the answer's own is set with probability `own`, every other one with probability `other`.
 
     epsilon = log own (1 - other) / (other (1 - own)); the channel over all 2^k vectors is exactly (own - other)-TV.
-    Made by `unary_encoding` (symmetric) and `optimized_unary_encoding`.
+    Made by `unary_encoding` (symmetric) and `optimized_unary_encoding`. 0 < other < own < 1, and an `epsilon` below
+    what they give is `InvalidInput`.
 
     >>> from ldpopt.mechanisms import unary_encoding
     >>> unary_encoding(3, 1.0).channel().shape
@@ -32,6 +36,17 @@ class UnaryEncoding(FrequencyOracle):
 
     own: float
     other: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("own", "other"):
+            object.__setattr__(self, name, unit_interval(getattr(self, name), name))
+        if not 0 < self.other < self.own < 1:
+            raise invalid("own and other", "probabilities with 0 < other < own < 1", (self.own, self.other))
+        own, other = Fraction(self.own), Fraction(self.other)
+        true = log_up(own * (1 - other) / (other * (1 - own)))
+        if not true <= self.epsilon:
+            raise invalid("epsilon", f"at least {true!r}, what these probabilities give", self.epsilon)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -93,11 +108,11 @@ def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     >>> round(m.own, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
     (0.6225, 0.2449, 3.9177)
     """
-    checked = UnaryEncoding(k, epsilon, 1.0, 0.0)
-    other = 1 / (1 + math.exp(toward_privacy(checked.epsilon) / 2))
+    epsilon = positive_epsilon(epsilon)
+    other = 1 / (1 + math.exp(toward_privacy(epsilon) / 2))
     # A multiple of 2**-53, rounded up: then 1 - other, and 1 minus that again, are exact, and so is the ratio.
     other = math.ceil(other * 2.0**53) * 2.0**-53
-    return UnaryEncoding(checked.k, checked.epsilon, 1 - other, other)
+    return UnaryEncoding(k, epsilon, 1 - other, other)
 
 
 def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
@@ -110,5 +125,5 @@ def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     >>> round(m.other, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
     (0.2689, 0.2311, 3.6827)
     """
-    checked = UnaryEncoding(k, epsilon, 1.0, 0.0)
-    return UnaryEncoding(checked.k, checked.epsilon, 0.5, 1 / (1 + math.exp(toward_privacy(checked.epsilon))))
+    epsilon = positive_epsilon(epsilon)
+    return UnaryEncoding(k, epsilon, 0.5, 1 / (1 + math.exp(toward_privacy(epsilon))))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Self
 
-from ldpopt.channel import Channel
 from ldpopt.distribution import positive_epsilon
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.survey_design import SurveyDesign, most_useful, open_unit, population, two_reports
+from ldpopt.mechanisms.survey_design import Law, SurveyDesign, most_useful, open_unit, population
 
 LARGEST = 1 - 2.0**-53
 """The largest float64 probability below 1."""
@@ -41,9 +41,10 @@ class Warner(SurveyDesign):
         return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), LARGEST), 0.5, epsilon)
 
     @property
-    def channel(self) -> Channel:
-        """Reports yes and no."""
-        return two_reports((self.p, 1 - self.p), (1 - self.p, self.p))
+    def laws(self) -> tuple[Law, Law]:
+        """(p, 1 - p) and (1 - p, p)."""
+        p = Fraction(self.p)
+        return (p, 1 - p), (1 - p, p)
 
     def variance(self, prevalence: float, n: int) -> float:
         """pi (1 - pi)/n + p (1 - p)/(n (2p - 1)^2) [Warner]."""
@@ -62,10 +63,7 @@ class Crosswise(Warner):
     (('same', 'different'), 1.098612)
     """
 
-    @property
-    def channel(self) -> Channel:
-        """Reports same and different."""
-        return two_reports((self.p, 1 - self.p), (1 - self.p, self.p), ("same", "different"))
+    reports = ("same", "different")
 
 
 warner = Warner

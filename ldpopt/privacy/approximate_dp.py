@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import screen
+from ldpopt.privacy.hockey_stick import positive_event, screen
+from ldpopt.privacy.laws import shift
+from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.pairs import stacked, worst_pair
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import ULP
+from ldpopt.rounding import SUBNORMAL, ULP, exact_sum
 
 REFERENCE = "[GI, Def 1]"
 
@@ -19,7 +24,8 @@ def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> 
     """The smallest epsilon, in nats, for which the channel is (epsilon, delta)-LDP, for delta in [0, 1].
 
     Exact: delta is a maximum of lines in e^epsilon, one for each event that a likelihood-ratio test accepts
-    [GI, Thm 1]. inf if no epsilon does. `delta = 0` is pure LDP.
+    [GI, Thm 1]. inf if no epsilon does. `delta = 0` is pure LDP. What one input alone can report counts as it stands in
+    its row, where that sums to one but for rounding: (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
 
     >>> g = approximate_dp([[0.75, 0.25], [0.25, 0.75]], 0.25)
     >>> round(float(g), 9)
@@ -39,34 +45,54 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
     p, q = stacked(p, q)
     level = unit_interval(delta, "delta")
     identical = (p == q).all(axis=1)
-    kept, lost = _events(p, q)
+    by = shift(p, q)
+    kept, lost, gained, size = _events(p, q)
     error = (p.shape[1] + 4) * ULP
+    allowed = level * (1 + by.above)[:, None]
+    growth = np.expm1(by.value)[:, None]
     bounds = []
     for sign in (-1, 1):
-        # delta(t) = max_n P_n - t Q_n <= delta  iff  t >= (P_n - delta)/Q_n for every n.
-        excess = kept * (1 + sign * error) - level
+        # delta(t) = max_n P_n/P - t Q_n/Q <= delta  iff  t P/Q >= (P_n - delta P)/Q_n for every n.
+        excess = kept * (1 + sign * error) - allowed * (1 - sign * 2 * ULP)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            logs = np.log(np.maximum(excess, 5e-324)) - np.log(lost)
+            logs = np.log(np.maximum(excess, 5e-324)) - np.log(lost) - by.value[:, None]
+            logs += sign * (2 * error + 4 * ULP * np.abs(np.log(lost)) + 4 * ULP * np.abs(logs) + by.error[:, None])
             # Near t = 1 the logarithm of the quotient loses what the difference keeps.
-            t = (excess - lost) / lost
-            logs = np.where(np.abs(t) < 0.5, np.log1p(np.clip(t, -0.5, 0.5)), logs)
-            logs += sign * (2 * error + 4 * ULP * np.abs(np.log(lost)) + 4 * ULP * np.abs(logs))
+            off = error * size + 4 * ULP * (allowed + lost * np.abs(growth)) + 2 * lost * by.error[:, None]
+            part = (gained - allowed - lost * growth + sign * (off + 8 * SUBNORMAL)) / (lost * (1 + growth))
+            near = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))
+            logs = np.where(np.abs(part) < 0.5, near * (1 + sign * 4 * ULP), logs)
         logs = np.where(excess > 0, np.where(lost > 0, logs, np.inf), -np.inf)
-        bounds.append(np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)))
-    return bounds[0], bounds[1]
+        bounds.append(logs)
+    for at, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding does not say whether it is infinite
+        bounds[0][at, n] = bounds[1][at, n] = np.inf if _exceeds(p[at], q[at], level) else -np.inf
+    low, high = (np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)) for logs in bounds)
+    return low, high
 
 
-def _events(p: Array, q: Array) -> tuple[Array, Array]:
-    """Probabilities under p and q of the likelihood-ratio events, the likeliest outputs first."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # scaled: infinite for impossible outputs alone
-        ratio = np.where(p > 0, p / (q * 2.0**60), -1.0)
-    order = np.argsort(-ratio, axis=1, kind="stable")
-    return np.cumsum(np.take_along_axis(p, order, 1), axis=1), np.cumsum(np.take_along_axis(q, order, 1), axis=1)
+def _exceeds(p: Array, q: Array, level: float) -> bool:
+    """Whether the outputs that q never gives have, under the law of p, a probability above `level`, without rounding.
+
+    A row that sums to one but for the rounding of its entries has them as they stand: 1 - d beside d is short of it.
+    """
+    lost = exact_sum(p[(q == 0) & (p > 0)])
+    total = exact_sum(p)
+    short = abs(total - 1) <= Fraction(1, 2**53)
+    return lost > Fraction(level) * (1 if short else total)
 
 
-def _event(p: Array, q: Array, level: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    t = np.exp(np.minimum(epsilon_of_pairs(p, q, level)[0], 700.0))
-    return np.asarray(p > t[:, None] * q)
+def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
+    """Sums over the likelihood-ratio events, the likeliest outputs first: of p, of q, of p - q, and of |p - q|."""
+    inside = (p > 0) & (q > 0)
+    ratio = log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0))
+    order = np.argsort(-np.select([inside, p > 0], [ratio, np.inf], -np.inf), axis=1, kind="stable")
+    p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
+    d = p - q
+    return p.cumsum(axis=1), q.cumsum(axis=1), d.cumsum(axis=1), np.abs(d).cumsum(axis=1)
+
+
+def _event(p: Array, q: Array, level: float) -> npt.NDArray[np.bool_]:
+    return positive_event(p, q, float(np.minimum(epsilon_of_pairs(p, q, level)[0], 1e6)[0]))
 
 
 def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
@@ -85,6 +111,6 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
         bound[x, other] = np.inf
         return bound, bound
     # A pair whose delta at some epsilon is within the level needs no more than that epsilon.
-    later = epsilon * (1 + 1e-9) + 1e-9
+    later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
     return np.full((k, k), epsilon), upper

@@ -8,6 +8,7 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, number, unit_interval
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.laws import scaled, shift
 from ldpopt.privacy.loss import privacy_loss
 from ldpopt.privacy.pairs import ENTRIES, SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
@@ -46,16 +47,23 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
     level = unit_interval(delta, "delta")
     sides = []
     for side in (0, 1):  # a cut slightly too high loses less than delta, so its pair bounds rho above; and back
-        left, right = _conditioned(p, q, level, side)
-        sides.append(np.maximum(zcdp_of_pairs(left, right, xi), zcdp_of_pairs(right, left, xi))[side])
+        left, right, off = _conditioned(p, q, level, side)
+        forward, back = (zcdp_of_pairs(*pair, xi, off=off) for pair in ((left, right), (right, left)))
+        sides.append(np.maximum(forward, back)[side])
     return sides[0], sides[1]
 
 
-def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array]:
-    """The least favourable pairs, up to their scale, cut a little too low (side 0) or too high (side 1)."""
+def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
+    """The least favourable pairs, up to their scale, cut a little too low (side 0) or too high (side 1).
+
+    With them, how far their entries may be from that, relatively, (n,).
+    """
+    by = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
     none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta reaches the total variation: the laws can agree
-    return np.where(none, p, _cut(p, q, cut_p)), np.where(none, p, _cut(q, p, cut_q))
+    left, right = np.where(none, p, _cut(p, q, cut_p, by)), np.where(none, p, _cut(q, p, cut_q, -by))
+    factors = np.where(np.isinf(cut_p), 0.0, cut_p) + np.where(np.isinf(cut_q), 0.0, cut_q)
+    return left, right, ULP * (16 + 4 * factors)
 
 
 def _screen(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
@@ -66,16 +74,16 @@ def _screen(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
     step = max(1, ENTRIES // m)
     for at in range(0, len(i), step):
         rows = slice(at, at + step)
-        left, right = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
-        high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi), _at_most(right, left, xi))
+        left, right, off = _conditioned(matrix[i[rows]], matrix[j[rows]], level, 1)
+        high[i[rows], j[rows]] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
     x, other = (int(at) for at in np.unravel_index(int(high.argmax()), high.shape))
     low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
     return low, high
 
 
-def _at_most(p: Array, q: Array, xi: float) -> Array:
+def _at_most(p: Array, q: Array, xi: float, off: Array) -> Array:
     """Bounds above on rho from a grid of orders: D rises, so D/alpha is at most its end's D over its start."""
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, off)
     size = loss.centred + loss.mean_upper[:, None]
     error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(size).max(axis=1))) * 4
     bound, order = np.zeros(len(p)), 1.0
@@ -94,10 +102,7 @@ def _at_most(p: Array, q: Array, xi: float) -> Array:
     return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
 
 
-def _cut(p: Array, q: Array, epsilon: Array) -> Array:
-    """min(p, e^epsilon q); p itself where epsilon is infinite."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        near = np.exp(np.minimum(epsilon, 700.0))[:, None] * q
-        far = np.exp(np.minimum(epsilon[:, None] + np.log(q), 1.0))  # a factor beyond the range of doubles
-    limit = np.where(np.isinf(epsilon)[:, None], np.inf, np.where(epsilon[:, None] > 700, far, near))
-    return np.asarray(np.minimum(p, limit))
+def _cut(p: Array, q: Array, epsilon: Array, by: Array) -> Array:
+    """min(p, e^(epsilon + by) q); p itself where epsilon is infinite."""
+    limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + by))
+    return np.asarray(np.minimum(p, np.where(np.isinf(epsilon)[:, None], np.inf, limit)))

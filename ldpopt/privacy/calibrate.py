@@ -8,6 +8,7 @@ from ldpopt.distribution import number
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need, positive_delta
 from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate_sharp
+from ldpopt.privacy.conversions.least_divergence import least_divergence
 from ldpopt.rounding import down
 
 
@@ -51,24 +52,23 @@ def largest_rho_sharp(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
 
 
 def largest_renyi(target: ApproximateDP, order: float) -> RenyiDP:
-    """The largest Rényi epsilon at `order` > 1 whose sharp conversion meets `target` [CKS, Prop 12]; raises if none.
+    """The largest Rényi epsilon at `order` > 1 that implies `target` [ALCKS, Thm 3]; raises if none does.
 
     >>> largest_renyi(ApproximateDP(1.0, 1e-6), 32.0)
-    RenyiDP(order=32, epsilon=0.6978849997) (not tight, [CKS, Prop 12])
+    RenyiDP(order=32, epsilon=0.6989020225) (not tight, [ALCKS, Thm 3])
     """
     target = need(ApproximateDP, target, "target")
-    delta = positive_delta(target.delta)
-    at_zero = renyi_to_approximate_sharp(RenyiDP(order, 0.0), delta).epsilon
-    low, high = 0.0, target.epsilon + 2 - math.log(delta) + math.log(max(order, 1.0))
-    if at_zero > target.epsilon:
+    delta, reference = positive_delta(target.delta), "[ALCKS, Thm 3]"
+    order = RenyiDP(order, 0.0).order
+    if math.isinf(order):
+        most = target.epsilon
+    elif order == 1 or delta == 1:
+        most = math.inf if delta == 1 else 0.0
+    else:
+        most = least_divergence(order, target.epsilon, delta)
+    if most <= 0 and not renyi_to_approximate_sharp(RenyiDP(order, 0.0), delta).epsilon <= target.epsilon:
         raise invalid("order", "an order at which some Rényi divergence meets the target", order)
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        meets = renyi_to_approximate_sharp(RenyiDP(order, middle), delta).epsilon <= target.epsilon
-        low, high = (middle, high) if meets else (low, middle)
-    return RenyiDP(order, low, tight=False, reference="[CKS, Prop 12]", budget=True)
+    return RenyiDP(order, most, tight=False, reference=reference, budget=True)
 
 
 def largest_pure(target: ApproximateDP) -> PureDP:

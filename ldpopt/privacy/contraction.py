@@ -10,10 +10,11 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs
+from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs, positive_event
+from ldpopt.privacy.laws import shift
 from ldpopt.privacy.pairs import larger, normalised, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
-from ldpopt.rounding import ULP
+from ldpopt.rounding import SUBNORMAL, ULP
 
 _STEPS = 60
 
@@ -46,7 +47,7 @@ def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy =
     channel = as_channel(channel)
     return worst_pair(
         "hockey_stick_contraction", channel, graph, lambda p, q: _e_gamma(p, q, ratio), "[ADC, Thm 2]",
-        parameters={"gamma": ratio}, event=lambda p, q: p > ratio * q,
+        parameters={"gamma": ratio}, event=lambda p, q: positive_event(p, q, math.log(ratio)),
     )  # fmt: skip
 
 
@@ -60,17 +61,20 @@ def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     """Bounds below and above on max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q) of each stacked pair."""
     p, q = stacked(p, q)
     identical = (p == q).all(axis=1)
+    by = shift(p, q)
+    correction = np.expm1(by.value)[:, None] * q
+    d = ((p - q) - correction) / (1 + by.above)[:, None]
+    off = 4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[:, None] * q
     p, q = normalised(p), normalised(q)
-    d = p - q
-    square = d * d
 
     def value(b: Array) -> tuple[Array, Array]:
         """The concave function of b and its derivative."""
         b = b[:, None]
         mixed = b * p + (1 - b) * q
         safe = np.where(mixed > 0, mixed, 1.0)
-        term = np.where(mixed > 0, square / safe, 0.0)
-        bend = np.where(mixed > 0, term * (1 - 2 * b - b * (1 - b) * d / safe), 0.0)
+        ratio = d / safe  # at most 1/b and 1/(1 - b), where d squared might leave the range of floats
+        term = d * ratio
+        bend = term * (1 - 2 * b - b * (1 - b) * ratio)
         return (b * (1 - b) * term).sum(axis=1), bend.sum(axis=1)
 
     # At b = 0 or 1 the function is the mass of one row outside the support of the other.
@@ -86,6 +90,9 @@ def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     # A concave function lies below its tangents, also where the maximum lies beyond the ends of the bracket.
     edge = np.maximum(np.maximum(-slope, 0.0) * left, np.maximum(fall, 0.0) * (1 - right))
     above = np.maximum(np.maximum(f, g) + np.maximum(slope, 0.0) * (right - left) + edge, best)
-    error = 40 * ULP * above + 16 * ULP * np.abs(d).sum(axis=1)
+    # b (1 - b)/(b p + (1 - b) q) is at most 1/(sqrt p + sqrt q)^2 for every b.
+    larger_entry = np.maximum(np.maximum(p, q), SUBNORMAL)
+    rounding = ((2 * np.abs(d) + off) * (off / larger_entry) + 8 * SUBNORMAL).sum(axis=1)
+    error = (64 + p.shape[1]) * ULP * above + rounding
     lower, upper = np.maximum(best - error, 0.0), np.minimum(above + error, 1.0)
     return np.where(identical, 0.0, lower), np.where(identical, 0.0, upper)

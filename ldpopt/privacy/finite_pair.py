@@ -11,22 +11,23 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.distribution import Array, distribution
+from ldpopt.distribution import Array, distribution, unit_interval
 from ldpopt.labels import distinct_labels
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.hockey_stick import hockey_stick
+from ldpopt.privacy.hockey_stick import hockey_stick, hockey_stick_of_pairs
 from ldpopt.privacy.least_pair import least_pair, pair_through
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import log_ratios
 from ldpopt.privacy.mcdp import MeanConcentrated, mcdp
-from ldpopt.privacy.parameters import checked, erasure_mass
+from ldpopt.privacy.parameters import checked, kept_mass
 from ldpopt.privacy.policy import Policy, ordered_pairs
 from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 from ldpopt.privacy.zcdp import zcdp
+from ldpopt.rounding import ULP
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,9 +74,9 @@ class FinitePair:
         array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])
         """
         epsilon, delta, eta = checked(epsilon, delta, eta)
-        delta, erasure = erasure_mass(epsilon, delta, eta)
-        kept, low = (1 - delta) * (1 - erasure), 1 / (1 + math.exp(epsilon))
-        p = np.array([delta, kept * (1 - low), (1 - delta) * erasure, kept * low, 0.0])
+        delta, share = kept_mass(epsilon, delta, eta)
+        kept, low = (1 - delta) * share, 1 / (1 + math.exp(epsilon))
+        p = np.array([delta, kept / (1 + math.exp(-epsilon)), (1 - delta) * (1 - share), kept * low, 0.0])
         return cls(p, p[::-1], ("p only", "p", "erased", "q", "q only"))
 
     @classmethod
@@ -110,6 +111,26 @@ class FinitePair:
     def both_ways(self) -> FinitePair:
         """The least pair that dominates this one in either direction; itself when it is symmetric."""
         return self if self.symmetric else FinitePair.least([self, self.swapped])
+
+    def subsampled(self, rate: float) -> FinitePair:
+        """A pair that dominates r p + (1 - r) q against q: who is compared takes part with probability `rate` [ZDW].
+
+        p is with the member's answer and q without; members take part independently (Poisson sampling). The rate
+        is raised until the pair of floats dominates: by a few ulps where floats tell r p + (1 - r) q from q.
+
+        >>> round(float(FinitePair.of_parameters(1.0).subsampled(0.1).local_dp()), 9)  # log(1 + (e - 1)/10)
+        0.158565079
+        """
+        share = unit_interval(rate, "rate")
+        if share == 0 or np.array_equal(self.p, self.q):
+            return FinitePair(self.q, self.q, self.outputs)
+        step = 2.0**-46
+        while (raised := share * (1 + step)) < 1:
+            made = FinitePair(self.q + raised * (self.p - self.q), self.q, self.outputs)
+            if _covers(made, self, share):
+                return made
+            step *= 4
+        return self  # a larger rate only tells more
 
     # -- what it is ----------------------------------------------------------------------------------
 
@@ -197,3 +218,26 @@ class FinitePair:
 
     def __repr__(self) -> str:
         return f"FinitePair({len(self.p)} outcomes, largest loss {self.losses.max():.6g})"
+
+
+def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
+    """Whether every hockey stick of `made`, in each direction, is at least that of rate p + (1 - rate) q against q.
+
+    Both are convex in e^epsilon, and the first is linear between its losses: there it is decided.
+    """
+    sizes = np.abs(made.losses)
+    for epsilon in np.unique(np.concatenate([[0.0], sizes[np.isfinite(sizes)]])).tolist():
+        growth, forward, back = math.expm1(epsilon), 0.0, 0.0
+        # r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q), and q - E (r p + (1 - r) q) = c (q - (E r/c) p).
+        inner = math.log1p(growth / rate) * (1 - 16 * ULP)
+        forward = rate * float(hockey_stick_of_pairs(pair.p, pair.q, inner)[1][0]) * (1 + 8 * ULP)
+        scale = rate * math.exp(epsilon)
+        if growth < scale:
+            left = 1 - growth / scale
+            inner = -math.log(left) - 16 * ULP / left if left < 0.5 else -math.log1p(-growth / scale)
+            inner = max(inner, 0.0) * (1 - 16 * ULP)
+            back = (scale - growth + 4 * ULP * scale) * float(hockey_stick_of_pairs(pair.q, pair.p, inner)[1][0])
+        ours = (hockey_stick_of_pairs(a, b, epsilon)[0][0] for a, b in ((made.p, made.q), (made.q, made.p)))
+        if not all(low >= high for low, high in zip(ours, (forward, back), strict=True)):
+            return False
+    return bool((made.p[made.q == 0].sum() >= rate * pair.p[pair.q == 0].sum()) | (pair.p[pair.q == 0].sum() == 0))

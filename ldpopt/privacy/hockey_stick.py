@@ -12,7 +12,8 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.privacy.pairs import stacked, worst_pair
+from ldpopt.privacy.laws import Shift, centred, scaled, shift
+from ldpopt.privacy.pairs import normalised, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.rounding import SUBNORMAL, ULP
 
@@ -22,8 +23,8 @@ REFERENCE = "[GI, Def 1]"
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
     """The smallest delta in [0, 1] for which the channel is (epsilon, delta)-LDP, for epsilon >= 0 in nats.
 
-    delta = max over pairs of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ [GI, Def 1]; at epsilon = 0 it is the
-    total variation. The witness's outputs are the event that attains it.
+    delta = max over pairs of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ [GI, Def 1], of the laws that rows are
+    proportional to; at epsilon = 0 it is the total variation. The witness's outputs are the event that attains it.
 
     >>> g = hockey_stick([[0.75, 0.25], [0.25, 0.75]], 0.5)
     >>> round(float(g), 9), g.witness.outputs
@@ -31,10 +32,9 @@ def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> 
     """
     eps = nonnegative(epsilon, "epsilon")
     channel = as_channel(channel)
-    factor = _exp(eps)
     return worst_pair(
         "hockey_stick", channel, graph, lambda p, q: hockey_stick_of_pairs(p, q, eps), REFERENCE,
-        parameters={"epsilon": eps}, event=lambda p, q: _positive_part(p, q, factor)[0] > 0,
+        parameters={"epsilon": eps}, event=lambda p, q: positive_event(p, q, eps),
         screen=lambda matrix: screen(matrix, eps),
     )  # fmt: skip
 
@@ -48,47 +48,75 @@ def nonnegative(value: Any, what: str) -> float:
 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
-    """Bounds below and above on sum (p - e^epsilon q)_+ of each stacked pair, arrays (n, m) -> (n,), (n,)."""
+    """Bounds below and above on sum (p - e^epsilon q)_+ of the laws of stacked pairs, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     eps = nonnegative(epsilon, "epsilon")
     identical = (p == q).all(axis=1)
-    above, scale = _positive_part(p, q, _exp(eps))
-    value = above.sum(axis=1)
-    # exp is right to 2 units, the product and the difference to one each; where p = e^eps q to rounding, the
-    # sign is unsure, and the term is within the same error.
-    error = np.where(identical, 0.0, 6 * ULP * scale.sum(axis=1) + (above.shape[1] + 4) * ULP * value)
-    if eps == 0:  # then the differences are exact to a unit each
-        error = np.where(identical, 0.0, (above.shape[1] + 4) * ULP * value)
+    by = shift(p, q)
+    above, error = _positive_part(p, q, eps, by)
+    m, value = p.shape[1], above.sum(axis=1)
+    error = error.sum(axis=1) + (m + 2) * ULP * value
     # Subnormal products and sums are off by a unit each, which no relative error covers.
-    error += np.where(~identical & ((value > 0) | (scale > 0).any(axis=1)), above.shape[1] * 2 * SUBNORMAL, 0.0)
-    low = np.where(value > error, value - error, 0.0)
-    return np.minimum(low, 1.0), np.minimum(value + error, 1.0)
+    error = np.where((error > 0) | (value > 0), error + (2 * m + 8) * SUBNORMAL, 0.0)
+    total = 1 + by.above
+    low = np.where(value > error, (value - error) / total * (1 - 4 * ULP), 0.0)
+    high = (value + error) / total * (1 + 4 * ULP)
+    return np.where(identical, 0.0, np.minimum(low, 1.0)), np.where(identical, 0.0, np.minimum(high, 1.0))
 
 
-def _positive_part(p: Array, q: Array, factor: float) -> tuple[Array, Array]:
-    """(p - factor q)_+ and the entries p whose rounding enters it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = np.where(q > 0, factor * q, 0.0)
-    margin = scaled * (1 - 16 * ULP)
-    return np.maximum(p - scaled, 0.0), np.where((p >= margin) & (p > 0) & (q > 0), p, 0.0)
+def _positive_part(p: Array, q: Array, epsilon: float, by: Shift) -> tuple[Array, Array]:
+    """(p - e^(epsilon + c) q)_+ of stacked rows, and how far each entry may be off."""
+    exponent = epsilon + by.value
+    rounding = by.error + ULP * np.where(by.value == 0, 0.0, np.abs(exponent))
+    if epsilon <= 0.5:  # p - q is exact where the two are close, and what is taken off is small
+        growth = np.expm1(exponent)
+        taken = growth[:, None] * q
+        difference = (p - q) - taken
+        off = ULP * (np.abs(p - q) + 4 * np.abs(taken)) + (4 * ULP * np.abs(growth) + 3 * rounding)[:, None] * q
+        off = np.where(((growth == 0) & (rounding == 0))[:, None], 0.0, off + _tiny(p))
+    else:
+        limit = scaled(q, exponent)
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = p - limit
+            ulps = np.where(np.abs(exponent) <= 700, 6.0, 6 + 4 * np.abs(exponent))
+            off = np.where(limit < np.inf, (ulps * ULP + 3 * rounding)[:, None] * limit + ULP * p + _tiny(p), 0.0)
+    off = np.where((q > 0) & (p > 0), off, 0.0)
+    return np.maximum(difference, 0.0), np.where(difference + off > 0, off, 0.0)
 
 
-def _exp(epsilon: float) -> float:
-    return math.exp(epsilon) if epsilon < 709.0 else math.inf
+def _tiny(p: Array) -> Array:
+    """What an operation on entries so small that they have lost digits may be off by."""
+    return np.where(p < 2.0**-960, 4 * SUBNORMAL, 0.0)
+
+
+def positive_event(p: Array, q: Array, epsilon: float) -> npt.NDArray[np.bool_]:
+    """The outputs whose probability under the law of p exceeds e^epsilon times that under the law of q."""
+    return np.asarray(_positive_part(p, q, epsilon, shift(p, q))[0] > 0)
 
 
 def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
-    """Bounds on every ordered pair: sum (p - v)_+ = (sum p - sum v + sum |p - v|)/2 with v = e^epsilon q.
+    """Bounds on every ordered pair: sum (p - v)_+ = (1 - e^epsilon + sum |p - v|)/2 for laws p, q and v = e^epsilon q.
 
-    v is cut at the largest entry of its column, which changes nothing and keeps the sums small.
+    v is cut at the largest entry of its column, which changes nothing and keeps the sums small. Where all rows are
+    close, and epsilon is small, what they differ from one row by stands for them.
     """
     from scipy.spatial.distance import cdist
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        v = np.where(matrix > 0, _exp(epsilon) * matrix, 0.0)
-    v = np.minimum(v, matrix.max(axis=0))
-    p_sum, v_sum = matrix.sum(axis=1)[:, None], v.sum(axis=1)
-    value = (p_sum - v_sum + cdist(matrix, v, "cityblock")) / 2
-    error = (matrix.shape[1] + 16) * ULP * (p_sum + v_sum)  # sums of rows: subnormal errors are nothing to them
-    bounds: tuple[npt.NDArray[np.float64], Array] = (value - error, np.minimum(value + error, 1.0))
+    m = matrix.shape[1]
+    reference, away, lost = centred(matrix)
+    if epsilon <= 0.5 and (np.abs(away) <= 0.5 * reference).all():
+        growth = math.expm1(epsilon)
+        value = (cdist(away, away + growth * (away + reference), "cityblock") - growth) / 2
+        size = np.abs(away).sum(axis=1)
+        error: Array = (m + 32) * ULP * (2 * (size[:, None] + size) + 4 * growth) + 2 * (lost[:, None] + lost)
+    else:
+        p = normalised(matrix)
+        uncut, top = scaled(p, np.full(len(p), epsilon)), p.max(axis=0)
+        v = np.minimum(uncut, top)
+        ulps = 8.0 if epsilon <= 700 else 8 + 4 * epsilon
+        unsure = ulps * np.where(uncut * (1 - 2 * ulps * ULP) < top, v, 0.0).sum(axis=1)
+        p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
+        value = (p_sum - v_sum + cdist(p, v, "cityblock")) / 2
+        error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # sums of rows: subnormal errors are nothing to them
+    bounds: tuple[Array, Array] = (value - error, np.minimum(value + error, 1.0))
     return bounds

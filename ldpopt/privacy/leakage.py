@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import distribution
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.laws import centred
 from ldpopt.privacy.loss import excess, log_ratios
 from ldpopt.privacy.pairs import normalised
 from ldpopt.privacy.policy import Policy, ordered_pairs
-from ldpopt.rounding import ULP, down, up
+from ldpopt.rounding import SUBNORMAL, ULP, down, up
 
 
 def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
@@ -28,8 +30,9 @@ def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     0.5
     """
     channel = as_channel(channel)
-    sums = [float(channel.matrix[clique].min(axis=0).sum()) for clique in _cliques(channel, graph)]
-    value, ulps = min(1.0, *sums), channel.shape[1] + 4.0
+    rows = normalised(channel.matrix)
+    sums = [float(rows[clique].min(axis=0).sum()) for clique in _cliques(channel, graph)]
+    value, ulps = min(1.0, *sums), channel.shape[1] + 8.0
     return Guarantee("doeblin", min(1.0, up(value, ulps)), down(value, ulps), None, True, "[Dobrushin]")
 
 
@@ -42,16 +45,18 @@ def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     0.405465108
     """
     channel = as_channel(channel)
-    best = 0.0
+    m, low, high = channel.shape[1], 0.0, 0.0
     for clique in _cliques(channel, graph):
         rows = channel.matrix[clique]
+        if (rows == rows[0]).all():
+            continue
+        _, away, lost = centred(rows)
         # sum of maxima minus one, as the gain over the clique's first row
-        best = max(best, float((rows.max(axis=0) - rows[0]).sum()))
-    if best == 0:
-        return Guarantee("maximal_leakage", 0.0, 0.0, None, True, "[IWK, Thm 1]")
-    ulps = channel.shape[1] + 8.0
-    value = float(np.log1p(best))
-    return Guarantee("maximal_leakage", up(value, ulps), down(value, ulps), None, True, "[IWK, Thm 1]")
+        gain = float((away - away[0]).max(axis=0).sum())
+        off = (m + 8) * ULP * (gain + float(np.abs(away).max(axis=0).sum())) + 2 * float(lost.max()) * len(rows)
+        low, high = max(low, gain - off), max(high, gain + off)
+    bounds = down(math.log1p(low), 8), up(math.log1p(high), 8)
+    return Guarantee("maximal_leakage", bounds[1], bounds[0], None, True, "[IWK, Thm 1]")
 
 
 def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
@@ -63,21 +68,32 @@ def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
     channel = as_channel(channel)
     weights = distribution(prior, "prior", size=channel.shape[0])
     used = weights > 0
-    weights, q = weights[used], normalised(channel.matrix[used])
-    q = q[:, q.max(axis=0) > 0]
-    mixture = weights @ q
-    inside = q > 0
-    loss = np.where(inside, log_ratios(np.where(inside, q, 1.0), np.broadcast_to(mixture, q.shape)), 0.0)
-    difference = np.abs(q - mixture)
-    small = np.abs(loss) <= 0.5
-    # KL of each row to the mixture, as sums of non-negative terms (see `loss.privacy_loss`)
-    terms = np.where(small, q * excess(np.where(small, -loss, 0.0)), mixture - q + q * loss)
-    terms = weights[:, None] * np.where(inside, terms, mixture)
-    if (q == q[0]).all():
+    rows = channel.matrix[used]
+    rows = rows[:, rows.max(axis=0) > 0]
+    if (rows == rows[0]).all():
         return Guarantee("mutual_information", 0.0, 0.0, None, True, "[GI, section VII]")
-    value = float(terms.sum())
-    slack = ULP * ((len(weights) + 20) * (1 + np.abs(loss)))
-    error = 40 * ULP * value + float((weights[:, None] * difference * slack).sum())
+    wide = weights[used].astype(np.longdouble)
+    wide /= wide.sum()
+    _, away, lost = centred(rows)
+    q, weights = normalised(rows), wide.astype(np.float64)
+    mixture = np.asarray(wide @ q.astype(np.longdouble), dtype=np.float64)
+    difference = away - np.asarray(wide @ away, dtype=np.float64)  # of each row from the mixture
+    inside = q > 0
+    part = difference / mixture
+    near = inside & (np.abs(part) <= 0.25)
+    far = log_ratios(np.where(inside, q, 1.0), np.broadcast_to(mixture, q.shape))
+    loss = np.where(near, np.log1p(np.where(near, part, 0.0)), np.where(inside, far, 0.0))
+    # KL of each row to the mixture, as sums of non-negative terms (see `loss.privacy_loss`)
+    terms = np.where(near, q * excess(np.where(near, -loss, 0.0)), mixture - q + q * loss)
+    terms = np.where(inside, terms, mixture)
+    value = float((weights[:, None] * terms).sum())
+    # What each difference may be off by moves its term by the loss, and by its own square.
+    size = np.abs(away) + np.asarray(weights @ np.abs(away))
+    off = np.where(near, 4 * ULP * size + 2 * float(lost.max()) * q, 0.0)
+    moved = np.where(
+        near, 2 * np.abs(loss) * off + 2 * off * (off / mixture), ULP * (4 * mixture + q * (4 + 16 * np.abs(loss)))
+    )
+    error = 40 * ULP * value + float((weights[:, None] * moved).sum()) + 16 * q.size * SUBNORMAL
     return Guarantee("mutual_information", value + error, max(value - error, 0.0), None, True, "[GI, section VII]")
 
 

@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 
-from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.distribution import Array, Index
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.privacy.policy import Policy, ordered_pairs
-from ldpopt.rounding import down, up
+from ldpopt.privacy.laws import log_sums, shift
+from ldpopt.privacy.loss import log_ratios
+from ldpopt.privacy.pairs import blocks
+from ldpopt.privacy.policy import Policy
+from ldpopt.rounding import ULP
 
 REFERENCE = "[GI, Def 6]"
 
@@ -18,55 +21,85 @@ REFERENCE = "[GI, Def 6]"
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """The smallest epsilon, in nats, for which the channel is epsilon-LDP; inf if supports differ [GI, Def 6].
 
-    epsilon = max over pairs of inputs and outputs of log Q[x, y] / Q[x', y]. With a policy `graph`, only
-    adjacent inputs are compared. O(k m) without a graph, O(edges m) with one.
+    epsilon = max over pairs of inputs and outputs of log Q[x, y] / Q[x', y], of the laws that rows are proportional to.
+    With a policy `graph`, only adjacent inputs are compared. O(k m) without a graph, O(edges m) with one.
 
     >>> g = local_dp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness.inputs
     (1.098612289, (0, 1))
     """
     channel = as_channel(channel)
-    q = channel.matrix
-    if graph is None:
-        y = _argmax_ratio(q.max(axis=0), q.min(axis=0))
-        x, other = int(q[:, y].argmax()), int(q[:, y].argmin())
-    else:
-        i, j = ordered_pairs(channel, graph)
-        if len(i) == 0:
-            return Guarantee("local_dp", 0.0, 0.0, None, True, REFERENCE)
-        best = [_argmax_ratio(q[a], q[b]) for a, b in zip(i, j, strict=True)]
-        at = _argmax_ratio(q[i, best], q[j, best])
-        x, other, y = int(i[at]), int(j[at]), best[at]
-    numerator, denominator = float(q[x, y]), float(q[other, y])
-    if numerator <= denominator:  # below it: a directed graph, and rows that differ by the rounding of their sums
+    low, high, best = _every_pair(channel) if graph is None else _adjacent(channel, graph)
+    if best is None or high <= 0:  # below it: a directed graph, and rows that differ by the rounding of their sums
         return Guarantee("local_dp", 0.0, 0.0, None, True, REFERENCE)
+    x, other, y = best
     witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],))
-    if denominator == 0:
-        return Guarantee("local_dp", math.inf, math.inf, witness, True, REFERENCE)
-    epsilon = log_ratio(numerator, denominator)
-    return Guarantee("local_dp", up(epsilon), down(epsilon), witness, True, REFERENCE)
+    return Guarantee("local_dp", high, max(low, 0.0), witness, True, REFERENCE)
 
 
-def log_ratio(p: float, q: float) -> float:
-    """log(p/q) for p > q > 0 to a few units in the last place, near p = q and for subnormal q too."""
-    if p <= 2 * q:
-        return math.log1p((p - q) / q)  # p - q is exact [Sterbenz]
-    (p, p_exponent), (q, q_exponent) = math.frexp(p), math.frexp(q)
-    return math.log(p / q) + (p_exponent - q_exponent) * math.log(2)
+Found = tuple[float, float, tuple[int, int, int] | None]
 
 
-def _argmax_ratio(p: Array, q: Array) -> int:
-    """Position of the largest p/q, with 0/0 as 1; exact ties aside, decided to a unit in the last place."""
-    unbounded = (q == 0) & (p > 0)
-    if unbounded.any():
-        return int(np.argmax(unbounded))
-    neither = (p == 0) & (q == 0)
-    p, q = np.where(neither, 1.0, p), np.where(neither, 1.0, q)
-    with np.errstate(over="ignore"):
-        ratio = p / q
-    # Near one, the quotient's rounding hides the order; the exact difference shows it.
-    if ratio.max() <= 2:
-        return int(np.argmax((p - q) / q))
-    if np.isinf(ratio).any():  # a subnormal denominator: scaling by a power of two is exact
-        ratio = p / (q * 2.0**200)
-    return int(np.argmax(ratio))
+def _every_pair(channel: Channel) -> Found:
+    """The largest spread of the logarithms in a column, relative to its largest entry and corrected by the row sums."""
+    q = channel.matrix
+    used = np.flatnonzero(q.max(axis=0) > 0)
+    if (q == q[0]).all():
+        return 0.0, 0.0, None
+    mixed = used[q[:, used].min(axis=0) == 0]
+    if len(mixed):
+        y = int(mixed[0])
+        return math.inf, math.inf, (int(q[:, y].argmax()), int(q[:, y].argmin()), y)
+    sums = log_sums(q)[:, None]
+    q = q[:, used]
+    raw = log_ratios(q, np.broadcast_to(q.max(axis=0), q.shape))
+    logs = raw - sums
+    error = _log_error(raw) + 4 * ULP * np.abs(sums) + ULP / 2 * np.abs(logs)
+    low = (logs - error).max(axis=0) - (logs + error).min(axis=0)
+    high = (logs + error).max(axis=0) - (logs - error).min(axis=0)
+    y = int(high.argmax())
+    x, other = int(logs[:, y].argmax()), int(logs[:, y].argmin())
+    if x == other:
+        return 0.0, 0.0, None
+    return _down(float(low.max())), _up(float(high[y])), (x, other, int(used[y]))
+
+
+def _adjacent(channel: Channel, graph: Policy) -> Found:
+    """The same over the pairs of a policy graph."""
+    q = channel.matrix
+    low, high, best = 0.0, 0.0, None
+    for i, j in blocks(channel, graph):
+        below, above, y = _largest(q[i], q[j])
+        at = int(above.argmax()) if len(above) else 0
+        if len(above) and above[at] > high:
+            high, best = float(above[at]), (int(i[at]), int(j[at]), int(y[at]))
+        low = max(low, float(below.max(initial=0.0)))
+    return _down(low), _up(high), best
+
+
+def _largest(p: Array, q: Array) -> tuple[Array, Array, Index]:
+    """Bounds on the largest log-ratio of the laws of stacked pairs, and the output that attains it."""
+    by = shift(p, q)
+    inside = (p > 0) & (q > 0)
+    raw = log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0))
+    logs = raw - by.value[:, None]
+    error = _log_error(raw) + by.error[:, None] + ULP / 2 * np.abs(logs)
+    outside = np.where(p > 0, np.inf, -np.inf)
+    above, below = np.where(inside, logs + error, outside), np.where(inside, logs - error, outside)
+    same = (p == q).all(axis=1)
+    y = above.argmax(axis=1)
+    return np.where(same, 0.0, below.max(axis=1)), np.where(same, 0.0, above.max(axis=1)), y
+
+
+def _log_error(raw: Array) -> Array:
+    """How far `log_ratios` may be off: a large one is mostly an exponent, which is right to an ulp."""
+    size = np.abs(raw)
+    return np.asarray(ULP * (2 * size + 4 * np.minimum(size, 1.0)))
+
+
+def _up(value: float) -> float:
+    return value if math.isinf(value) else math.nextafter(value * (1 + 2 * ULP), math.inf) if value > 0 else 0.0
+
+
+def _down(value: float) -> float:
+    return value if math.isinf(value) else max(0.0, value * (1 - 2 * ULP))

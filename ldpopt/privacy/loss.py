@@ -3,7 +3,7 @@
 Every Rényi-type notion is one of these: KL = E Z, D_alpha = E Z + K(alpha - 1)/(alpha - 1) [BS, Def 2.1], and
 the subgaussian standard of mCDP is the supremum of 2 K(s)/s^2 [DR, Def 3.3]. Both are sums of the non-negative
 g(x) = exp(x) - 1 - x, so nothing cancels, also for nearly equal rows and orders near one.
-A row stands for the distribution it is proportional to.
+A row stands for the law it is proportional to (`laws`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.distribution import Array
+from ldpopt.privacy.laws import shift
 from ldpopt.privacy.pairs import normalised
 from ldpopt.rounding import SUBNORMAL, ULP
 
@@ -62,12 +63,29 @@ class PrivacyLoss:
             total = (self.p * np.where(large, far, excess(inner) * scale)).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
+            error += 16 * self.p.shape[1] * SUBNORMAL  # products too small for their digits
             bounds = []
             for value in (np.maximum(total - error, 0.0), total + error):
                 log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), np.log1p(value))
                 bounds.append(np.where(self.identical, 0.0, log))
         off = 8 * ULP * shift
-        return np.maximum(bounds[0] * (1 - 4 * ULP) - off, 0.0), bounds[1] * (1 + 4 * ULP) + off
+        low, high = np.maximum(bounds[0] * (1 - 4 * ULP) - off, 0.0), bounds[1] * (1 + 4 * ULP) + off
+        far_off = np.flatnonzero((eta.max(axis=1) > 0.5) & ~self.identical)
+        if len(far_off):
+            low[far_off], high[far_off] = self._summed(far_off, s[far_off])
+        return low, high
+
+    def _summed(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
+        """Bounds on K(s) as a sum of exponentials, where |s| is so large that the loss is not known to within 1/|s|."""
+        p, slack = self.p[rows], self.slack[rows].max(axis=1)
+        x = np.where(p > 0, s[:, None] * self.centred[rows], -np.inf)
+        top = x.max(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = top + np.log((p * np.exp(x - top[:, None])).sum(axis=1))
+        off = np.abs(s) * slack + ULP * (p.shape[1] + 32 + 16 * np.abs(top) + 16 * np.abs(value))
+        with np.errstate(invalid="ignore"):
+            low, high = np.maximum(value - off, 0.0), value + off
+        return np.where(low >= 0, low, 0.0), np.where(high >= 0, high, np.inf)
 
     def divergence(self, s: Array) -> tuple[Array, Array]:
         """Bounds below and above on the Rényi divergence of order 1 + s, for s > 0 of shape (n,)."""
@@ -95,24 +113,26 @@ def log_ratios(p: Array, q: Array) -> Array:
     return np.asarray(np.where((p <= 2 * q) & (q <= 2 * p), near, far))
 
 
-def _subnormal_error(p: Array) -> Array:
-    """The relative error that dividing by the row's sum makes in entries too small to have all their digits."""
-    drift = np.abs(p.sum(axis=1, keepdims=True) - 1) + ULP
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(np.where((p > 0) & (p < 2.0**-1021), np.minimum(SUBNORMAL / p, drift), 0.0))
+ROUNDED = 4 * ULP
+"""How far, relatively, the entries of a row that was divided by its sum are from what is meant."""
 
 
-def privacy_loss(p: Array, q: Array) -> PrivacyLoss:
-    """The privacy loss log p/q under p of stacked pairs, arrays (n, m) as in `pairs.stacked`."""
+def privacy_loss(p: Array, q: Array, off: Array | float = ROUNDED) -> PrivacyLoss:
+    """The privacy loss log p/q under p of stacked pairs, arrays (n, m) as in `pairs.stacked`.
+
+    off : a number or (n,), how far, relatively, the entries of rows that differ may be from those that are meant; 0 for
+        the rows of a channel, which are meant as they are.
+    """
+    wide = np.broadcast_to(np.asarray(off, dtype=np.float64), (len(p),))[:, None]
     identical = np.asarray((p == q).all(axis=1))
-    rounding = _subnormal_error(p) + _subnormal_error(q)
+    by = shift(p, q)
+    inside = (p > 0) & (q > 0)
+    infinite = np.asarray(((p > 0) & ~inside).any(axis=1))
+    raw = np.where(inside, log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0)), 0.0)
+    loss = np.where(inside, raw - by.value[:, None], 0.0)
+    # The logarithm is right to 8 units of its own, what the sums correct to theirs, and the difference to one.
+    slack = np.where(inside, 8 * ULP * np.abs(raw) + by.error[:, None] + ULP * np.abs(loss) + 4 * wide, 0.0)
     p, q = normalised(p), normalised(q)
-    support = p > 0
-    inside = support & (q > 0)
-    infinite = np.asarray((support & ~inside).any(axis=1))
-    loss = np.where(inside, log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0)), 0.0)
-    # Entries are right to 4 units, so a log-ratio moves by up to 8, and has 4 more of its own rounding.
-    slack = np.where(inside, 12 * ULP + 4 * ULP * np.abs(loss) + rounding, 0.0)
     difference = np.abs(p - q)
     # KL = sum p g(-Z) + the mass of q outside the support of p; p g(-Z) = q - p + p Z where Z is not small.
     small = np.abs(loss) <= 0.5
@@ -120,22 +140,22 @@ def privacy_loss(p: Array, q: Array) -> PrivacyLoss:
     mean = np.where(inside, terms, q).sum(axis=1)
     # Rounding alone may have made the rows equal: the divergence of a perturbation is of second order.
     error = (
-        _TERM * mean
-        + ((difference + p * slack) * slack + p * rounding + 8 * SUBNORMAL).sum(axis=1)
-        + 8 * ULP * np.where(small, 0.0, difference).sum(axis=1)
+        (_TERM + 4 * wide[:, 0]) * mean
+        + ((np.where(small, np.abs(loss) * p, difference) + p * slack) * slack * 2 + 8 * SUBNORMAL).sum(axis=1)
+        + ((8 * ULP + 4 * wide) * np.where(small, 0.0, p + q)).sum(axis=1)
     )
-    top = np.where(inside, loss, -1e308).max(axis=1)
-    off = 16 * ULP * (1 + np.abs(top))
+    top = np.where(inside, loss + slack, -1e308).max(axis=1)
+    bottom = np.where(inside, loss - slack, -1e308).max(axis=1)
     lower, upper = np.maximum(mean - error, 0.0), mean + error
     none, some = np.where(infinite, np.inf, 0.0), ~(identical | infinite)
     return PrivacyLoss(
         p,
         np.where(inside, loss - mean[:, None], 0.0),
-        slack + np.where(inside, (error + 2 * ULP * mean)[:, None], 0.0),
+        slack + np.where(inside, (error + 2 * ULP * mean)[:, None] + ULP * np.abs(loss), 0.0),
         np.where(some, lower, none),
         np.where(some, upper, none),
-        np.where(some, np.maximum(top - off, 0.0), none),
-        np.where(some, np.maximum(top + off, 0.0), none),
+        np.where(some, np.maximum(bottom * (1 - 4 * ULP), 0.0), none),
+        np.where(some, np.maximum(top * (1 + 4 * ULP), 0.0), none),
         infinite,
         identical,
     )

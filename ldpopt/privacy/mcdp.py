@@ -14,7 +14,7 @@ from ldpopt.privacy.pairs import SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import Rows, supremum
-from ldpopt.rounding import ULP
+from ldpopt.rounding import SUBNORMAL, ULP
 
 REFERENCE = "[DR, Def 3.3]"
 
@@ -93,14 +93,14 @@ def _cumulant(moments: Moments, s: float) -> tuple[Array, Array]:
 
 
 def _mean(p: Array, q: Array) -> tuple[Array, Array]:
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, 0.0)
     return loss.mean_lower, loss.mean_upper
 
 
 def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     """Bounds below and above on the subgaussian standard tau of each stacked pair, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, 0.0)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
     flat = np.ptp(loss.centred, axis=1) == 0
@@ -113,7 +113,8 @@ def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     reach = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
     # K'' is a variance, at most exp(2 reach |s|) times the one at 0, which bounds the interval next to 0.
     variance = (loss.p * loss.centred**2).sum(axis=1)
-    error = 40 * ULP * variance + (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
+    rounding = (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
+    error = 40 * ULP * variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL
     start = 2.0**-38 / reach
     best, above = np.maximum(variance - error, 0.0), (variance + error) * (1 + 2.0**-36)
     for sign in (1.0, -1.0):

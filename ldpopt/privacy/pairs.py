@@ -30,6 +30,9 @@ ENTRIES = 1 << 19
 BUDGET = 1 << 21
 """How many entries of stacked pairs are measured after a screen of all pairs."""
 
+EXACT = 1e-9
+"""How far, relatively, a bound on pairs that were not measured may exceed the rest and the value still be exact."""
+
 SCREENED = 1 << 14
 """How many entries of stacked pairs a supremum over orders is taken of without a screen, which soon pays."""
 
@@ -78,13 +81,15 @@ def worst_pair(
     `SCREENED`: all then.
     """
     limit = BUDGET if limit is None else limit
-    lower, upper, best = 0.0, 0.0, None
+    lower, upper, best, left = 0.0, 0.0, None, 0.0
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
         at = int(np.argmax(high))
         if high[at] > 0 and (best is None or high[at] > upper):
             best = (int(i[at]), int(j[at]))
-        lower, upper = max(lower, float(low.max())), max(upper, float(high[at]), rest)
+        lower, upper, left = max(lower, float(low.max())), max(upper, float(high[at]), rest), max(left, rest)
+    # What was left out may attain more than was measured.
+    exact = exact and not left > lower * (1 + EXACT)
     witness = None
     if best is not None:
         x, other = best

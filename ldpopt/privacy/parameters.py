@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from ldpopt.distribution import number, unit_interval
@@ -35,21 +36,20 @@ def largest_eta(epsilon: float, delta: float) -> float:
     return min(1.0, delta + (1 - delta) * math.tanh(epsilon / 2))
 
 
-def erasure_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
-    """(delta, erasure mass a) of the pair that dominates (epsilon, delta)-DP and eta-TV [GI, Thm 2].
+def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
+    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP and eta-TV, a its erasure mass [GI, Thm 2].
 
-    a = 1 - (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded down, which is the private side. An `eta`
-    above the one implied is no constraint (a = 0); one below `delta` makes the mechanism (epsilon, eta)-DP.
+    1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up by a few units in its own last place,
+    however small it is. An `eta` above the one implied is no constraint (1 - a = 1); one below `delta` makes the
+    mechanism (epsilon, eta)-DP.
     """
     if eta is None:
-        return delta, 0.0 if epsilon > 0 else 1.0
+        return delta, 1.0 if epsilon > 0 else 0.0
     delta = min(delta, eta)
-    if eta == delta:
-        return delta, 1.0
-    if epsilon == 0 or delta == 1:
-        return delta, 1.0
+    if eta == delta or epsilon == 0 or delta == 1:
+        return delta, 0.0
     share = (eta - delta) / ((1 - delta) * math.tanh(epsilon / 2))
-    return delta, min(1.0, max(0.0, 1 - share - 8 * ULP))
+    return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
 
 
 def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:

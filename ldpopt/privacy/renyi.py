@@ -14,8 +14,9 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.laws import log_sums
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.loss import privacy_loss
+from ldpopt.privacy.loss import ROUNDED, log_ratios, privacy_loss
 from ldpopt.privacy.pairs import larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.rounding import ULP
@@ -49,7 +50,7 @@ def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee |
         pure = local_dp(channel, graph)
         return Guarantee("renyi", pure.value, pure.lower, pure.witness, True, REFERENCE, {"order": alpha})
     return worst_pair(
-        "renyi", channel, graph, lambda p, q: renyi_of_pairs(p, q, alpha), REFERENCE,
+        "renyi", channel, graph, lambda p, q: renyi_of_pairs(p, q, alpha, 0.0), REFERENCE,
         parameters={"order": alpha}, event=larger, screen=lambda matrix: _screen(matrix, alpha),
     )  # fmt: skip
 
@@ -67,11 +68,14 @@ def renyi_order(order: Any, what: str = "order") -> float:
     return alpha
 
 
-def renyi_of_pairs(p: Array, q: Array, order: float) -> tuple[Array, Array]:
-    """Bounds below and above on the Rényi divergence of each stacked pair, arrays (n, m) -> (n,), (n,)."""
+def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDED) -> tuple[Array, Array]:
+    """Bounds below and above on the Rényi divergence of each stacked pair, arrays (n, m) -> (n,), (n,).
+
+    off : as in `privacy_loss`: by default the rows may have been rounded when they were divided by their sums.
+    """
     p, q = stacked(p, q)
     alpha = renyi_order(order)
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, off)
     if alpha == 1:
         return loss.mean_lower, loss.mean_upper
     if math.isinf(alpha):
@@ -89,14 +93,14 @@ def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
 class Moments:
     """Bounds on the moments of the privacy loss Z of every ordered pair of rows, one matrix product for each.
 
-    tilt : (k, m), log entries less the mean `centre` (m,) of their column. defect : how far rows are from summing
-    to 1. outside : where a pair's loss is infinite, (k, k).
+    tilt : (k, m), log entries less that of their column's mean, `reference` (m,). sums : (k,), logs of the row sums.
+    outside : where a pair's loss is infinite, (k, k).
     """
 
     matrix: Array
-    centre: Array
+    reference: Array
     tilt: Array
-    defect: float
+    sums: Array
     outside: npt.NDArray[np.bool_]
 
     @classmethod
@@ -106,10 +110,8 @@ class Moments:
         outside = (q > 0).astype(np.float64) @ (q == 0).astype(np.float64).T > 0
         if outside.any():  # a column that only some inputs can give: infinite exactly where supports differ
             q = np.ones((len(q), 1))
-        log = np.log(q)
-        centre = log.mean(axis=0)
-        defect = float(np.abs(q.sum(axis=1) - 1).max()) + 4 * q.shape[1] * ULP
-        return cls(q, centre, log - centre, defect, outside)
+        reference = np.maximum(q.mean(axis=0), q.min(axis=0))
+        return cls(q, reference, log_ratios(q, np.broadcast_to(reference, q.shape)), log_sums(q), outside)
 
     @cached_property
     def span(self) -> float:
@@ -119,21 +121,30 @@ class Moments:
     @cached_property
     def mean(self) -> tuple[Array, Array]:
         """Bounds on E Z under the first row, (k, k) each."""
-        spread = float(np.abs(self.tilt).max())
         inner = self.matrix @ self.tilt.T
-        value = np.diag(inner)[:, None] - inner
-        rounding = (2 * self.matrix.shape[1] + 32) * ULP * (spread + float(np.abs(self.centre).max()) / 8)
-        return self._bounds(value, rounding + 2 * self.defect * (1 + spread))
+        value = (np.diag(inner)[:, None] - inner) / np.exp(self.sums)[:, None] - self.sums[:, None] + self.sums
+        size = float(np.abs(self.tilt).max()) + float(np.abs(self.sums).max())
+        return self._bounds(value, (4 * self.matrix.shape[1] + 64) * ULP * size)
 
     def log_moment(self, s: float) -> tuple[Array, Array]:
         """Bounds on log E exp(s Z), (k, k) each, for any s."""
-        left, right = (1 + s) * self.tilt + self.centre, -s * self.tilt
+        size, m = abs(1 + s) + abs(s), self.matrix.shape[1]
+        spread, off = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
+        corrected = s * self.sums - (1 + s) * self.sums[:, None]
+        if size * spread <= 0.5:  # every term is one but for a little, whose sums keep their digits
+            own, other = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
+            defect = math.fsum([*self.reference.tolist(), -1.0])
+            left = self.reference * own
+            total = left.sum(axis=1)[:, None] + other @ self.reference + left @ other.T + defect
+            near = np.log1p(total) + corrected
+            return self._bounds(near, (4 * m + 128) * ULP * (size * (spread + off) + abs(defect)))
+        centre = np.log(self.reference)
+        left, right = (1 + s) * self.tilt + centre, -s * self.tilt
         tops, others = left.max(axis=1), right.max(axis=1)
         total = np.exp(left - tops[:, None]) @ np.exp(right - others[:, None]).T
-        size = abs(1 + s) + abs(s)
-        far = size * float(np.abs(self.tilt).max()) + float(np.abs(self.centre).max())
-        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + others
-        error = 2 * ULP * (self.matrix.shape[1] + 64 + 8 * far) + 4 * size * self.defect + 8 * ULP * np.abs(value)
+        far = size * spread + float(np.abs(centre).max())
+        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + others + corrected
+        error = 2 * ULP * (m + 64 + 8 * far) + 16 * ULP * size * off + 8 * ULP * np.abs(value)
         # Sums so small that underflow may have taken part of them say nothing.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)
 

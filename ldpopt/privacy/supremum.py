@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ldpopt.distribution import Array
 from ldpopt.privacy.loss import PrivacyLoss
 from ldpopt.privacy.pairs import ENTRIES
+from ldpopt.rounding import SUBNORMAL
 
 GAP = 2e-11
 """Relative width at which an interval is closed."""
@@ -58,6 +59,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
     rows: Rows = np.arange(len(start))
     reach = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
     variance = (loss.p * (np.abs(loss.centred) + loss.slack) ** 2).sum(axis=1) * (1 + 1e-12)
+    variance += 16 * loss.p.shape[1] * SUBNORMAL
     left: Array = start
     best, above, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
 

@@ -7,8 +7,11 @@ import numpy as np
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, Index
 from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.privacy.hockey_stick import hockey_stick_of_pairs, positive_event
+from ldpopt.privacy.laws import centred
+from ldpopt.privacy.pairs import ENTRIES
 from ldpopt.privacy.policy import Policy, ordered_pairs
-from ldpopt.rounding import ULP, down, up
+from ldpopt.rounding import ULP
 
 REFERENCE = "[GI, Def 7]"
 
@@ -19,8 +22,9 @@ _ENTRIES = 1 << 21
 def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """The smallest eta in [0, 1] for which the channel is eta-TV: max over pairs of rows of their distance.
 
-    This is the Dobrushin coefficient of the channel [GI, Def 7]. With a policy `graph`, only adjacent inputs
-    are compared. O(k^2 m) time, O(k^2 + k m) memory, with k the number of distinct rows.
+    This is the Dobrushin coefficient of the channel [GI, Def 7]; a row is the law that it is proportional to. With a
+    policy `graph`, only adjacent inputs are compared. O(k^2 m) time, O(k^2 + k m) memory, with k the number of
+    distinct rows.
 
     >>> g = total_variation([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness
@@ -34,44 +38,45 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         (i, j), missed = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, REFERENCE)
-    # Rows sum to one only within a tolerance, so the two one-sided sums may differ.
-    sides = [
-        np.array([np.maximum(q[a] - q[b], 0.0).sum() for a, b in zip(x, y, strict=True)]) for x, y in ((i, j), (j, i))
-    ]
-    at = int(np.argmax(np.maximum(*sides)))
-    x, other = (int(i[at]), int(j[at])) if sides[0][at] >= sides[1][at] else (int(j[at]), int(i[at]))
-    difference, above = q[x] - q[other], float(max(sides[0][at], sides[1][at]))
-    if above == 0:
+    best, low, high = None, 0.0, 0.0
+    for rows in range(0, len(i), max(1, ENTRIES // q.shape[1])):
+        some = slice(rows, rows + max(1, ENTRIES // q.shape[1]))
+        below, above = hockey_stick_of_pairs(q[i[some]], q[j[some]], 0.0)
+        at = int(above.argmax())
+        if best is None or above[at] > high:
+            best, high = (int(i[some][at]), int(j[some][at])), float(above[at])
+        low = max(low, float(below.max()))
+    if best is None or high == 0:
         return Guarantee("total_variation", missed, 0.0, None, True, REFERENCE)
+    x, other = best
+    event = positive_event(q[[x]], q[[other]], 0.0)[0]
     # An output whose two probabilities differ by rounding alone is no part of the event.
-    event = tuple(channel.outputs[y] for y in np.flatnonzero(difference > 4 * ULP * q[x]))
-    ulps = q.shape[1] + 4.0
-    witness = Witness((channel.inputs[x], channel.inputs[other]), event)
-    return Guarantee(
-        "total_variation", min(1.0, up(above, 2 * ulps) + missed), min(1.0, down(above, ulps)), witness, True, REFERENCE
+    event &= np.abs(q[x] - q[other]) > 4 * ULP * q[x]
+    witness = Witness(
+        (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
     )
+    return Guarantee("total_variation", min(1.0, high + missed), low, witness, missed <= 1e-9 * high, REFERENCE)
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:
-    """Pairs of rows, one of which is the farthest, and how much farther a pair that is left out may be.
-
-    Twice the larger one-sided sum of a pair is the distance of its rows plus the difference of their sums.
-    """
+    """Pairs of rows, one of which is the farthest, and how much farther a pair that is left out may be."""
     from scipy.spatial.distance import cdist
 
     k, m = q.shape
-    rows = np.arange(k) if k <= 1000 else np.unique(q, axis=0, return_index=True)[1]
-    sums = q[rows].sum(axis=1, dtype=np.longdouble) - 1
-    distance = cdist(q[rows], q[rows], "cityblock") + np.abs(sums[:, None] - sums).astype(np.float64)
+    first: dict[bytes, int] = {}
+    for x in range(k):
+        first.setdefault(q[x].tobytes(), x)
+    rows = np.fromiter(first.values(), np.intp)
+    _, away, lost = centred(q[rows])
+    distance = cdist(away, away, "cityblock")
     distance[np.tril_indices(len(rows))] = 0.0
     farthest = float(distance.max())
     if farthest == 0:
-        return rows[:1], rows[:1], 0.0
-    # Differences of sums are right to an absolute error only, all else to a relative one.
-    error = 2 * (m + 2) * float(np.finfo(np.longdouble).eps)
-    near = distance >= farthest * (1 - 2 * (m + 8) * ULP) - error
+        return rows[:1], rows[:1], float(lost.max()) if (q != q[0]).any() else 0.0
+    error = 2 * float(lost.max())
+    near = distance >= farthest * (1 - 2 * (m + 8) * ULP) - 2 * error
     i, j = np.divmod(np.flatnonzero(np.triu(near, 1)), len(rows))
     if len(i) * m > _ENTRIES:
         i, j = (np.array([part]) for part in np.unravel_index(int(distance.argmax()), distance.shape))
-        return rows[i], rows[j], error
+        return rows[i], rows[j], error + (m + 8) * ULP * farthest
     return rows[i], rows[j], 0.0

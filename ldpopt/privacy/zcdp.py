@@ -67,10 +67,12 @@ def bounded_order(max_order: Any) -> float:
     return top
 
 
-def zcdp_of_pairs(p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf) -> tuple[Array, Array]:
-    """Bounds below and above on rho of each stacked pair, arrays (n, m) -> (n,), (n,)."""
+def zcdp_of_pairs(
+    p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf, off: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """Bounds below and above on rho of each stacked pair, arrays (n, m) -> (n,), (n,); `off` as in `privacy_loss`."""
     p, q = stacked(p, q)
-    loss = privacy_loss(p, q)
+    loss = privacy_loss(p, q, off)
     span = bounded_order(max_order) - 1
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()

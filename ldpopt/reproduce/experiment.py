@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ldpopt.distribution import Array
+from ldpopt.errors import invalid
+from ldpopt.io.table import is_number, parse_table
 
 Cell: TypeAlias = float | str
 Row: TypeAlias = dict[str, Cell]
@@ -83,14 +85,24 @@ class Table:
         return out.getvalue()
 
     @classmethod
-    def from_csv(cls, text: str) -> Table:
-        """The table that `to_csv` wrote; every cell that reads as a number is one.
+    def from_csv(cls, text: str, path: str = "rows") -> Table:
+        """The table that `to_csv` wrote; every cell that is a number, inf, -inf or nan is read as one.
+
+        path : what errors name. `InvalidInput` for text that is no table.
 
         >>> Table.from_csv(Table(({"a": 0.1, "b": "x"}, {"a": 2})).to_csv()).rows
         ({'a': 0.1, 'b': 'x'}, {'a': 2.0})
         """
-        rows = csv.DictReader(io.StringIO(text))
-        return cls(tuple({name: _cell(cell) for name, cell in row.items() if cell} for row in rows))
+        table = parse_table(path, text)
+        names = table.names()
+        where = [f"line {line}" for line in table.lines]
+        rows = zip(table.rows[1:], where[1:], strict=True)
+        return cls(
+            tuple(
+                {name: _cell(cell, path, line) for name, cell in zip(names, row, strict=True) if cell}
+                for row, line in rows
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -147,8 +159,12 @@ def agreement(errors: Array, tolerance: float) -> Outcome:
     return Outcome.HOLDS if len(errors) and bool((errors <= tolerance).all()) else Outcome.FAILS
 
 
-def _cell(text: str) -> Cell:
-    try:
+def _cell(text: str, path: str, where: str) -> Cell:
+    if text in ("inf", "-inf", "nan"):
         return float(text)
-    except ValueError:
+    if not is_number(text):
         return text
+    value = float(text.strip())
+    if not math.isfinite(value):
+        raise invalid(path, "a finite double", text, where)
+    return value

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ldpopt import strictjson
-from ldpopt.errors import Phrase, invalid
+from ldpopt import strictjson, stricttoml
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.plots import picture
 from ldpopt.references import cited, reference
-from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict
+from ldpopt.reproduce.experiment import Cell, Experiment, Outcome, Parameters, Row, Table, Verdict
 
 PARAMETERS, ROWS, PICTURE, README, VERDICT = "parameters.toml", "rows.csv", "picture.png", "README.md", "verdict.json"
 
@@ -24,14 +24,28 @@ def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Paramete
     path = folder / PARAMETERS
     if not path.exists():
         return experiment.quick if quick else experiment.full
-    try:
-        found = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise invalid(str(path), "TOML", str(error)) from None
+    found = stricttoml.loads(read_text(path), str(path))
     chosen = found.get("quick", {}) if quick else {name: value for name, value in found.items() if name != "quick"}
     if not isinstance(chosen, dict) or set(chosen) != set(experiment.full):
-        raise invalid(str(path), f"the parameters {', '.join(experiment.full)}", ", ".join(chosen))
+        raise invalid(str(path), f"the parameters {', '.join(experiment.full)}", Phrase(", ".join(chosen) or "none"))
+    for name, value in chosen.items():
+        if not _alike(value, (experiment.full[name], experiment.quick[name])):
+            raise invalid(str(path), f"{name} to be as in {experiment.full[name]}", value)
     return chosen
+
+
+def _alike(value: Any, own: tuple[Any, ...]) -> bool:
+    """Whether a parameter is built like the experiment's own: lists of the same, words, or finite numbers."""
+    if isinstance(value, bool) or any(isinstance(one, bool) for one in own):
+        return isinstance(value, bool) and all(isinstance(one, bool) for one in own)
+    if isinstance(value, list):
+        inner = tuple(part for one in own if isinstance(one, (list, tuple)) for part in one)
+        return bool(inner) and all(_alike(part, inner) for part in value)
+    if isinstance(value, str):
+        return any(isinstance(one, str) for one in own)
+    if not isinstance(value, (int, float)) or not abs(value) <= 1e308:
+        return False
+    return any(isinstance(one, float) or (isinstance(one, int) and isinstance(value, int)) for one in own)
 
 
 def run(
@@ -57,9 +71,12 @@ def run(
     parameters = parameters_of(experiment, folder, quick)
     if not (folder / PARAMETERS).exists():
         write_text(folder / PARAMETERS, _toml(experiment))
+    resumed = (folder / ROWS).exists()
     table = compute(experiment, parameters, folder / ROWS, each)
-    verdict = experiment.judge(table)
-    write_bytes_atomically(folder / PICTURE, picture(experiment.draw(table)), force=True)
+    with _suspecting(folder / ROWS, resumed):
+        verdict = experiment.judge(table)
+        drawn = picture(experiment.draw(table))
+    write_bytes_atomically(folder / PICTURE, drawn, force=True)
     write_text(folder / VERDICT, strictjson.dumps(verdict.to_dict() | {"quick": quick}), force=True)
     write_text(folder / README, _readme(experiment, verdict), force=True)
     return verdict
@@ -80,10 +97,10 @@ def compute(
     >>> table.column("printed").round(6), table.column("repaired")
     (array([0.02]), array([0.2]))
     """
-    kept = Table.from_csv(read_text(path)) if path is not None and path.exists() else Table(())
+    kept = Finished(Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(()))
     rows: list[Row] = []
     for point in experiment.points(parameters):
-        done = kept.where(**point).rows
+        done = kept.at(point)
         rows += done or experiment.rows_at(point)
         if path is not None and not done:
             write_text(path, Table(tuple(rows)).to_csv(), force=True)
@@ -94,10 +111,47 @@ def compute(
     return table
 
 
+class Finished:
+    """The rows of a table, found by some of their cells without a look at all others."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._by: dict[tuple[str, ...], dict[tuple[Cell, ...], list[Row]]] = {}
+
+    def at(self, point: Row) -> list[Row]:
+        """The rows with the cells of `point`."""
+        names = tuple(point)
+        if names not in self._by:
+            by = self._by[names] = {}
+            for row in self._table.rows:
+                if all(name in row for name in names):
+                    by.setdefault(tuple(row[name] for name in names), []).append(row)
+        return self._by[names].get(tuple(point.values()), [])
+
+
+@contextmanager
+def _suspecting(path: Path, resumed: bool) -> Iterator[None]:
+    """What fails on rows that were read from a file is the fault of the file."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        if not resumed or isinstance(error, InvalidInput):
+            raise
+        expected = "the rows of this experiment (without the file, they are computed again)"
+        raise invalid(str(path), expected, Phrase(f"others ({type(error).__name__})")) from error
+
+
 def verdict_in(folder: Path) -> dict[str, Any] | None:
-    """The verdict that a run left in a folder, None without one."""
+    """The verdict that a run left in a folder, None without one; `InvalidInput` for a file that is none."""
     path = folder / VERDICT
-    return strictjson.loads(read_text(path)) if path.exists() else None
+    if not path.exists():
+        return None
+    found = strictjson.loads(read_text(path), str(path))
+    kinds = {"outcome": str, "detail": str, "figures": dict, "quick": bool}
+    fits = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+    if not fits or found["outcome"] not in [outcome.value for outcome in Outcome]:
+        raise invalid(str(path), "a verdict with outcome, detail, figures and quick", Phrase("something else"))
+    return dict(found)
 
 
 def _toml(experiment: Experiment) -> str:

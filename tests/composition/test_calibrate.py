@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -47,3 +48,9 @@ def test_impossible_and_bad_targets():
     ):
         with pytest.raises(InvalidInput):
             call()
+
+
+@pytest.mark.parametrize(("epsilon", "total", "count"), [(0.5, 1.0, 2), (0.25, 1.0, 4), (0.1, 0.3, 2), (0.125, 12, 96)])
+def test_a_pure_budget_is_used_up(epsilon, total, count):
+    """With delta 0 the count is that of the rational quotient: two of 0.5 fit into 1, three of 0.1 exceed 0.3."""
+    assert largest_count((epsilon,), ApproximateDP(total, 0.0)) == count == int(Fraction(total) / Fraction(epsilon))

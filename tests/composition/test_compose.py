@@ -225,3 +225,43 @@ def test_losses_whose_variance_underflows(epsilon, count):
     found = composed.hockey_stick(1.0)
     assert found.lower <= 1.0 <= found.value * (1 + 1e-12)
     assert found.lower >= 0.98
+
+
+@pytest.mark.parametrize("eta", [1e-14, 1e-100, 4.6e-7])
+def test_tiny_total_variation_is_bracketed(eta):
+    """The total variation of one mechanism of tiny eta is eta, and of two about twice that: no digit is lost."""
+    found = compose([(1.0, 0.0, eta)]).total_variation()
+    assert found.lower <= eta <= found.value == pytest.approx(eta, rel=1e-13)
+    assert found.lower == pytest.approx(eta, rel=1e-12, abs=1e-298)
+    twice = compose([(1.0, 0.0, eta)], 2).total_variation()
+    assert twice.value <= 2 * eta * (1 + 1e-12)
+    assert twice.lower <= k_fold(1.0, 0.0, eta, 2).total_variation
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(1e-8, 10**6), (1e-12, 10**5), (1e-4, 10**5)])
+def test_many_tiny_mechanisms(epsilon, count):
+    """10^6 of epsilon 1e-8: the rounding of losses does not add up, since they are known."""
+    exact, composed = k_fold(epsilon, count=count), compose([(epsilon,)], count)
+    for delta in (0.1 * exact.total_variation, 0.5 * exact.total_variation):
+        assert composed.epsilon_at(delta) == pytest.approx(exact.epsilon_at(delta), rel=1e-6)
+        assert composed.delta_at(composed.epsilon_at(delta)) <= delta * (1 + 1e-7)
+
+
+def test_delta_that_is_just_lost():
+    """At a delta equal to the mass of infinite losses epsilon is finite; an ulp below it is not."""
+    for delta in (1e-6, 0.1, 1e-300):
+        composed = compose([(1.0, delta)])
+        assert composed.delta_at(1.0) == delta
+        assert composed.epsilon_at(delta) == 1.0
+        assert math.isinf(composed.epsilon_at(np.nextafter(delta, 0.0)))
+    erased = FinitePair([0.25, 0.0, 0.75], [0.0, 0.25, 0.75])
+    assert compose([erased]).epsilon_at(0.25) == 0.0
+    assert compose([erased], 2).epsilon_at(1 - 0.75**2) == 0.0
+
+
+def test_pure_sums_are_exact():
+    """Epsilons given as numbers add as rational numbers: two of 0.5 are 1, three of 0.1 the float above."""
+    assert compose([(0.5,)], 2).local_dp().value == compose([(0.5,)], 2).local_dp().lower == 1.0
+    assert compose([(0.5,)], 2).delta_at(1.0) == 0.0
+    assert compose([(0.1,)], 3).local_dp().value == math.nextafter(0.3, 1)
+    assert compose([(0.1,)], 3).delta_at(np.nextafter(0.3, 0)) > 0

@@ -1,6 +1,7 @@
 import itertools
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import mpmath
@@ -209,3 +210,35 @@ def test_bad_points():
     for call in (lambda: composed.delta_at(-1.0), lambda: composed.delta_at("x"), lambda: composed.epsilon_at(2.0)):
         with pytest.raises(InvalidInput):
             call()
+
+
+@pytest.mark.parametrize(("epsilon", "eta"), [(0.5, 4.6e-7), (1.0, 1e-14), (1.0, 1e-120), (3.0, 1e-250), (1e-8, 1e-9)])
+def test_a_tiny_total_variation_keeps_its_digits(epsilon, eta):
+    """Where nearly everything is erased, deltas are right to `relative_error`: 1 - a is not formed from a."""
+    for count in (1, 5):
+        composed = k_fold(epsilon, 0.0, eta, count)
+        with mpmath.workdps(300):
+            e, share = mpmath.e ** mpmath.mpf(epsilon), mpmath.mpf(eta) / mpmath.tanh(mpmath.mpf(epsilon) / 2)
+            law = {0: mpmath.mpf(1)}
+            for _ in range(count):
+                following = {}
+                for d, mass in law.items():
+                    for step, chance in ((1, share * e / (1 + e)), (0, 1 - share), (-1, share / (1 + e))):
+                        following[d + step] = following.get(d + step, 0) + mass * chance
+                law = following
+            for j in range(count):
+                exact = sum(mass * (1 - e ** (j - d)) for d, mass in law.items() if d > j)
+                if exact < 1e-299:
+                    continue
+                assert composed.deltas[j] >= exact * (1 - mpmath.mpf(2) ** -80)
+                assert composed.deltas[j] <= exact * (1 + mpmath.mpf(composed.relative_error))
+
+
+def test_delta_that_is_just_lost():
+    """At the mass of infinite losses, and no more, epsilon is the sum: k_fold(1, 1e-6) has 1 at delta 1e-6."""
+    assert k_fold(1.0, 1e-6).epsilon_at(1e-6) == 1.0
+    assert math.isinf(k_fold(1.0, 1e-6).epsilon_at(np.nextafter(1e-6, 0.0)))
+    lost = 1 - (1 - Fraction(1e-6)) ** 3
+    above = float(lost) if Fraction(float(lost)) >= lost else np.nextafter(float(lost), 1.0)
+    assert k_fold(1.0, 1e-6, count=3).epsilon_at(above) == pytest.approx(3.0, rel=1e-9)
+    assert math.isinf(k_fold(1.0, 1e-6, count=3).epsilon_at(np.nextafter(above, 0.0)))

@@ -44,6 +44,7 @@ TOTALS = [
     lambda ledger: ledger.zcdp(xi=0.1),
     lambda ledger: ledger.approximate_zcdp(),
     lambda ledger: ledger.mcdp(),
+    lambda ledger: ledger.mcdp(adaptive=False),
 ]
 
 
@@ -67,7 +68,7 @@ def test_totals_of_randomized_response():
     assert float(ledger.renyi(1)) == pytest.approx(n * epsilon * math.tanh(epsilon / 2))
     assert float(ledger.renyi(2)) == pytest.approx(n * math.log(0.75**2 / 0.25 + 0.25**2 / 0.75))
     assert float(ledger.renyi(math.inf)) == pytest.approx(float(ledger.local_dp()))
-    mcdp = ledger.mcdp()
+    mcdp = ledger.mcdp(adaptive=False)
     assert mcdp.mu == pytest.approx(n * epsilon * math.tanh(epsilon / 2))
     assert mcdp.tau == pytest.approx(math.sqrt(n * 2 * epsilon * math.tanh(epsilon / 2)))
     assert float(ledger.hockey_stick(0.0)) == pytest.approx(float(ledger.total_variation()))
@@ -136,7 +137,7 @@ def test_ledger_is_immutable_and_adds():
     assert len(one) == 1
     assert len(one + one) == 2
     assert "survey" in repr(one)
-    for total in TOTALS[:-1]:
+    for total in TOTALS[:-2]:
         assert float(total(empty)) == 0.0
     assert empty.mcdp().mu == 0.0
     assert (one + one).approximate_dp(0.01) == empty.add(RR, 2).approximate_dp(0.01)
@@ -180,7 +181,8 @@ def test_additive_noise_against_its_closed_forms():
     ledger, whole = Ledger().add(gaussian(1.0), 9), gaussian(1.0, 3.0).pair
     assert float(ledger.zcdp()) == pytest.approx(4.5, rel=1e-12)
     assert float(ledger.zcdp(xi=-1.0)) == pytest.approx(5.5, rel=1e-9)
-    assert (ledger.mcdp().mu, ledger.mcdp().tau) == (pytest.approx(4.5), pytest.approx(3.0))
+    fixed = ledger.mcdp(adaptive=False)
+    assert (fixed.mu, fixed.tau) == (pytest.approx(4.5), pytest.approx(3.0))
     assert math.isinf(float(ledger.local_dp()))
     assert float(ledger.approximate_zcdp()) == pytest.approx(4.5, rel=1e-9)
     for epsilon in (0.0, 3.0, 10.0):
@@ -199,8 +201,8 @@ def test_additive_noise_against_its_closed_forms():
 def test_mcdp_is_the_exact_standard_of_channels_alone():
     """tau is the mechanism's own for a channel or pair, epsilon for a class of mechanisms (mCDP is not closed)."""
     q = np.random.default_rng(3).dirichlet(np.ones(4), 3)
-    assert Ledger().add(q, 4).mcdp().tau == pytest.approx(2 * float(mcdp(q).tau), rel=1e-12)
-    assert Ledger().add((0.5, 0.0, 0.1), 4).mcdp().tau == pytest.approx(1.0)
+    assert Ledger().add(q, 4).mcdp(adaptive=False).tau == pytest.approx(2 * float(mcdp(q).tau), rel=1e-12)
+    assert Ledger().add((0.5, 0.0, 0.1), 4).mcdp(adaptive=False).tau == pytest.approx(1.0)
 
 
 def test_capacity_bounded_totals_add():
@@ -224,3 +226,48 @@ def test_capacity_bounded_totals_add():
     ):
         with pytest.raises(InvalidInput, match=r"divergence|features"):
             call()
+
+
+def test_gaussians_are_one_gaussian():
+    """Gaussian mechanisms compose to mu = sqrt(sum mu^2) in closed form, at any count and however small delta."""
+    single = gaussian(1.0).pair
+    for ledger in (
+        Ledger().add(gaussian(1.0)),
+        Ledger().add(gaussian(1000.0), 10**6),
+        Ledger().add(gaussian(2.0), 2).add(gaussian(math.sqrt(2.0))),
+    ):
+        for delta in (1e-1, 1e-6, 1e-30, 1e-200):
+            found = ledger.approximate_dp(delta)
+            assert single.hockey_stick(found.value * (1 + 1e-12)).lower <= delta
+            assert single.hockey_stick(found.value * (1 - 1e-9)).value > delta
+            assert found.lower <= found.value
+            assert found.lower == pytest.approx(found.value, rel=1e-6)
+        for epsilon in (0.0, 1.0, 10.0):
+            found = ledger.hockey_stick(epsilon)
+            assert found.exact
+            assert found.lower <= single.hockey_stick(epsilon).value
+            assert single.hockey_stick(epsilon).lower <= found.value
+    assert Ledger().add(gaussian(1.0)).approximate_dp(1e-30).value == pytest.approx(11.743883, abs=1e-5)
+
+
+def test_gaussians_beside_other_mechanisms():
+    """Beside a channel the Gaussians are one finite pair with a deep tail: finite at delta 1e-60, never below alone."""
+    mixed, alone = Ledger().add(gaussian(1.0), 4).add(RR), Ledger().add(gaussian(0.5))
+    for delta in (1e-6, 1e-60):
+        found = mixed.approximate_dp(delta)
+        assert alone.approximate_dp(delta).value <= found.value
+        assert found.value <= alone.approximate_dp(delta).value + math.log(3) + 1e-2
+        assert (found.lower, found.exact) == (0.0, False)
+
+
+@pytest.mark.parametrize(("own", "other"), [(0.9, 0.1), (0.5, 0.2), (1.0, 0.3), (0.6, 0.0)])
+def test_a_unary_encoding_is_measured(own, other):
+    """The epsilon that a unary encoding was made with is not believed: its bits are measured."""
+    oracle = unary_encoding(10, 1.0)
+    object.__setattr__(oracle, "own", own)
+    object.__setattr__(oracle, "other", other)
+    truth = math.log(own * (1 - other) / (other * (1 - own))) if other > 0 and own < 1 else math.inf
+    found = Ledger().add(oracle).local_dp()
+    assert found.value == pytest.approx(truth, rel=1e-12)
+    assert found.value >= truth
+    assert float(Ledger().add(oracle).total_variation()) == pytest.approx(own - other, rel=1e-12)

@@ -157,3 +157,49 @@ def test_bad_input_is_refused(call, message):
     """Edges, densities, orders and rates are checked."""
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def test_an_epsilon_that_the_densities_exceed_is_refused():
+    """A pair that claims a loss of 0.1 where log p/q reaches 1 is refused, and so are replaced ones."""
+    pair = quadrature(LaplacePair(1.0))
+    assert pair.epsilon == 1.0
+    with pytest.raises(InvalidInput, match="epsilon: expected at least 1"):
+        ContinuousPair(pair.log_p, pair.log_q, pair.edges, 0.1)
+    with pytest.raises(InvalidInput, match="a loss that occurs"):
+        ContinuousPair(GaussianPair(1.0).log_p, GaussianPair(1.0).log_q, (-math.inf, 0.5, math.inf), 5.0)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+@pytest.mark.parametrize("delta", [0.5, 1e-2, 1e-6])
+def test_epsilon_at_delta_by_quadrature_and_by_closed_form(pair, delta):
+    """Both brackets can be true, the curve at the value is at most delta, and Laplace has eps + 2 log(1 - delta)."""
+    found = pair.approximate_dp(delta)
+    assert overlap(found, quadrature(pair).approximate_dp(delta))
+    assert pair.hockey_stick(found.value).lower <= delta
+    if isinstance(pair, LaplacePair):
+        assert found.value == pytest.approx(max(0.0, pair.epsilon + 2 * math.log1p(-delta)), abs=1e-12)
+    assert found.parameters == {"delta": delta}
+
+
+def test_epsilon_at_the_ends_of_delta():
+    """delta = 0 is the largest loss, delta from the total variation on needs none; others are refused."""
+    assert LaplacePair(2.0).approximate_dp(0.0).value == pytest.approx(2.0, rel=1e-13)
+    assert LaplacePair(2.0).approximate_dp(LaplacePair(2.0).total_variation().value).value == 0.0
+    with pytest.raises(InvalidInput, match="delta"):
+        LaplacePair(2.0).approximate_dp(-0.1)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.3, 0.99])
+def test_poisson_subsampling_amplifies_as_it_should(rate):
+    """The curve of r p + (1 - r) q is r delta(eps') at log(1 + r (e^eps' - 1)), its largest loss that of eps [ZDW]."""
+    pair = LaplacePair(1.0)
+    made = pair.subsampled(rate)
+    assert made.epsilon == pytest.approx(math.log1p(rate * math.expm1(1.0)), rel=1e-14)
+    for inner in (0.0, 0.2, 0.7):
+        outer = math.log1p(rate * math.expm1(inner))
+        assert made.hockey_stick(outer).value == pytest.approx(rate * pair.hockey_stick(inner).value, rel=1e-8)
+    assert made.total_variation().value == pytest.approx(rate * pair.total_variation().value, rel=1e-8)
+    assert pair.subsampled(1) is pair
+    for bad in (0.0, -0.1, 1.5, math.nan):
+        with pytest.raises(InvalidInput, match="rate"):
+            pair.subsampled(bad)

@@ -1,11 +1,12 @@
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from ldpopt.errors import InvalidInput
-from ldpopt.mechanisms import GaussianPair, gaussian
+from ldpopt.mechanisms import Gaussian, GaussianPair, gaussian
 
 
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (4.0, 2.0), (0.2, 1.0)])
@@ -46,3 +47,69 @@ def test_bad_sigma_is_refused(sigma):
     """sigma is a positive finite number."""
     with pytest.raises(InvalidInput, match="sigma: expected a positive finite number"):
         gaussian(sigma)
+
+
+def exact_delta(mu, epsilon):
+    """Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), in the digits at hand [BW, Thm 5]."""
+    mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+
+    def phi(x):
+        return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+
+    return phi(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("epsilon", [37.0, 38.0, 39.5, 50.0, 1e6])
+def test_a_hockey_stick_below_the_smallest_float_is_not_zero(epsilon):
+    """At epsilon 50 it is 1e-536: the value is the smallest float or so, the lower end zero, as everywhere below."""
+    found = gaussian(1, 1).pair.hockey_stick(epsilon)
+    with mpmath.workdps(60):
+        exact = exact_delta(1, epsilon) if epsilon < 1e5 else mpmath.mpf(10) ** -1000
+        assert mpmath.mpf(found.lower) <= exact <= mpmath.mpf(found.value)
+    assert found.value > 0
+
+
+@pytest.mark.parametrize("mu", [1e-200, 1e-5, 0.3, 7.0, 1e200])
+def test_extreme_noise_is_measured(mu):
+    """Noise far larger or smaller than the answers gives brackets, not NaN."""
+    for epsilon in (0.0, 1e-9, 3.0, 700.0):
+        found = GaussianPair(mu).hockey_stick(epsilon)
+        assert 0 <= found.lower <= found.value <= 1
+    assert GaussianPair(mu).approximate_dp(1e-5).value >= 0
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 6.0])
+@pytest.mark.parametrize("delta", [0.3, 1e-6, 1e-30, 1e-290])
+def test_epsilon_at_delta_inverts_the_curve(mu, delta):
+    """approximate_dp is the epsilon at which the closed form reaches delta, in a bracket of 1e-9, in 400 digits."""
+    found = GaussianPair(mu).approximate_dp(delta)
+    with mpmath.workdps(400):
+        assert exact_delta(mu, found.value) <= mpmath.mpf(delta)
+        assert found.lower == 0 or exact_delta(mu, found.lower) >= mpmath.mpf(delta)
+    assert found.value - found.lower <= 1e-9 * found.value
+    assert GaussianPair(1.0).approximate_dp(1e-30).value == pytest.approx(11.74388, abs=1e-4)
+    assert GaussianPair(1.0).approximate_dp(0.0).value == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.1, 1.0, 10.0, 300.0])
+@pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-10, 1e-250])
+@pytest.mark.parametrize("sensitivity", [1.0, 1e-30, 12345.678])
+def test_calibrated_noise_is_private_and_least(epsilon, delta, sensitivity):
+    """The analytic Gaussian is (epsilon, delta)-DP of its sigma as it is, and 1e-9 less noise is not [BW, Alg 1]."""
+    made = Gaussian.for_approximate_dp(epsilon, delta, sensitivity)
+    with mpmath.workdps(400):
+        mu = mpmath.mpf(sensitivity) / mpmath.mpf(made.sigma)
+        assert exact_delta(mu, epsilon) <= mpmath.mpf(delta)
+        assert exact_delta(mu * (1 + mpmath.mpf(10) ** -8), epsilon) > mpmath.mpf(delta)
+
+
+def test_classical_noise_is_more():
+    """sqrt(2 log(1.25/delta))/epsilon, for epsilon below one, is more noise than is needed [BW]."""
+    assert Gaussian.for_approximate_dp(0.5, 1e-5).sigma < math.sqrt(2 * math.log(1.25e5)) / 0.5
+
+
+def test_what_no_noise_meets_is_refused():
+    """delta of 0 and 1, negative epsilon and sensitivities are errors."""
+    for bad in ((1.0, 0.0), (1.0, 1.0), (-1.0, 0.1), (math.nan, 0.1), (1.0, 0.1, 0.0)):
+        with pytest.raises(InvalidInput):
+            Gaussian.for_approximate_dp(*bad)

@@ -3,7 +3,8 @@ import pytest
 from scipy.linalg import hadamard
 
 from ldpopt.errors import InvalidInput
-from ldpopt.mechanisms import hadamard_response
+from ldpopt.mechanisms import HadamardResponse, hadamard_response
+from ldpopt.privacy import local_dp, total_variation
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [(5, 0.5), (13, 1.0), (13, 2.2), (40, 30.0)])
@@ -48,3 +49,30 @@ def test_bad_block_frequency_is_refused():
         hadamard_response(10, 1.0).variance(0.5, 10, 0.2)
     with pytest.raises(InvalidInput, match="block_frequency"):
         hadamard_response(10, 0.1).variance(0.1, 10, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("k", "blocks", "width"), [(10, 1, 8), (3, 3, 4), (3, 1, 6), (5, 4, 1), (16, 1, 16), (3, 0, 8)]
+)
+def test_blocks_that_hold_no_row_for_every_answer_are_refused(k, blocks, width):
+    """Blocks and widths are powers of two, and blocks (width - 1) rows serve k answers, else nothing is made [HR]."""
+    with pytest.raises(InvalidInput):
+        HadamardResponse(k, 1.0, blocks, width)
+
+
+def test_an_unusual_layout_is_a_channel_all_the_same():
+    """Any other layout than the paper's with room for all answers keeps epsilon and its eta."""
+    for blocks, width in ((1, 16), (2, 8), (8, 4), (16, 2)):
+        made = HadamardResponse(10, 1.0, blocks, width)
+        assert float(local_dp(made.channel())) <= 1.0
+        assert made.eta == pytest.approx(float(total_variation(made.channel())), rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 0.3, 2.0])
+@pytest.mark.parametrize("k", [2, 5, 13])
+def test_eta_covers_the_floats_of_the_channel(k, epsilon):
+    """At epsilon 1e-9 the entries' rounding is 1e-7 of eta, which covers it and the probabilities as drawn from."""
+    made = hadamard_response(k, epsilon)
+    found = total_variation(made.channel())
+    assert found.lower <= made.eta
+    assert made.signal * (0.5 if made.blocks == 1 else 1.0) <= made.eta <= found.value * (1 + 1e-6)

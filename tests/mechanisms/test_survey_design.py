@@ -1,5 +1,7 @@
 import math
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -46,9 +48,9 @@ FOR_EPSILON = [
 
 @pytest.mark.parametrize("design", DESIGNS, ids=repr)
 def test_epsilon_and_eta_are_those_of_the_channel(design):
-    """A design's guarantees are measured on the float64 channel it returns, and numpy takes it as that channel."""
-    assert design.epsilon == float(local_dp(design))
-    assert design.eta == float(total_variation(design))
+    """A design's guarantees are those of its float64 channel but for rounding, and numpy takes it as that channel."""
+    assert design.epsilon == pytest.approx(float(local_dp(design)), rel=1e-13)
+    assert design.eta == pytest.approx(float(total_variation(design)), rel=1e-13)
     assert design.channel.inputs == ("yes", "no")
     np.testing.assert_array_equal(np.asarray(design), design.channel.matrix)
     np.testing.assert_allclose(design.channel.matrix.sum(axis=1), 1, rtol=0, atol=1e-15)
@@ -156,3 +158,26 @@ def test_simulated_variance():
     counts = rng.multinomial(n, design.channel.push([0.2, 0.8]), size=surveys)
     spread = np.var([design.estimate(c) for c in counts])
     assert spread == pytest.approx(design.variance(0.2, n), rel=4 * math.sqrt(2 / surveys))
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-7, 1e-3, 2.0])
+@pytest.mark.parametrize("prevalence", [0.5, 0.3, 0.01])
+def test_a_small_epsilon_is_that_of_the_parameters(epsilon, prevalence):
+    """The epsilon of an unrelated question is exact in its parameters: at 1e-9, rounding a probability shows in it."""
+    made = UnrelatedQuestion.for_epsilon(epsilon, prevalence)
+    rest, share = 1 - Fraction(made.p), Fraction(prevalence)
+    yes, no = rest * share, rest * (1 - share)
+    with mpmath.workdps(60):
+        ratios = ((1 - no) / yes, (1 - yes) / no)
+        exact = max(mpmath.log(mpmath.mpf(r.numerator) / r.denominator) for r in ratios)
+        assert exact <= mpmath.mpf(made.epsilon) <= exact * (1 + mpmath.mpf(10) ** -15)
+    assert made.epsilon <= epsilon
+    assert float(local_dp(made)) <= epsilon
+
+
+def test_eta_and_epsilon_of_shares_next_to_the_ends():
+    """Shares of 1e-20 keep their digits beside one, and a sum that exceeds one by 1e-17 is refused."""
+    assert Warner(1e-20).epsilon == pytest.approx(20 * math.log(10), rel=1e-14)
+    assert ForcedResponse(1e-20, 0.5).epsilon == pytest.approx(math.log(0.5e20), rel=1e-14)
+    with pytest.raises(InvalidInput, match="a sum below 1"):
+        ForcedResponse(1e-17, 1.0)

@@ -19,8 +19,8 @@ def test_the_trimmed_pair_minimises_every_renyi_divergence():
     rng = np.random.default_rng(0)
     for delta in (0.02, 0.1):
         p, q = rng.dirichlet(np.full(4, 3.0), 2)
-        a = _cut(p[None], q[None], epsilon_of_pairs(p, q, delta)[1])[0]
-        b = _cut(q[None], p[None], epsilon_of_pairs(q, p, delta)[1])[0]
+        a = _cut(p[None], q[None], epsilon_of_pairs(p, q, delta)[1], np.zeros(1))[0]
+        b = _cut(q[None], p[None], epsilon_of_pairs(q, p, delta)[1], np.zeros(1))[0]
         a, b = a / a.sum(), b / b.sum()
         x, y = cp.Variable(4, nonneg=True), cp.Variable(4, nonneg=True)
         inside = [x <= p / (1 - delta), y <= q / (1 - delta), cp.sum(x) == 1, cp.sum(y) == 1]

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -198,3 +199,28 @@ def test_rows_that_rounding_makes_equal_are_not_called_equal():
     almost = FinitePair([0.25450975539444254, 0.7454902445794408], [0.25450975541467896, 0.7454902446387157])
     assert 0 < np.abs(almost.losses).max() < 1e-15
     assert FinitePair([0.25, 0.75], [0.25, 0.75]).losses.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-12, 1e-3, 0.4, 1.0])
+def test_poisson_subsampling_is_the_mixture(rate):
+    """r p + (1 - r) q against q in rationals, both directions: never understated, and above by rounding only [ZDW]."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        p, q = rng.dirichlet(np.full(5, 0.6), 2)
+        pair = FinitePair(p, q)
+        made = pair.subsampled(rate)
+        left, right = ([Fraction(float(x)) for x in law] for law in (pair.p, pair.q))
+        left, right = ([x / sum(law) for x in law] for law in (left, right))
+        mixed = [Fraction(rate) * x + (1 - Fraction(rate)) * y for x, y in zip(left, right, strict=True)]
+        for epsilon in (0.0, rate, 1.0):
+            factor = Fraction(math.exp(epsilon))
+            exact = max(
+                sum(max(x - factor * y, Fraction(0)) for x, y in zip(one, two, strict=True))
+                for one, two in ((mixed, right), (right, mixed))
+            )
+            found = made.hockey_stick(epsilon).value
+            assert Fraction(found) * (1 + Fraction(1, 10**14)) >= exact * (1 - Fraction(1, 10**14))
+            assert found <= float(exact) * (1 + 1e-12) + 1e-13
+    assert FinitePair([0.5, 0.5], [0.5, 0.5]).subsampled(0.5).total_variation().value == 0
+    with pytest.raises(InvalidInput, match="rate"):
+        FinitePair([0.5, 0.5], [0.4, 0.6]).subsampled(1.2)

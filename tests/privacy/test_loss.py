@@ -44,9 +44,9 @@ def channels(count, seed=20261):
         yield q / q.sum(axis=1, keepdims=True)
 
 
-def exact_rows(q, normalise=True):
+def exact_rows(q):
     rows = [[mp.mpf(float(x)) for x in row] for row in q]
-    return [[x / mp.fsum(row) for x in row] if normalise else row for row in rows]
+    return [[x / mp.fsum(row) for x in row] for row in rows]
 
 
 def over_pairs(value, rows):
@@ -70,7 +70,7 @@ def encloses(guarantee, truth):
 def test_pure_total_variation_and_hockey_stick_enclose_the_truth():
     """Local DP, total variation and hockey-stick values are never below the entries' exact value, nor lower above."""
     for q in channels(180):
-        rows = exact_rows(q, normalise=False)
+        rows = exact_rows(q)
         pure = over_pairs(
             lambda p, r: max(
                 mp.mpf(0) if a == b == 0 else (mp.inf if b == 0 else (mp.log(a / b) if a else -mp.inf))

@@ -27,6 +27,7 @@ EXPECTED = {
     "dr-theorem-1-1": Outcome.LOOSELY,
     "dr-theorem-3-4": Outcome.LOOSELY,
     "dr-theorem-3-5": Outcome.LOOSELY,
+    "envelope-theorem": Outcome.HOLDS,
     "gi-figure-3": Outcome.LOOSELY,
     "gi-figure-5": Outcome.LOOSELY,
     "gi-figures-1-2": Outcome.HOLDS,
@@ -47,7 +48,6 @@ EXPECTED = {
     "m-proposition-4": Outcome.LOOSELY,
     "m-table-1": Outcome.LOOSELY,
     "survey-savings": Outcome.HOLDS,
-    "spr-envelope": Outcome.HOLDS,
 }
 
 _DONE = {}
@@ -184,6 +184,9 @@ def test_verdicts_are_computed():
         ("gi-proposition-2", "bound"),
         ("gi-section-6", "printed"),
         ("gi-theorem-6", "ratio"),
+        ("envelope-theorem", "envelope"),
+        ("envelope-theorem", "kept"),
+        ("envelope-theorem", "bound"),
     ):
         experiment = EXPERIMENTS[name]
         table = compute(experiment, experiment.quick)

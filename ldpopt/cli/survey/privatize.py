@@ -42,12 +42,13 @@ def privatize(
     scheduler: Annotated[str | None, typer.Option(help="Run on the Dask cluster at tcp://...")] = None,
 ) -> None:
     """Privatize answers in files. What is interrupted goes on where it stopped, and ends with the same bytes."""
+    from ldpopt.extras import need
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
 
     made = read_plan(plan)
     if dask or scheduler:
-        _require_dask()
+        need("distributed")  # before a key is made
     with ExitStack() as stack:
         randomness = _randomness(key, new_key, simulate)
         if key is not None and new_key:
@@ -68,18 +69,6 @@ def privatize(
                 f"  {question.name}: {unknown:,} unlisted and {missing:,} missing answers mapped", markup=False
             )
     console.print("  These counts are of raw answers: they are for you, not for publication.", markup=False)
-
-
-def _require_dask() -> None:
-    """`InvalidInput` that says what to install, before anything is made."""
-    from importlib import import_module
-
-    from ldpopt.errors import Phrase, invalid
-
-    try:
-        import_module("distributed")
-    except ImportError:
-        raise invalid("--dask", "Dask (pip install 'ldpopt[dask]')", Phrase("an installation without it")) from None
 
 
 @contextmanager

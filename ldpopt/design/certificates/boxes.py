@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.classes import Classes
 from ldpopt.design.certificates.leaves import Leaf, Limits, leaf_bound
 from ldpopt.design.certificates.log_ratios import LogRatioRays, log_ratios
-from ldpopt.design.certificates.numbers import expect, position, positions, real_array
+from ldpopt.design.certificates.numbers import expect, position, real_array
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.parts import symmetric
-from ldpopt.design.problems.reduction import tied
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -67,10 +67,12 @@ class BranchDual(Certificate):
         if utility.pair is None or utility.continuous:
             raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
         p0, p1 = utility.pair
-        merger = Merger.checked(p0, p1, self.classes, symmetric(self.constraints))
+        classes = Classes.checked(self.classes, p0, p1)
+        if not (classes.trivial or symmetric(self.constraints)):
+            raise Unproved("inputs are merged, though the constraints do not treat them alike")
         labels = tuple(range(utility.size)) if utility.inputs is None else tuple(utility.inputs)
-        inputs = labels if merger.trivial else tuple(range(merger.count))
-        boxes = Boxes.of(utility.f, merger, utility.pair, self.constraints, inputs, arithmetic)
+        inputs = labels if classes.trivial else tuple(range(classes.count))
+        boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         leaves = self._leaves(boxes)
         if not leaves:
             raise Unproved("no box holds a channel")
@@ -101,51 +103,6 @@ class BranchDual(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class Merger:
-    """Inputs of one likelihood ratio taken as one, which keeps the optimum under constraints that treat all alike.
-
-    The average of a channel over a class, by the shares that both hypotheses give to its inputs, has the same marginals
-    and is as private. classes : (k,) numbers of the classes. count : how many there are.
-    """
-
-    classes: Index
-    count: int
-
-    @classmethod
-    def checked(cls, p0: Array, p1: Array, given: Index, alike: bool) -> Merger:
-        """The classes, or `Unproved` unless the ratios in each are the same, by products free of rounding."""
-        classes = positions(given, len(p0), len(p0), "the classes of the inputs")
-        count = int(classes.max()) + 1
-        if not np.array_equal(np.unique(classes), np.arange(count)):
-            raise Unproved("the classes are not numbered from 0 without a gap")
-        made = cls(classes, count)
-        if made.trivial:
-            return made
-        if not alike:
-            raise Unproved("inputs are merged, though the constraints do not treat them alike")
-        used = np.flatnonzero((p0 > 0) | (p1 > 0))
-        first: dict[int, int] = {}
-        for x in used.tolist():
-            y = first.setdefault(int(classes[x]), x)
-            if x != y and not tied(p0, p1, x, y):
-                raise Unproved("a class has inputs of different likelihood ratios")
-        return made
-
-    @property
-    def trivial(self) -> bool:
-        """Whether each input is its own class, in order."""
-        return np.array_equal(self.classes, np.arange(len(self.classes)))
-
-    def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> Laws:
-        """The hypotheses on the classes."""
-        laws = Laws.of(p0, p1, arithmetic)
-        if self.trivial:
-            return laws
-        members = (self.classes == np.arange(self.count)[:, None]).astype(np.float64)
-        return Laws(*(members @ part for part in (laws.p0, laws.p1, laws.apart)))
-
-
-@dataclass(frozen=True, eq=False)
 class Boxes:
     """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them.
 
@@ -162,21 +119,21 @@ class Boxes:
 
     @classmethod
     def of(
-        cls, f: FDivergence, merger: Merger, pair: tuple[Array, Array], constraints: Sequence[Constraint],
+        cls, f: FDivergence, classes: Classes, pair: tuple[Array, Array], constraints: Sequence[Constraint],
         inputs: Sequence[Label], arithmetic: Arithmetic,
     ) -> Boxes:  # fmt: skip
         """The boxes of a problem, whose merged `inputs` are labelled."""
         limits = Limits.of(constraints, inputs, arithmetic)
         m = limits.outputs
         # The same boxes in every arithmetic: the numbers of the leaves are for these.
-        low, high = log_ratios(merger.laws(*pair, FLOAT))
+        low, high = log_ratios(classes.laws(*pair, FLOAT))
         # What caps the ratio of any two entries of a column caps that of two marginals.
         spread = Limits.of(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
         kinds = np.unique(np.stack([one.kinds(m) for one in limits.fixed]), axis=1, return_inverse=True)[1].reshape(-1)
         groups = tuple(at for kind in range(m) if len(at := np.flatnonzero(kinds == kind)) > 1)
-        laws = merger.laws(*pair, arithmetic)
+        laws = classes.laws(*pair, arithmetic)
         return cls(f, laws, limits, np.array([[low] * m, [high] * m]), groups, arithmetic)
 
     def halves(self, box: Array, output: int, cut: float) -> tuple[Array, Array]:

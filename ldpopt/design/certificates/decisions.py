@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,6 @@ class SamplingDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Minus (the tangents' constants and the least expected loss)."""
         utility = self.utility
-        if not isinstance(utility, PrivateSampling):
-            raise Unproved(f"{utility.name} is no private sampling")
         on_held, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
         prior = nonnegative_array(self.prior, (utility.size,), "the prior")
         loss: Certificate = expect(self.loss, Certificate, "the certificate of the loss")
@@ -99,18 +98,16 @@ class AlphabetLossDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Weak duality for minus the loss under the mixture of the priors, which is not below the worst of them."""
         utility = self.utility
-        if not isinstance(utility, ExpectedLoss):
-            raise Unproved(f"{utility.name} is no expected loss")
         limits = Limits.of(self.constraints, utility.inputs or range(utility.size), arithmetic)
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
         # A budget of outputs is left out, which only helps.
         priors = arithmetic.stack([law(prior, arithmetic) for prior in utility.priors])
-        gains = -(priors[:, None, :] * utility.loss.T[None])
+        gains = gains_of(priors, utility.loss)
         return leaf_bound(self.leaf, gains, replace(limits, outputs=decisions), None, arithmetic)
 
 
-def losses(utility: ExpectedLoss) -> Array:
-    """(priors, m, k) linear utilities."""
-    return np.asarray(-(utility.priors[:, None, :] * utility.loss.T[None]))
+def gains_of(priors: Any, loss: Array) -> Any:
+    """(priors, m, k) minus the loss (k, m) of each decision under `priors` (priors, k), an array or an enclosure."""
+    return -(priors[:, None, :] * loss.T[None])

@@ -47,8 +47,6 @@ class EquivalenceDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound that the criterion makes of the most that sum_y w_y |K u_y|^2 can be."""
         utility = self.utility
-        if not isinstance(utility, FisherInformation):
-            raise Unproved(f"{utility.name} is no error of an estimate")
         k, criterion = utility.size, utility.criterion
         prior = nonnegative_array(self.prior, (k,), "the prior")
         if not utility.stands_for(prior):
@@ -63,7 +61,7 @@ class EquivalenceDual(Certificate):
         most = (charges.total + arithmetic.of(pairs).sum() * eta + priced).ends[1]
         if not (np.isfinite(most.upper) and most.lower > 0):
             raise Unproved("the multipliers do not bound what the kernel can earn")
-        bound = criterion.bound(earning, most, charges.prior)
+        bound: Enclosure | None = criterion.bound(earning, most, charges.prior)
         if bound is None:
             raise Unproved("the kernel is singular")
         return bound

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.chords import Gains, Rays, enclosed_chords, least_spread, open_chords, open_sides, rays
+from ldpopt.design.certificates.classes import Classes
 from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.certificates.numbers import count, expect, expect_each, position, positions, real_array
 from ldpopt.design.certificates.residual import enclosed_residual
@@ -29,7 +30,6 @@ from ldpopt.design.certificates.tails import least
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, variation_of
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.parts import implied
-from ldpopt.design.constraints.scatter import scatter
 from ldpopt.design.constraints.terms import Index, Malformed, Ratio, Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
@@ -170,7 +170,7 @@ class IntervalDual(ColumnDual):
         """The inputs, or the numbers of their classes."""
         if self.classes is None:
             return super().inputs
-        return range(int(checked_classes(self.classes, *self._masses()).max()) + 1)
+        return range(self._merged.count)
 
     def used(self) -> tuple[ColumnConstraint, ...]:
         """Where inputs are merged, the constraints that treat all inputs alike."""
@@ -216,36 +216,15 @@ class IntervalDual(ColumnDual):
         """The hypotheses on the classes, and the rays that cut the ratios."""
         p0, p1 = self._masses()
         laws = Laws.of(p0, p1, arithmetic)
-        order = by_ratio(p0, p1)
-        cut = rays(laws, order.tolist(), self.knots, spread, arithmetic)
-        if self.classes is not None:
-            classes = checked_classes(self.classes, p0, p1)
-            laws = Laws(*(scatter(part, classes, len(self.inputs)) for part in (laws.p0, laws.p1, laws.apart)))
-        return laws, cut
+        cut = rays(laws, by_ratio(p0, p1).tolist(), self.knots, spread, arithmetic)
+        return (laws if self.classes is None else self._merged.laws(p0, p1, arithmetic)), cut
+
+    @cached_property
+    def _merged(self) -> Classes:
+        return Classes.checked(self.classes, *self._masses())
 
     def _masses(self) -> tuple[Array, Array]:
         if self.utility.pair is None:
             raise Unproved(f"{self.utility.name} is not a divergence of two hypotheses")
         p0, p1 = self.utility.pair
         return np.asarray(p0), np.asarray(p1)
-
-
-def checked_classes(classes: Any, p0: Array, p1: Array) -> Index:
-    """The classes as positions, or `Unproved` where inputs of one class differ in their likelihood ratio."""
-    made = positions(classes, len(p0), len(p0), "the classes of the inputs")
-    if not tied(made, p0, p1):
-        raise Unproved("inputs of one class differ in their likelihood ratio")
-    return made
-
-
-def tied(classes: Index, p0: Array, p1: Array) -> bool:
-    """Whether all inputs of a class have the same ratio p0/p1, exactly; those without mass may be anywhere."""
-    used = np.flatnonzero((p0 > 0) | (p1 > 0))
-    first = np.full(int(classes.max(initial=0)) + 1, -1, dtype=np.intp)
-    first[classes[used][::-1]] = used[::-1]
-    other = first[classes[used]]
-    open_ = (p0[used] != p0[other]) | (p1[used] != p1[other])
-    return all(
-        Fraction(p0[x]) * Fraction(p1[y]) == Fraction(p0[y]) * Fraction(p1[x])
-        for x, y in zip(used[open_].tolist(), other[open_].tolist(), strict=True)
-    )

@@ -29,8 +29,6 @@ class LossDual(ColumnDual):
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
         """Minus the loss under the mixture of the priors, which is below the worst of them."""
-        if not isinstance(self.utility, ExpectedLoss):
-            raise Unproved(f"{self.utility.name} is not an expected loss")
         priors = self.utility.priors
         weights = arithmetic.of(nonnegative_array(self.weights, (len(priors),), "the weights of the priors"))
         total = weights.sum()

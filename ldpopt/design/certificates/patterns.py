@@ -55,7 +55,7 @@ class PatternDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
-        if not isinstance(self.utility, ColumnUtility) or self.utility.continuous:
+        if self.utility.continuous:
             raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
         k = self.utility.size
         if k > MOST:

@@ -23,14 +23,14 @@ there is nothing to route.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.classes import Classes
 from ldpopt.design.certificates.minimum_cut import Network
-from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps
 from ldpopt.design.certificates.raises import Mask, Raise
 from ldpopt.design.utilities.divergence import Divergence
@@ -89,33 +89,21 @@ class RatioDual(Certificate):
             raise Unproved(f"{self.utility.name} is not a divergence of two finite hypotheses")
         caps = Caps.of(self.constraints, arithmetic)
         p0, p1 = (np.asarray(p) for p in self.utility.pair)
-        classes = checked_classes(self.classes, p0, p1)
-        n = int(classes.max()) + 1
+        classes = Classes.checked(self.classes, p0, p1)
+        n = classes.count
         rows = real_array(self.rows, (n,), "rows")
         pairs = nonnegative_array(self.pairs, (n, n), "pairs") * ~np.eye(n, dtype=bool)
-        laws = Laws.of(p0, p1, arithmetic)
-        if n < len(classes) or not np.array_equal(classes, np.arange(n)):
-            into = (classes == np.arange(n)[:, None]).astype(np.float64)
-            laws = Laws(into @ laws.p0, into @ laws.p1, into @ laws.apart)
         total = arithmetic.of(exact_sum(rows)) + caps.eta * arithmetic.of(pairs).sum()
-        ratios = _Ratios(self.finite.f, laws, caps.level, arithmetic.of(rows), arithmetic.of(exact_sum(rows)))
+        ratios = _Ratios(
+            self.finite.f,
+            classes.laws(p0, p1, arithmetic),
+            caps.level,
+            arithmetic.of(rows),
+            arithmetic.of(exact_sum(rows)),
+        )
         if not ratios.total.lower >= 0:
             raise Unproved("the rows sum to less than zero")
         return total + _raised(ratios, Network(pairs), caps.eta, ACCURACY * abs(float(total.midpoint)))
-
-
-def checked_classes(given: Index, p0: Array, p1: Array) -> Index:
-    """The classes, checked: consecutive numbers, and one likelihood ratio each by exact cross products."""
-    made = positions(given, len(p0), len(p0), "the classes of the inputs")
-    if not np.array_equal(np.unique(made), np.arange(len(np.unique(made)))):
-        raise Unproved("the classes are not numbered 0, 1, 2, ...")
-    order = np.argsort(-(p0 + p1), kind="stable")
-    first = order[np.unique(made[order], return_index=True)[1]][made]  # the input of each class with most mass
-    for x in np.flatnonzero((first != np.arange(len(made))) & (p0 + p1 > 0)).tolist():
-        y = first[x]
-        if Fraction(float(p0[x])) * Fraction(float(p1[y])) != Fraction(float(p0[y])) * Fraction(float(p1[x])):
-            raise Unproved("two inputs of one class have different likelihood ratios")
-    return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class SaddlePoint(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound of the pair, and what rounding the pair may hide."""
-        utility = self._checked()
+        utility = self.utility
         pair: Certificate = expect(self.pair, Certificate, "the certificate of the pair")
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
         bound = pair.of(posed, self.constraints, self.channel).checked_bound(arithmetic)
@@ -81,14 +81,9 @@ class SaddlePoint(Certificate):
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The least of a linear function below the divergence, over both sets."""
-        utility = self._checked()
+        utility: AgainstSet = expect(self.utility, AgainstSet, "the utility")
         support: LowerLine = expect(self.support, LowerLine, "the linear function below the divergence")
         return support.enclosed_bound(utility.f, utility.sets, self.channel, arithmetic)
-
-    def _checked(self) -> AgainstSet:
-        if not isinstance(self.utility, AgainstSet):
-            raise Unproved(f"{self.utility.name} is not of two sets of hypotheses")
-        return self.utility
 
 
 def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:

@@ -12,9 +12,11 @@ from ldpopt.design.certificates.boxes import BranchDual
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
+from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
@@ -55,8 +57,9 @@ CONSTRAINTS = (
     TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
-    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual,
-    LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
+    IntervalDual, LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual,
+    Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,

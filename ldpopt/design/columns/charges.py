@@ -17,6 +17,7 @@ import numpy as np
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
 
 ROWS = 4096
 """Columns that are priced at a time."""
@@ -44,8 +45,8 @@ class Charges:
 
     @property
     def total(self) -> Enclosure:
-        """The sum of lambda."""
-        return self.arithmetic.of(self.rows).sum()
+        """The sum of lambda, without rounding but the last: it is all that a column pays that says nothing."""
+        return self.arithmetic.of(exact_sum(self.rows))
 
     def most(self, base: Enclosure, rise: Enclosure) -> float:
         """No column base + rise, for `base` (n,) and `rise` (n, k), is priced above this."""

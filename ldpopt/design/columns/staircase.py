@@ -76,4 +76,5 @@ class StaircaseColumns(Columns):
         if self.k > LISTED:
             return most_of_patterns(charges, level)
         sets = subsets(self.k)
+        sets = sets[:-1]  # the full pattern is the empty one again, which is priced without rounding
         return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))

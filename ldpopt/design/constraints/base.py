@@ -36,6 +36,11 @@ class Constraint(Protocol):
         ...
 
 
+def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
+    """Whether the channel, measured, meets every constraint."""
+    return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
+
+
 class Measured(ABC):
     """What the constraints of this package share: a cap, and the measure that re-checks every design."""
 

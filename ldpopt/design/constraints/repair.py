@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints import Constraint, LocalDP
-from ldpopt.design.constraints.base import plain_caps
+from ldpopt.design.constraints.base import plain_caps, within
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import Array
@@ -111,8 +111,7 @@ def _mixed_until_private(
 
     def tried(weight: float) -> Array | None:
         channel = Channel((1 - weight) * matrix + weight * mean if weight else matrix, inputs)
-        fits = all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
-        return channel.matrix if fits else None
+        return channel.matrix if within(channel, constraints) else None
 
     weight, last, found = 0.0, 0.0, tried(0.0)
     while found is None:

@@ -10,33 +10,29 @@ is attained by a publicly tossed coin between two partitions, of which one block
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.methods.coins import Coin, Cut, best_coin
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 LARGEST = float(np.finfo(np.float64).max)
 
+CHUNK = 1 << 15
+"""How many values of blocks are computed at once."""
+
+KEPT = 1500
+"""Up to this many inputs all values are kept between passes: 9 MB."""
+
 COARSE = 400
 """Above twice this many inputs, a merged problem of this size finds where to start."""
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A partition of the sorted inputs: blocks [cuts[i], cuts[i+1]), and the sum V of their values."""
-
-    cuts: tuple[int, ...]
-    total: float
-
-    @property
-    def blocks(self) -> int:
-        """The number m of blocks."""
-        return len(self.cuts) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,32 +79,47 @@ class Blocks:
             return self._worth(*(np.array([part[block].sum() for block in ends]) for part in self._parts))
         return self._worth(*(part[stop] - part[start] for part in self._sums))
 
-    def _ending_at(self, j: int) -> Array:
-        """(j,) values of the blocks [i, j) for i = 0 .. j-1."""
+    def _ending(self, low: int, high: int) -> Array:
+        """(high - low, high) values of the blocks [i, j) for low < j <= high, row by row; 0 where i >= j."""
+        inside = np.arange(high) < np.arange(low + 1, high + 1)[:, None]
         if self._fine:
-            return self._worth(*(np.cumsum(part[j - 1 :: -1] if j else part[:0])[::-1] for part in self._parts))
-        return self._worth(*(part[j] - part[:j] for part in self._sums))
+            ends = (np.where(inside, part[:high], 0.0) for part in self._parts)
+            return self._worth(*(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1] for rows in ends))
+        return self._worth(
+            *(np.where(inside, part[low + 1 : high + 1, None] - part[:high], 0.0) for part in self._sums)
+        )
+
+    @cached_property
+    def _chunks(self) -> list[tuple[int, int]]:
+        """The blocks' ends in runs of which the values fit into a processor's cache."""
+        edges = [0]
+        while edges[-1] < len(self.pair):
+            edges.append(min(len(self.pair), edges[-1] + max(1, min(CHUNK // (edges[-1] + 1), 64))))
+        return list(pairwise(edges))
+
+    @cached_property
+    def _kept(self) -> list[Array]:
+        """All values, for a few passes, where there are not too many of them."""
+        return [self._ending(low, high) for low, high in self._chunks]
+
+    def _values(self) -> Iterator[tuple[int, Array]]:
+        """(j, values of the blocks [i, j) for i = 0 .. j-1) for j = 1 .. k."""
+        for at, (low, high) in enumerate(self._chunks):
+            rows = self._kept[at] if len(self.pair) <= KEPT else self._ending(low, high)
+            for j in range(low + 1, high + 1):
+                yield j, rows[j - low - 1, :j]
 
     def cut(self, cuts: list[int]) -> Cut:
         """The partition at `cuts`, valued."""
         at = np.asarray(cuts, dtype=np.intp)
         return Cut(tuple(int(c) for c in cuts), float(self.value(at[:-1], at[1:]).sum()))
 
-    def rate(self, cut: Cut) -> float:
-        """The utility V / (1 + t m) of the partition's channel."""
-        return cut.total / (1 + self.level * cut.blocks)
-
-    def variation(self, cut: Cut) -> float:
-        """Its total variation 1 / (1 + t m); 0 for one block, which says nothing."""
-        return 0.0 if cut.blocks == 1 else 1 / (1 + self.level * cut.blocks)
-
     def potentials(self, price: float) -> tuple[Array, npt.NDArray[np.intp]]:
         """(k+1,) the most that partitions of the first j inputs are worth, a block costing `price`; the last cuts."""
         k, price = len(self.pair), min(price, LARGEST)
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
-        for j in range(1, k + 1):
-            gained = self._ending_at(j)
-            gained = gained + reach[:j]
+        for j, values in self._values():
+            gained = values + reach[:j]
             came[j] = at = int(gained.argmax())
             reach[j] = gained[at] - price
         return reach, came
@@ -136,64 +147,35 @@ class Blocks:
                     cuts[i], moved = best, True
         return self.cut(cuts)
 
-    def optimum(self) -> Cut:
-        """The partition of the largest rate V / (1 + t m), by Dinkelbach's method on `best`."""
-        cut = self._start()
-        while True:
-            better = self.best(max(self.rate(cut), 0.0) * self.level)
-            if self.rate(better) <= self.rate(cut) * (1 + 1e-14):
-                return cut
-            cut = better
+    def coin(self, eta: float | None) -> Coin:
+        """The publicly tossed coin over partitions that is optimal under a cap `eta`, or without one.
 
-    def _start(self) -> Cut:
-        """A good partition to start from: the optimum of a merged problem, its boundaries then moved."""
-        k = len(self.pair)
-        if k <= 2 * COARSE:
-            return Cut((0, k), 0.0)
-        starts = merge_starts(self.pair, COARSE)
-        coarse = Blocks(self.f, self.pair.merge(starts), self.epsilon).optimum()
-        edges = [*starts.tolist(), k]
-        return self.improve(self.cut([edges[c] for c in coarse.cuts]))
-
-    def coin(self, eta: float | None) -> tuple[tuple[float, Cut], ...]:
-        """The best partition, or under a cap that binds the best coin between two: (weight, partition) pairs."""
-        return ((1.0, self.optimum()),) if eta is None else self.envelope(eta)
-
-    def price(self, coin: tuple[tuple[float, Cut], ...]) -> float:
-        """The price of a block at which both partitions of an optimal coin are best: t times the line's level."""
-        cuts = [cut for weight, cut in coin if weight]
-        if len(cuts) == 1 and len(coin) == 1:
-            return max(self.rate(cuts[0]), 0.0) * self.level
-        first, second = (cut for _, cut in coin)
-        if 1 in (first.blocks, second.blocks):
-            return 0.0  # the line through the origin
-        return max((first.total - second.total) / (first.blocks - second.blocks), 0.0)
-
-    def envelope(self, eta: float) -> tuple[tuple[float, Cut], ...]:
-        """The publicly tossed coin over partitions that attains the envelope at `eta`: (weight, partition) pairs.
-
-        In the plane of (m, V) the envelope is the concave hull of V, because (1, V) / (1 + t m) is a projective map:
-        every chord found here is one linear trade of V against the number of blocks.
+        The best coin over a few partitions names a price of a block; the best of all partitions at that price either
+        lies on the line, and the coin is optimal, or joins those that are known. Without a cap this is Dinkelbach's
+        method for the largest V / (1 + t m).
         """
-        high = self.optimum()
-        if self.variation(high) <= eta:
-            return ((1.0, high),)
-        low = self.best(0.0)
-        if self.variation(low) >= eta or low.blocks <= high.blocks:
-            weight = eta / self.variation(low)
-            return ((weight, low), (1 - weight, Cut((0, len(self.pair)), 0.0)))
+        cap = 1.0 if eta is None else eta
+        known, asked = self._start(eta), set[float]()
         while True:
-            slope = (low.total - high.total) / (low.blocks - high.blocks)
-            found = self.best(slope)
-            level = high.total - slope * high.blocks
-            if found.total - slope * found.blocks <= level + 1e-13 * abs(high.total):
-                break
-            if self.variation(found) >= eta:
-                high = found
-            else:
-                low = found
-        weight = (eta - self.variation(low)) / (self.variation(high) - self.variation(low))
-        return ((weight, high), (1 - weight, low))
+            coin = best_coin(known, cap, self.level)
+            if coin.price in asked:
+                return coin
+            asked.add(coin.price)
+            found = self.best(coin.price)
+            if not coin.beaten(found):
+                return coin
+            known.append(found)
+
+    def _start(self, eta: float | None) -> list[Cut]:
+        """Partitions to start from: erasure, and the coin of a merged problem, its boundaries then moved."""
+        k = len(self.pair)
+        known = [Cut((0, k), 0.0)]
+        if k > 2 * COARSE:
+            starts = merge_starts(self.pair, COARSE)
+            edges = [*starts.tolist(), k]
+            parts = Blocks(self.f, self.pair.merge(starts), self.epsilon).coin(eta).parts
+            known += [self.improve(self.cut([edges[c] for c in cut.cuts])) for _, cut in parts if cut.blocks > 1]
+        return known
 
 
 def merge_starts(pair: Pair, bins: int) -> Index:

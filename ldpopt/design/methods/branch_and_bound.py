@@ -20,7 +20,8 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import Boxes, BranchDual, Merger, Split
+from ldpopt.design.certificates.boxes import Boxes, BranchDual, Split
+from ldpopt.design.certificates.classes import Classes
 from ldpopt.design.certificates.leaves import Leaf, leaf_bound
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
@@ -89,8 +90,8 @@ class BranchAndBound:
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
         pair = problem.utility.pair
-        merger = Merger.checked(pair[0], pair[1], classes, problem.symmetric)
-        boxes = Boxes.of(problem.utility.f, merger, pair, problem.constraints, problem.inputs, FLOAT)
+        merged = Classes.checked(classes, pair[0], pair[1])
+        boxes = Boxes.of(problem.utility.f, merged, pair, problem.constraints, problem.inputs, FLOAT)
         if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
                 f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "

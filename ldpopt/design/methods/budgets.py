@@ -11,6 +11,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
@@ -35,7 +36,7 @@ def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
         return None
     with suppress(SolverError, InvalidInput):
         design = ask(problem.whole, free.constraints)
-        if all(c.measure(design.channel).value <= c.bound for c in problem.given):
+        if within(design.channel, problem.given):
 
             def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
                 if design.certificate is not None:

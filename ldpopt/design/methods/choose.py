@@ -9,10 +9,13 @@ from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
+from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.saddle import Saddle
+from ldpopt.design.methods.sampled_columns import SampledColumns
+from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -27,10 +30,13 @@ METHODS: tuple[Method, ...] = (
     DecisionProgram(),
     SamplingProgram(),
     Saddle(),
+    SampledColumns(),
     EstimationColumns(),
     PatternLP(),
+    LevelLP(),
     TangentExchange(),
     Exchange(),
+    LevelShapes(),
     LocalSearch(8),
 )
 """What is tried first stands first."""

@@ -12,18 +12,16 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.minimum_cut import Members
-from ldpopt.design.certificates.ratios import RatioDual, checked_classes
+from ldpopt.design.certificates.classes import Classes
+from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.methods.partition import too_many
 from ldpopt.design.methods.plain import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem, check_rounds
-from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.kernels import LEAST, PatternProgram, blocks
+from ldpopt.design.programs.kernels import LEAST, PatternProgram
 from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.programs.ratio_dual import dual_multipliers
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.distribution import Array
-from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 from ldpopt.rounding import toward_privacy
 
@@ -119,7 +117,7 @@ def ratio_dual(problem: Problem, channel: Channel, rows: Array, pairs: Array) ->
     p0, p1 = (np.asarray(p) for p in problem.utility.pair)
     classes = problem.reduction.classes
     try:
-        checked_classes(classes, p0, p1)
+        Classes.checked(classes, p0, p1)
     except Unproved:
         mass = p0 + p1
         share = mass / np.bincount(classes, mass)[classes]
@@ -200,22 +198,3 @@ def vertex(columns: PatternProgram) -> Array:
             break
         columns.singles += new
     return theta
-
-
-def cut_multipliers(
-    f: FDivergence, pair: Pair, ratio: float, eta: float, value: float, start: Members, accuracy: float
-) -> tuple[Array, Array]:
-    """Multipliers of rows (k,) and pairs (k, k) that prove `value` to a relative `accuracy`, if they can.
-
-    `start` (k, n) are good patterns to begin with.
-    """
-    columns = PatternProgram(f, pair, ratio, eta, value, start)
-    best, _ = generate(columns, 1.0, accuracy)
-    return best.rows * value, best.pairs * value
-
-
-def blocks_between(posterior: Array, cuts: Array) -> Members:
-    """(k, n) all blocks of the sorted inputs that begin and end at `cuts`, posteriors where a channel changes."""
-    at = np.unique(np.concatenate([[0], np.searchsorted(posterior, cuts), [len(posterior)]]))
-    i, j = np.triu_indices(len(at), 1)
-    return blocks(at[i], at[j], len(posterior))

@@ -11,9 +11,10 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.decisions import SamplingDual, linearised
+from ldpopt.design.certificates.decisions import SamplingDual, gains_of, linearised
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.methods.sizes import too_large
@@ -51,7 +52,7 @@ class DecisionProgram:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the smallest loss, and the multipliers of the program."""
         utility = problem.utility
-        gains = -(utility.priors[:, None, :] * utility.loss.T[None])
+        gains = gains_of(utility.priors, utility.loss)
         scale = float(np.abs(utility.loss).max()) or 1.0
         every = _solved(gains / scale, problem)
         widest = max((term.farthest for term in problem.terms), default=1.0)
@@ -138,7 +139,7 @@ class SamplingProgram:
         """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""
         utility = problem.utility
         note, how = "", "linear program on tangents of the risks"
-        if _allowed(problem):
+        if within(Channel(utility.distributions, problem.labels), problem.constraints):
             how, found = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
@@ -163,12 +164,6 @@ class SamplingProgram:
                 yield SamplingDual(posed.whole, posed.constraints, channel, ratios, mixture, shares, proof)
 
         return Candidate(matrix, how, prove, note=note)
-
-
-def _allowed(problem: Problem) -> bool:
-    """Whether the distributions themselves are within the constraints."""
-    channel = Channel(problem.utility.distributions, problem.labels)
-    return all(float(constraint.measure(channel)) <= constraint.bound for constraint in problem.constraints)
 
 
 def _mendable(matrix: Array, problem: Problem) -> Array:

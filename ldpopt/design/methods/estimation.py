@@ -16,9 +16,10 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, generate, prices_at, unknown
+from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
+from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.programs.relaxation import relax
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
 from ldpopt.design.utilities.scores import criterion_at
@@ -26,6 +27,9 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
+
+IDLE = 2.0**-20
+"""Multipliers of the rows with a sum below this share of the bound are those of a constant report that has weight."""
 
 SHARPENED = 8
 """Rounds of sharper multipliers."""
@@ -78,7 +82,8 @@ class EstimationColumns:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        gap = CERTIFIED_GAP if problem.utility.size <= FINE else BRACKET_GAP if columns.exact else COARSE_GAP
+        fine = utility.size <= FINE or by_newton(utility.criterion, columns, eta)
+        gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         if utility.neighbourhood is None:
             found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
             prior = utility.prior
@@ -168,6 +173,14 @@ def _proofs(
         yield EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
         return
     yield EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
+    rounding = 4 * ULP * float(np.abs(solution.rows).sum())
+    if eta is not None and abs(math.fsum(solution.rows)) <= IDLE * eta * float(pairs.sum()) + rounding:
+        # Under a small cap most reports say nothing, and any price of theirs, if only by rounding, costs 1/eta times as
+        # much as prices of pairs: so these pay for the rounding of all the others.
+        # Half of each price is moved to the other direction, as (a)_+ = a + (-a)_+, so that every column pays some.
+        rows = balanced(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
+        for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
+            yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))
     criterion, heights = utility.criterion, found.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     worth = criterion.worth(kernel, prior)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.prices import Prices
+from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
+from ldpopt.design.columns.staircase import FULL, StaircaseColumns
+from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
+from ldpopt.design.programs.survey_dual import survey_dual
+from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.solve import solve
-from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -23,6 +30,10 @@ ROUNDS = 40
 
 NEGLIGIBLE = 1e-6
 """Weights below this share of the largest are taken for the solver's zero."""
+
+
+DRAWN = 50
+"""Sets that are drawn to begin with, for each category."""
 
 
 KEEP = 0.004
@@ -60,20 +71,22 @@ class Mixture:
         u = values / mass[:, None] - 1
         x, other = np.triu_indices(k)
         moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
-        moments = moments / np.abs(moments).max(axis=0)
         now = self.solution.theta[used] * mass
+        units = np.where(np.ptp(values, axis=1) == 0, 1.0, now[np.ptp(values, axis=1) > 0].sum())
+        moments, now = moments * units[:, None], now / units
+        moments = moments / np.abs(moments).max(axis=0)
         w = cp.Variable(len(u), nonneg=True)
         cost = np.random.default_rng(k).random(len(u))
         kept = [moments.T @ w == moments.T @ now]
         if eta is not None:
-            above = np.maximum(u[:, x] - u[:, other], 0.0)
-            kept.append(above.T @ w <= np.maximum(above.T @ now, eta))
+            above = np.maximum(u[:, x] - u[:, other], 0.0) * (units / eta)[:, None]
+            kept.append(above.T @ w <= np.maximum(above.T @ now, 1.0))
         try:
             solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
         except SolverError:
             return self
         theta = np.zeros(len(used))
-        theta[used] = np.maximum(np.asarray(w.value), 0.0) / mass
+        theta[used] = np.maximum(np.asarray(w.value), 0.0) * units / mass
         return Mixture(self.heights, replace(self.solution, theta=theta))
 
     def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
@@ -84,17 +97,25 @@ class Mixture:
         """
         theta, used = self.solution.theta, self.used(columns)
         values, theta = columns.values(self.heights[used] * scale), theta[used]
-        # The least relative change of weights that makes the rows sum to one.
-        missing = 1 - theta @ values
-        theta = theta * (1 + np.linalg.lstsq((values * theta[:, None]).T, missing, rcond=1e-12)[0])
-        made = values.T * np.maximum(theta, 0.0)
-        return np.asarray(made / made.sum(axis=1, keepdims=True))
+        silent = np.ptp(values, axis=1) == 0
+        made = values.T * theta
+        # The least relative change of weights that makes the rows' sums equal; what says nothing makes them one.
+        said = made[:, ~silent]
+        missing = (said.sum(axis=1).mean() if silent.any() else 1.0) - said.sum(axis=1)
+        made[:, ~silent] = said * np.maximum(1 + np.linalg.lstsq(said, missing, rcond=1e-12)[0], 0.0)
+        if silent.any():
+            rest = max(0.0, 1 - made[:, ~silent].sum(axis=1).mean())
+            made[:, silent] = rest / silent.sum()
+        return stochastic(made)
 
 
 def generate(
     criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float
 ) -> Mixture:
     """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
+    if by_newton(criterion, columns, eta):
+        with suppress(SolverError):
+            return _newton(prior, criterion, columns, heights, gap)
     for _ in range(ROUNDS):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = Mixture(heights, solution)
@@ -109,6 +130,40 @@ def generate(
         # Columns far from paying leave, so that the program stays small.
         gains = prices.gains(columns.values(heights))
         heights = np.vstack([heights[gains > -KEEP * size], new])
+    return found
+
+
+def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
+    """Whether it is a smooth criterion under LDP alone, of so many categories that Newton's method pays."""
+    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT or eta is not None:
+        return False
+    if isinstance(criterion, AOptimal):
+        return criterion.diagonal(columns.k) is not None
+    return isinstance(criterion, DOptimal)
+
+
+def _newton(prior: Array, criterion: Any, columns: Any, heights: Array, gap: float) -> Mixture:
+    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
+    sets, ratio = [heights > 0], math.exp(columns.epsilon)
+    factor: Any = criterion.diagonal(columns.k) if isinstance(criterion, AOptimal) else np.ones(columns.k)
+    with suppress(SolverError):
+        if prior.min() > 0:
+            dual = survey_dual(prior, ratio, factor)
+            rng = np.random.default_rng(columns.k)
+            sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * columns.k, rng))
+    heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
+    accuracy, least = 1e-4, gap / (10 * columns.k if criterion.logarithmic else 10)
+    for _ in range(ROUNDS):
+        solution = survey_program(criterion, prior, columns.values(heights), accuracy)
+        found = Mixture(heights, solution)
+        prices = prices_at(prior, solution, columns)
+        size = 1.0 if criterion.logarithmic else abs(float(prices.rows.sum()))
+        new = unknown(prices.best(columns.k**2 // 2, 1e-9 * size)[1] * columns.epsilon, heights)
+        most = prices.gains(columns.values(new)).max(initial=0.0)
+        if most <= 0.5 * gap * size and accuracy <= least:
+            break
+        heights = np.vstack([heights[found.used(columns)], new])
+        accuracy = max(accuracy / 10, least)
     return found
 
 

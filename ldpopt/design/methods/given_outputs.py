@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.decisions import AlphabetLossDual, losses
+from ldpopt.design.certificates.decisions import AlphabetLossDual, gains_of
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb
@@ -66,7 +66,7 @@ class GivenDecisions:
         """The channel of the least loss, and its multipliers."""
         utility = problem.utility
         program = AlphabetProgram(utility.loss.shape, problem.terms, problem.given, problem.others, len(utility.priors))
-        matrix, leaf = program.solve(losses(utility))
+        matrix, leaf = program.solve(gains_of(utility.priors, utility.loss))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             if not posed.others:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import Constraint, Measured
+from ldpopt.design.constraints.base import Constraint, Measured, within
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.parts import parts
 from ldpopt.design.constraints.repair import Unrepairable
@@ -44,10 +44,9 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
     epsilon = min((c.epsilon for c in constraints if isinstance(c, LocalDP) and c.symmetric), default=math.inf)
-    clean = _clean(matrix)
-    stochastic = np.abs(clean.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
-    if stochastic and np.array_equal(clean, matrix) and _within(Channel(matrix, inputs), constraints):
+    if _finished(matrix, constraints, inputs):
         return matrix
+    clean = _clean(matrix)
     # A share of the centre would drown ratios of e^40, so that they are right before it is added.
     least = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
     start = restored(np.maximum(clean, clean.max(axis=0) * least))
@@ -55,7 +54,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
 
     def mixed(weight: float) -> Array | None:
         channel = Channel(restored((1 - weight) * start + weight * centre), inputs)
-        return channel.matrix if _within(channel, constraints) else None
+        return channel.matrix if within(channel, constraints) else None
 
     weight, found = 0.0, mixed(0.0)
     while found is None and weight < 1:
@@ -72,6 +71,13 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
     return found
 
 
+def _finished(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> bool:
+    """Whether a matrix is a channel, to the last digits of its rows' sums, that meets every constraint as it is."""
+    noise = (matrix != 0) & ~(matrix > NOISE * matrix.max(axis=0))  # of a solver, or below zero
+    stochastic = np.abs(matrix.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
+    return bool(stochastic and not noise.any() and within(Channel(matrix, inputs), constraints))
+
+
 def _clean(matrix: Array) -> Array:
     """Without what a solver leaves of zeros."""
     top = matrix.max(axis=0)
@@ -86,7 +92,7 @@ def _centre(
     rows = [one.constant(shape) for one in constraints if isinstance(one, AlphabetConstraint)]
     for row in [*(row for row in rows if row is not None), start.mean(axis=0)]:
         made = np.tile(row, (shape[0], 1))
-        if _within(Channel(made, inputs), constraints):
+        if within(Channel(made, inputs), constraints):
             return made
     # A part of what is allowed leaves the middle of the set.
     tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
@@ -98,7 +104,3 @@ def _centre(
             continue
         return restored(_clean(found))
     return start
-
-
-def _within(channel: Channel, constraints: Sequence[Constraint]) -> bool:
-    return all(constraint.measure(channel).value <= constraint.bound for constraint in constraints)

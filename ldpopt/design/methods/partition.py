@@ -72,7 +72,8 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     """The channel of the best partition of the runs at `starts`, or of the best coin between two."""
     pair = problem.reduction.pair
     blocks = Blocks(problem.utility.f, pair.merge(starts), problem.epsilon)
-    parts = blocks.coin(problem.cap)
+    coin = blocks.coin(problem.cap)
+    parts = coin.parts
     edges = np.append(starts, len(pair))
     if any(cut.blocks == 1 for _, cut in parts):
         # A share that no rounding exceeds goes to erasure, so that the cap holds without a repair. A repair mixes rows,
@@ -82,11 +83,10 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     columns = [weight * _randomized_blocks(edges[list(cut.cuts)], problem.epsilon) for weight, cut in parts if weight]
     sizes = " and ".join(f"{cut.blocks}" for weight, cut in parts if weight and cut.blocks > 1) or "1"
     erased = ", with erasure" if any(weight and cut.blocks == 1 for weight, cut in parts) and sizes != "1" else ""
-    price = blocks.price(parts)
 
     def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
         if len(starts) == len(pair) and posed.cells is None:
-            yield own_envelope_dual(posed, channel, price)
+            yield own_envelope_dual(posed, channel, coin.price)
 
     return Candidate(np.hstack(columns), f"{how} into {sizes} block{'s' * (sizes != '1')}{erased}", prove)
 

@@ -51,11 +51,11 @@ class PatternLP:
             yield PatternDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
 
         if utility.pair is not None:
-            matrix = matrix[_of_classes(problem)]
+            matrix = matrix[of_classes(problem)]
         return Candidate(matrix, f"pattern LP over {2**utility.size - 1} staircase patterns", prove)
 
 
-def _of_classes(problem: Problem) -> Index:
+def of_classes(problem: Problem) -> Index:
     """The input of each class of the reduction that occurs most."""
     p0, p1 = problem.utility.pair
     order = np.argsort(-(p0 + p1), kind="stable")

@@ -22,6 +22,9 @@ from ldpopt.divergences import FDivergence
 PADDING = 2.0**-49
 """The share by which the potential of each input is raised, so that rounding leaves no difference of two too small."""
 
+OWN_PADDING = 2.0**-28
+"""The same for a divergence of one's own, which the kernel knows to less digits."""
+
 RAISED = 2.0**-44
 """The share by which the level is, as the kernel knows 1/(e^epsilon - 1) to some units in the last place."""
 
@@ -38,7 +41,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
     pair, f = problem.reduction.pair, problem.utility.f
     if problem.cells is None and len(problem.utility.pair[0]) <= MOST:
         blocks = Blocks(f, pair, problem.epsilon)
-        yield own_envelope_dual(problem, made.channel, blocks.price(blocks.coin(problem.cap)))
+        yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
         return
     first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
     source = first / first.sum(), second / second.sum()
@@ -49,7 +52,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> It
         steps = max(4, min(24, most // (2 * len(cuts) + 1)))
         p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
         blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
-        level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.price(blocks.coin(problem.cap)))
+        level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.coin(problem.cap).price)
         points = np.column_stack([p0, p1])
         fields = (problem.whole, problem.constraints, made.channel)
         fine = problem.cells.edges if problem.cells is not None else None
@@ -62,5 +65,5 @@ def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float)
     whole = Pair.of(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.apart[order]), epsilon)
     reach, _ = blocks.potentials(price)
-    padding = PADDING * min(max(float(reach[-1]), 0.0), LARGEST)
+    padding = (PADDING if f.recipe else OWN_PADDING) * min(max(float(reach[-1]), 0.0), LARGEST)
     return price / blocks.level * (1 + RAISED), reach + padding * np.arange(len(reach))

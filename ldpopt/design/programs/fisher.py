@@ -6,7 +6,9 @@
           sum_y w_y (S_y[x] - S_y[x'])_+ / (S_y . p) <= eta        (nu >= 0, one per pair x < x')
           w >= 0
 
-The first two say that the rows of Q = (w_y S_y / (S_y . p))_y sum to one. For several distributions at once the
+The first two say that the rows of Q = (w_y S_y / (S_y . p))_y sum to one. Where eta leaves little weight to the columns
+that say anything, it is posed in units of what it leaves, and the constant column takes the rest: its program has the
+same form at every eta. For several distributions at once the
 criterion is the largest of theirs, and w is taken at the first of them. The dual values price further columns
 (`pricing`), with lambda = mu_0 p + mu - p (1 . mu).
 """
@@ -29,7 +31,8 @@ from ldpopt.distribution import Array
 class FisherSolution:
     """Weights `theta` (n,) of the columns, Q[:, y] = theta_y S_y, and dual values.
 
-    rows, pairs, kernel : lambda (k,), nu (k, k) and K (r, k), for a single distribution; zero otherwise.
+    rows, pairs, kernel : lambda (k,), nu (k, k) and K (r, k), for a single distribution; zero otherwise. Their scale,
+    t^2 for the first two and t for the third, is the program's own.
     shares : the weight of each distribution in the worst case; they sum to 1.
     """
 
@@ -51,14 +54,17 @@ def fisher_program(
     gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
     k = columns.shape[1]
     w = cp.Variable(len(columns), nonneg=True)
+    silent = np.ptp(columns, axis=1) == 0
+    unit = 1.0 if eta is None or not silent.any() else min(1.0, eta / gain)
     prior, mass = priors[0], columns @ priors[0]
     kept = np.arange(k) != int(np.argmax(prior))  # p . u = 0: one row follows from the others
-    total, balance = cp.sum(w) == 1, ((columns / mass[:, None] - 1) / gain).T[kept] @ w == 0
+    units = np.where(silent, 1.0, unit)  # of the weights w
+    total, balance = units @ w == 1, ((columns / mass[:, None] - 1) / gain).T[kept] @ w == 0
     constraints = [total, balance]
     x, other = np.triu_indices(k, 1)
     if eta is not None:
         above = np.maximum(columns[:, x] - columns[:, other], 0.0) / (gain * mass[:, None])
-        cap = above.T @ w <= eta / gain
+        cap = above.T @ w <= eta / gain / unit
         constraints.append(cap)
     posed = []
     for p in priors:
@@ -82,10 +88,10 @@ def fisher_program(
         factor, kernel = posed[0].factor, posed[0].kernel() / gain
         slopes = np.zeros(k)
         slopes[kept] = np.asarray(balance.dual_value) * factor / gain
-        rows = float(total.dual_value) * factor * prior + slopes - prior * slopes.sum()
+        rows = float(total.dual_value) * unit * factor * prior + slopes - prior * slopes.sum()
         if eta is not None:
             pairs[x, other] = np.maximum(cap.dual_value, 0.0) * factor / gain
-    return FisherSolution(np.maximum(np.asarray(w.value), 0.0) / mass, rows, pairs, kernel, shares)
+    return FisherSolution(np.maximum(np.asarray(w.value), 0.0) * units / mass, rows, pairs, kernel, shares)
 
 
 def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:

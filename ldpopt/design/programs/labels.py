@@ -226,18 +226,3 @@ def row_multipliers(rows: Array, terms: Sequence[Term | Ratio], posed: Sequence[
 def scaled(term: Term | Ratio, values: Array, scale: float) -> Array:
     """A multiplier times `scale`."""
     return term.scaled(values, scale)
-
-
-def term_expressions(terms: Sequence[Term | Ratio], q: Any) -> list[Any]:
-    """The terms as cvxpy constraints on the matrix variable `q` (k, m)."""
-    return [constraint for term in terms for constraint in term.pose(q)]
-
-
-def pose_term(cp: Any, q: Any, term: Term | Ratio) -> list[Any]:
-    """One term as cvxpy constraints on the matrix variable `q`, in the order that `term_multiplier` reads."""
-    return term.pose(q)
-
-
-def term_multiplier(term: Term | Ratio, made: list[Any]) -> Array:
-    """The multiplier of a solved term, as the term's own `support` takes it."""
-    return term.multiplier(made)

@@ -67,11 +67,10 @@ def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9
             break
         mu = max(sigma * gap, 0.3 * accuracy) / count
         try:
-            system = _Newton.of(pairs, at)
+            q, z, s, nu, rows = at.q, at.z, at.s, at.nu, at.rows
+            dq, dnu, drows = _Newton.of(pairs, at).step(at.dual + mu / q - z, at.over - mu / nu + s, 1 - q.sum(axis=0))
         except np.linalg.LinAlgError:
             break
-        q, z, s, nu, rows = at.q, at.z, at.s, at.nu, at.rows
-        dq, dnu, drows = system.step(at.dual + mu / q - z, at.over - mu / nu + s, 1 - q.sum(axis=0))
         dz = mu / q - z - z / q * dq
         ds = mu / nu - s - s / nu * dnu
         step = 1.0
@@ -227,6 +226,8 @@ class _Newton:
         n, k = self.q.shape
         inner = np.einsum("nij,nj->ni", self.root, b).ravel()
         right = self.wide.T @ inner - np.concatenate([over, lack])
+        if not np.isfinite(right).all():
+            raise np.linalg.LinAlgError("the iterate is at the edge of what floats hold")
         y = scipy.linalg.cho_solve((self.lower, True), right / self.size) / self.size
         rest = (inner - self.wide @ y).reshape(n, k)
         return np.einsum("nji,nj->ni", self.root, rest), y[: len(over)], y[len(over) :]

@@ -122,6 +122,12 @@ class AOptimal(_Linear):
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
         object.__setattr__(self, "root", factor[:, values > 1e-14 * values[-1]])
 
+    def diagonal(self, k: int) -> Array | None:
+        """(k,) positive numbers whose squares are the weights of single variances; None where W is of another kind."""
+        if self.weights is None:
+            return np.ones(k)
+        return np.sqrt(self.single) if self.single is not None and self.single.min() > 0 else None
+
     @property
     def name(self) -> str:
         """The sum of variances, weighted or not."""

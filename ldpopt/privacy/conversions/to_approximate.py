@@ -7,6 +7,7 @@ import math
 from ldpopt.distribution import number, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP, RenyiDP, need, positive_delta
+from ldpopt.privacy.conversions.least_divergence import least_epsilon
 from ldpopt.privacy.conversions.pure import Given
 from ldpopt.rounding import SUBNORMAL, sum_up, up
 
@@ -25,12 +26,23 @@ def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
-    """epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
+    """The least epsilon that follows from the divergence of one order and one direction [ALCKS, Thm 3].
+
+    Two coins with this Rényi divergence attain it. It never exceeds
+    epsilon + log(1 - 1/order) - log(order delta)/(order - 1) [CKS, Prop 12].
 
     >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
-    1.614109
+    1.605152
     """
     made, delta = need(RenyiDP, claim), positive_delta(delta)
+    value = _by_order(made, delta)
+    if 1 < made.order < math.inf and 0 < delta < 1 and 0 < value < math.inf:
+        value = min(value, least_epsilon(made.order, made.epsilon, delta, value))
+    return ApproximateDP(value, delta, tight=False, reference="[ALCKS, Thm 3]")
+
+
+def _by_order(made: RenyiDP, delta: float) -> float:
+    """The closed form [CKS, Prop 12]: epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0."""
     a = made.order
     if a == 1 or math.isinf(made.epsilon):
         value = math.inf
@@ -38,7 +50,7 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
         value = made.epsilon
     else:
         value = sum_up(made.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1))
-    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[CKS, Prop 12]")
+    return max(0.0, value)
 
 
 def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
@@ -129,7 +141,7 @@ def _best_order(claim: ZCDP, delta: float) -> float:
 
     def at(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
-        return renyi_to_approximate_sharp(zcdp_to_renyi(claim, order), delta).epsilon
+        return _by_order(zcdp_to_renyi(claim, order), delta)
 
     guess = math.log(math.sqrt(max(-math.log(delta), 1e-3) / claim.rho))
     found = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9})

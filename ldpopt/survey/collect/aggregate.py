@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
-from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions
+from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
 from ldpopt.survey.collect.rowset import row_set
@@ -149,6 +149,7 @@ def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner 
     """The counts of a delivery, whose files must have the rows that they say."""
     for path in found.files:
         require_columns([question.name for question in plan.questions], column_names(path), str(path))
+        refuse_nested(path, [question.name for question in plan.questions], ())
     parts = partitions(found.files)
     found.require_rows(parts)
     task = CountPartition(plan.to_json(), names)

@@ -117,10 +117,68 @@ def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]
 
     `dictionaries` are columns that Parquet may give as dictionaries, which code faster.
     """
+    yield from _together(_found(part, columns, dictionaries))
+
+
+def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
+    """The batches as the files have them."""
+    if len(part.pieces) > 1 and not part.pieces[0].parquet:
+        table = _small_csv_files(part.pieces, columns)
+        if table is not None:
+            yield from table.to_batches(BATCH_ROWS)
+            return
     for piece in part.pieces:
         found = _parquet_batches(piece, columns, dictionaries) if piece.parquet else _csv_batches(piece, columns)
         while (batch := values_hidden(piece.path, next, found, None)) is not None:
             yield batch
+
+
+def _together(found: Iterator[Any]) -> Iterator[Any]:
+    """Neighbouring batches of one schema as one, up to `BATCH_ROWS`: every batch has its cost, however small it is."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+
+    def joined() -> list[Any]:
+        whole = waiting if len(waiting) < 2 else pa.Table.from_batches(waiting).combine_chunks().to_batches()
+        return list(whole)
+
+    for batch in found:
+        rows = sum(one.num_rows for one in waiting)
+        if waiting and (rows + batch.num_rows > BATCH_ROWS or batch.schema != waiting[0].schema):
+            yield from joined()
+            waiting.clear()
+        waiting.append(batch)
+    yield from joined()
+
+
+def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
+    """The rows of CSV files with one header, parsed at once; None where they have to be read one by one.
+
+    That is so where there are quotes, which might reach from one file into the next, and where anything is wrong, since
+    the message names the file.
+    """
+    import pyarrow as pa
+
+    header, contents = b"", []
+    for piece in pieces:
+        own, begin = _header(Path(piece.path))
+        content = _bytes_of(piece)
+        if b'"' in own or b'"' in content or own != (header or own) or piece.start != begin:
+            return None
+        header = own
+        contents.append(content if content.endswith(b"\n") or not content else content + b"\n")
+    try:
+        table = _read_csv(header + b"".join(contents), columns)
+    except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
+        return None
+    return table if table.num_rows == sum(piece.rows for piece in pieces) else None
+
+
+def _bytes_of(piece: Piece) -> bytes:
+    with open(piece.path, "rb") as file:
+        file.seek(piece.start)
+        return file.read(piece.stop - piece.start)
 
 
 def column_names(path: Path) -> list[str]:
@@ -135,6 +193,23 @@ def column_names(path: Path) -> list[str]:
         # Names are not shown: the first line of a file without a header is somebody's answers.
         raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
     return names
+
+
+def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) -> None:
+    """The columns of a Parquet file hold plain values, and those that are carried no bytes; else `InvalidInput`."""
+    if path.suffix != ".parquet":
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = values_hidden(str(path), pq.read_schema, path)
+    for name in columns:
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        raw = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+        if pa.types.is_nested(kind) or (name in carried and any(is_raw(kind) for is_raw in raw)):
+            got = Phrase("lists or records" if pa.types.is_nested(kind) else "bytes")
+            raise invalid("answers", f"plain values (text, numbers, dates) in the column {name!r}", got, str(path))
 
 
 def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -185,10 +260,7 @@ def _parquet_batches(part: Piece, columns: Sequence[str], dictionaries: Sequence
 
 def _csv_batches(part: Piece, columns: Sequence[str]) -> Iterator[Any]:
     header, _ = _header(Path(part.path))
-    with open(part.path, "rb") as file:
-        file.seek(part.start)
-        content = file.read(part.stop - part.start)
-    table = _read_csv(header + content, columns)
+    table = _read_csv(header + _bytes_of(part), columns)
     if table.num_rows != part.rows:
         raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", part.path)
     yield from table.to_batches(BATCH_ROWS)

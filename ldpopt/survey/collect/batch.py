@@ -81,7 +81,7 @@ class Privatizer:
             tally.duplicates += len(left_out)
             first_row += rows
         said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
-        return with_manifest(pa.Table.from_batches(made), said), tally
+        return with_manifest(values_hidden("carried columns", _one_table, made), said), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         import pyarrow as pa
@@ -136,6 +136,15 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
         raise invalid("answers", "at least one row", "none")
     reports, tally = privatizer.partition(batches, 0, 1, dropped)
     return reports, Tally.total([tally], plan)
+
+
+def _one_table(made: list[Any]) -> Any:
+    """Record batches as one table; carried columns of kindred types, as different files may have them, become one."""
+    import pyarrow as pa
+
+    if all(batch.schema == made[0].schema for batch in made):
+        return pa.Table.from_batches(made)
+    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in made], promote_options="permissive")
 
 
 def _table(answers: Any, columns: list[str]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from ldpopt.distribution import positive_integer
 from ldpopt.errors import invalid
+from ldpopt.extras import need
 from ldpopt.survey.collect.runner import LostWork, every
 
 T = TypeVar("T")
@@ -89,6 +90,7 @@ def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask
 
     Needs the extra ``dask``.
     """
+    need("distributed")
     from distributed import Client, LocalCluster
 
     if scheduler is not None:

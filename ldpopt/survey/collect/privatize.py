@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.extras import need
 from ldpopt.locks import held
 from ldpopt.survey.collect.answers import input_files
 from ldpopt.survey.collect.batch import refuse_duplicates
@@ -58,6 +59,7 @@ def privatize(
     ...     Path(folder, "reports.csv").exists(), tally.unknown
     (True, {'vote': 0})
     """
+    need("pyarrow", "cryptography")
     output = Path(reports)
     output = output.parent.resolve() / output.name
     randomness = default_randomness(plan, randomness)

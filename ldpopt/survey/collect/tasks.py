@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import invalid
-from ldpopt.survey.collect.answers import batches, column_names
+from ldpopt.survey.collect.answers import batches, column_names, refuse_nested
 from ldpopt.survey.collect.batch import Privatizer, Rows, require_columns
 from ldpopt.survey.collect.duplicates import bucket_count, duplicates_in_bucket, spilled
 from ldpopt.survey.collect.randomness.secret import read_key
@@ -130,6 +130,7 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
 
 
 def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
-    """Every file of a partition has the columns that are needed."""
+    """Every file of a partition has the columns that are needed, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
         require_columns(privatizer.columns, column_names(Path(path)), path)
+        refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry)

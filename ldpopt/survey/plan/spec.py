@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from typing import Any
 
+from ldpopt import stricttoml
 from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels
@@ -113,7 +113,7 @@ class SurveySpec:
         Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
         (epsilon, delta, eta) and one ``[[questions]]`` for each question, with the fields of `QuestionSpec`.
         """
-        data = _toml(content)
+        data = stricttoml.loads(content, "survey.toml")
         _known(data, {"survey", "budget", "questions"}, "survey.toml")
         survey, budget, questions = data.get("survey"), data.get("budget", {}), data.get("questions")
         if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
@@ -136,6 +136,7 @@ def check_columns(questions: Any, respondent: str | None, carry: tuple[str, ...]
     if not questions:
         raise invalid("questions", "at least one", "none")
     names, columns = [q.name for q in questions], {q.column for q in questions}
+    named = set(names)
     for what, found in (("question names", names), ("carried columns", list(carry))):
         if len(set(found)) != len(found):
             raise invalid(what, "distinct", found)
@@ -149,7 +150,7 @@ def check_columns(questions: Any, respondent: str | None, carry: tuple[str, ...]
         text(column, "carried column")
         if column in columns:
             raise invalid("carried columns", "none that holds raw answers", column)
-        if column in names:
+        if column in named:
             raise invalid("carried columns", "none named like a question", column)
 
 
@@ -198,17 +199,6 @@ def _question(data: Any) -> QuestionSpec:
 def _known(data: dict[str, Any], fields: set[str], what: str) -> None:
     if set(data) - fields:
         raise invalid(what, f"only {', '.join(sorted(fields))}", sorted(set(data) - fields)[0])
-
-
-def _toml(content: str | bytes) -> dict[str, Any]:
-    try:
-        return tomllib.loads(content.decode("utf-8") if isinstance(content, bytes) else content)
-    except UnicodeDecodeError as error:
-        raise invalid("survey.toml", "UTF-8 text", f"byte {error.start} that is not") from None
-    except RecursionError:
-        raise invalid("survey.toml", "TOML of moderate depth", "deeply nested brackets") from None
-    except ValueError as error:
-        raise invalid("survey.toml", "valid TOML", str(error)) from None
 
 
 def _setter(made: Any) -> Any:

@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -22,7 +23,8 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.certificates.base import Unproved
-from ldpopt.design.certificates.boxes import Boxes, Merger, Split
+from ldpopt.design.certificates.boxes import Boxes, Split
+from ldpopt.design.certificates.classes import Classes
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.problems.problem import Problem
@@ -105,19 +107,28 @@ def test_classes_are_of_exactly_equal_ratios():
     """Inputs may be merged where their ratios are the same rational number, and nowhere else."""
     p0, p1 = np.array([0.25, 0.125, 0.125, 0.5]), np.array([0.5, 0.25, 0.125, 0.125])
     design = optimal_channel(Divergence(KL, p0, p1), [LocalDP(1.0), Outputs(2)], method=BranchAndBound(starts=2))
-    merged = Merger.checked(p0, p1, np.array([0, 0, 1, 2]), True)
+    merged = Classes.checked(np.array([0, 0, 1, 2]), p0, p1)
     assert merged.count == 3
     assert np.allclose(merged.laws(p0, p1, FLOAT).p0.midpoint, [0.375, 0.125, 0.5])
     for classes in ([0, 0, 0, 1], [0, 0, 2, 3], [-1, 0, 1, 2], [0, 1, 2], [0.0, 0.0, 1.0, 2.0]):
         with pytest.raises(Unproved):
-            Merger.checked(p0, p1, np.array(classes), True)
-    with pytest.raises(Unproved, match="alike"):
-        Merger.checked(p0, p1, np.array([0, 0, 1, 2]), False)
+            Classes.checked(np.array(classes), p0, p1)
     near = p0.copy()
     near[0] = np.nextafter(near[0], 1)
-    with pytest.raises(Unproved, match="different"):
-        Merger.checked(near, p1, np.array([0, 0, 1, 2]), True)
+    with pytest.raises(Unproved, match="differ"):
+        Classes.checked(np.array([0, 0, 1, 2]), near, p1)
     assert design.certified
+
+
+def test_inputs_are_merged_only_where_constraints_treat_them_alike():
+    """Under a policy graph the same numbers prove nothing, however equal the ratios are."""
+    u = Divergence(KL, [0.25, 0.25, 0.5], [0.375, 0.375, 0.25])
+    certificate, _ = branched(u, [ApproximateLDP(1.0, 0.01), Outputs(2)])
+    assert certificate.classes.max() == 1
+    assert np.isfinite(certificate.bound)
+    graph = LocalDP(1.0, nx.path_graph(3))
+    with pytest.raises(Unproved, match="alike"):
+        replace(certificate, constraints=(graph, Outputs(2))).proved(FLOAT)
 
 
 @pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER], ids=lambda f: f.name)
@@ -129,7 +140,7 @@ def test_chords_are_above_the_divergence(f, apart):
     p1 = p0 * (1 + apart * (rng.random(4) - 0.5))
     p1 = p1 / p1.sum()
     constraints = [LocalDP(5.0), Outputs(2)]
-    merger = Merger.checked(p0, p1, np.arange(4), True)
+    merger = Classes.checked(np.arange(4), p0, p1)
     for arithmetic in (FLOAT, EXACT):
         boxes = Boxes.of(f, merger, (p0, p1), constraints, range(4), arithmetic)
         for _ in range(10):

@@ -28,8 +28,8 @@ def all_cuts(k):
 def test_dynamic_program_against_every_partition(name, epsilon):
     """Dinkelbach with the dynamic program finds the best of all 2^(k-1) contiguous partitions."""
     problem = blocks_of(9, 1, epsilon, DIVERGENCES[name])
-    rates = [problem.rate(problem.cut(cuts)) for cuts in all_cuts(9)]
-    assert problem.rate(problem.optimum()) == pytest.approx(max(rates), rel=1e-12, abs=1e-18)
+    rates = [problem.cut(cuts).rate(problem.level) for cuts in all_cuts(9)]
+    assert problem.coin(None).parts[0][1].rate(problem.level) == pytest.approx(max(rates), rel=1e-12, abs=1e-18)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.01, 0.3])
@@ -46,15 +46,15 @@ def test_envelope_against_all_pairs_of_partitions(eta):
     """The coin between two partitions attains the concave envelope of the points (variation, rate) and the origin."""
     problem = blocks_of(8, 3, 2.0)
     cuts = [problem.cut(c) for c in all_cuts(8)]
-    points = [(0.0, 0.0)] + [(problem.variation(c), problem.rate(c)) for c in cuts if c.blocks > 1]
+    points = [(0.0, 0.0)] + [(c.variation(problem.level), c.rate(problem.level)) for c in cuts if c.blocks > 1]
     best = max(u for t, u in points if t <= eta)
     for (t, u), (s, v) in itertools.product(points, points):
         if t <= eta < s:
             best = max(best, u + (v - u) * (eta - t) / (s - t))
-    coin = problem.envelope(eta)
+    coin = problem.coin(eta).parts
     assert sum(weight for weight, _ in coin) == pytest.approx(1.0)
-    assert sum(weight * problem.variation(c) for weight, c in coin) <= eta + 1e-12
-    assert sum(weight * problem.rate(c) for weight, c in coin) == pytest.approx(best, rel=1e-12)
+    assert sum(weight * c.variation(problem.level) for weight, c in coin) <= eta + 1e-12
+    assert sum(weight * c.rate(problem.level) for weight, c in coin) == pytest.approx(best, rel=1e-12)
 
 
 def test_rate_and_variation_are_those_of_the_channel():
@@ -65,26 +65,37 @@ def test_rate_and_variation_are_those_of_the_channel():
     cut = problem.cut([0, 2, 5, 7])
     groups = [[x for x in range(7) if low <= made.classes[x] < high] for low, high in itertools.pairwise(cut.cuts)]
     channel = sort_partition_randomize(p0, p1, 1.5, groups)
-    assert problem.rate(cut) == pytest.approx(KL(channel.push(p0), channel.push(p1)), rel=1e-11)
-    assert problem.variation(cut) == pytest.approx(float(total_variation(channel)), rel=1e-12)
+    assert cut.rate(problem.level) == pytest.approx(KL(channel.push(p0), channel.push(p1)), rel=1e-11)
+    assert cut.variation(problem.level) == pytest.approx(float(total_variation(channel)), rel=1e-12)
 
 
-def test_warm_start_does_not_change_the_optimum():
+@pytest.mark.parametrize("eta", [None, 0.3, 0.75, 0.86])
+def test_warm_start_does_not_change_the_optimum(eta, monkeypatch):
     """At 1200 inputs the coarse start and the moved boundaries lead to the optimum that a cold start finds."""
     problem = blocks_of(1200, 5, 3.0)
-    cold = problem.cut([0, 1200])
-    while problem.rate(better := problem.best(max(problem.rate(cold), 0.0) * problem.level)) > problem.rate(cold) * (
-        1 + 1e-14
-    ):
-        cold = better
-    assert problem.rate(problem.optimum()) == pytest.approx(problem.rate(cold), rel=1e-13)
+    warm = problem.coin(eta)
+    monkeypatch.setattr("ldpopt.design.methods.blocks.COARSE", 1200)
+    cold = blocks_of(1200, 5, 3.0).coin(eta)
+    kept = [sum(weight * cut.rate(problem.level) for weight, cut in coin.parts) for coin in (warm, cold)]
+    assert kept[0] == pytest.approx(kept[1], rel=1e-13)
+    assert warm.price == pytest.approx(cold.price, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 30.0])
+def test_values_of_blocks_one_by_one(epsilon):
+    """What a pass of the dynamic program reads for each block [i, j) is its value, also where prefix sums lose it."""
+    problem = blocks_of(150, 8, epsilon)
+    rows = dict(problem._values())
+    assert sorted(rows) == list(range(1, 151))
+    for j in (1, 2, 63, 64, 65, 128, 150):
+        assert rows[j] == pytest.approx(problem.value(np.arange(j), np.full(j, j)), rel=1e-11)
 
 
 def test_linear_in_eta_up_to_the_unpenalised_partition():
     """OPT is linear in eta up to (E-1)/(E+m*-1), with m* the best number of blocks without penalty."""
     problem = blocks_of(8, 6, 2.0)
-    edge = problem.variation(problem.best(0.0))
-    value = [sum(w * problem.rate(c) for w, c in problem.envelope(share * edge)) for share in (0.25, 0.5, 1.0)]
+    edge = problem.best(0.0).variation(problem.level)
+    value = [sum(w * c.rate(problem.level) for w, c in problem.coin(share * edge).parts) for share in (0.25, 0.5, 1.0)]
     assert value[0] * 4 == pytest.approx(value[2], rel=1e-12)
     assert value[1] * 2 == pytest.approx(value[2], rel=1e-12)
 
@@ -104,5 +115,5 @@ def test_oracle_by_the_formulas_alone():
     """The envelope's value equals the oracle before any channel is built."""
     for instance in ORACLE[:10]:
         problem = Blocks(KL, reduce(np.array(instance["p0"]), np.array(instance["p1"])).pair, instance["epsilon"])
-        value = sum(weight * problem.rate(cut) for weight, cut in problem.envelope(instance["eta"]))
+        value = sum(weight * cut.rate(problem.level) for weight, cut in problem.coin(instance["eta"]).parts)
         assert value == pytest.approx(instance["optimum"]["kl"], rel=1e-9)

@@ -1,12 +1,10 @@
 """Tests of `ldpopt.design.column_generation`: the pattern program without enumeration."""
 
-import numpy as np
 import pytest
 from design_problems import DIVERGENCES, ORACLE, constraints, utility
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import ApproximateLDP, ColumnGeneration, Exchange
-from ldpopt.design.methods.column_generation import blocks_between
 from ldpopt.errors import InvalidInput
 
 
@@ -60,12 +58,6 @@ def test_few_rounds_make_a_looser_bound_not_a_wrong_one():
     early = optimal_channel(problem, caps, method=ColumnGeneration(rounds=1))
     assert early.value <= best.upper_bound
     assert early.upper_bound >= best.value
-
-
-def test_blocks_between_cuts():
-    """All blocks that begin and end at the cuts, ends included."""
-    inside = blocks_between(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.25]))
-    assert {tuple(np.flatnonzero(column).tolist()) for column in inside.T} == {(0, 1), (0, 1, 2, 3), (2, 3)}
 
 
 @pytest.mark.parametrize("bad", [dict(rounds=0), dict(accuracy=0.0), dict(rounds=1.5)])

@@ -84,8 +84,8 @@ def test_every_scale(name, epsilon):
     blocks = Blocks(DIVERGENCES[name], reduced, epsilon)
     reach = math.tanh(epsilon / 2)
     for eta in (1.0, 1e-12, 1e-9, 0.3 * reach, 0.95 * reach):
-        coin = blocks.coin(eta if eta < reach else None)
-        truth = sum(weight * blocks.rate(cut) for weight, cut in coin)
+        coin = blocks.coin(eta if eta < reach else None).parts
+        truth = sum(weight * cut.rate(blocks.level) for weight, cut in coin)
         found = pattern_program(utility, epsilon, eta)
         proved = found.rows.sum() + eta * found.pairs.sum()
         assert proved == pytest.approx(truth, rel=1e-8, abs=0)

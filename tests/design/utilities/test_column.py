@@ -124,8 +124,11 @@ def test_worst_of_several_tests():
 
 
 def test_without_a_pattern_program_the_bound_is_a_relaxation():
-    """Under (epsilon, delta)-LDP mutual information is searched for, and bounded by contraction."""
-    design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01))
+    """A search under (epsilon, delta)-LDP is bounded by contraction, and the extreme columns prove what it misses."""
+    utility, caps = MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01)
+    exact, design = optimal_channel(utility, caps), optimal_channel(utility, caps, method=LocalSearch(8))
+    assert exact.certified
+    assert design.value <= exact.upper_bound
     assert not design.certified
     assert isinstance(design.certificate, Contraction)
     assert "easier problem" in design.note
@@ -158,7 +161,8 @@ def test_method_and_reason():
     assert searched.value == pytest.approx(exact.value, rel=1e-6)
     assert searched.upper_bound >= exact.value
     slack = optimal_channel(utility, ApproximateLDP(1.0, 0.01))
-    assert slack.method == "local search from 8 starts"
+    assert slack.method == "extreme columns of (epsilon, delta)-LDP, 21 in a linear program"
+    assert optimal_channel(MutualInformation(np.ones(7) / 7), ApproximateLDP(1.0, 0.01)).method.startswith("local")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import csv
 import traceback
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +17,9 @@ from hypothesis import strategies as st
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect import answers
 from ldpopt.survey.collect.answers import batches, column_names, input_files, partitions
+from ldpopt.survey.collect.privatize import privatize
+from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 
 def rows_of(path: Path, columns: list[str]) -> list[dict[str, str | None]]:
@@ -137,3 +142,42 @@ def test_an_open_quote_does_not_read_forever(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "a.csv").write_text('x\n"' + "a\n" * 5000)
     with pytest.raises(InvalidInput, match="quote"):
         partitions([tmp_path / "a.csv"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_many_small_files_share_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Ten files are at most three partitions where there may be three, with the rows and the order that they had."""
+    monkeypatch.setattr(answers, "PARTITIONS", 3)
+    for file in range(10):
+        frame = pd.DataFrame({"a": [f"{file}-{i}" for i in range(file + 1)], "b": "x"})
+        path = tmp_path / f"{file}.{kind}"
+        frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
+    (tmp_path / f"5.{kind}").write_text('a,b\n"5-0",x\n') if kind == "csv" else None  # quotes: read by itself
+    parts = partitions(input_files(tmp_path))
+    assert len(parts) == 3
+    assert [len(part.pieces) for part in parts] == [4, 4, 2]
+    found = [value for part in parts for batch in batches(part, ["a"]) for value in batch.column("a").to_pylist()]
+    assert found == [f"{f}-{i}" for f in range(10) for i in range(1 if (f, kind) == (5, "csv") else f + 1)]
+    assert [part.first_row for part in parts] == [1, 11, 1 + sum(part.rows for part in parts[:2])]
+
+
+def test_a_bad_file_among_many_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are read together, but what is wrong with one is said of that one."""
+    monkeypatch.setattr(answers, "PARTITIONS", 1)
+    for file in range(5):
+        (tmp_path / f"{file}.csv").write_text("a,b\n1,x\n" if file != 3 else "a,b\n1,x,SECRET\n")
+    (part,) = partitions(input_files(tmp_path))
+    with pytest.raises(InvalidInput, match=r"3\.csv") as caught:
+        list(batches(part, ["a"]))
+    assert "SECRET" not in str(caught.value)
+
+
+def test_files_of_kindred_types_share_a_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A carried column that is narrow in one file and wide in the next becomes one column."""
+    monkeypatch.setattr(answers, "PARTITIONS", 1)
+    for file, kind in enumerate(("int32", "int64")):
+        pd.DataFrame({"q": [0, 1], "w": np.array([7, 8], kind)}).to_parquet(tmp_path / f"{file}.parquet")
+    spec = SurveySpec("s", (QuestionSpec("q", (0, 1)),), carry=("w",))
+    plan = make_plan(spec, {"q": [[0.75, 0.25], [0.25, 0.75]]})
+    privatize(plan, tmp_path, tmp_path / "out")
+    assert pd.read_parquet(tmp_path / "out")["w"].tolist() == [7, 8, 7, 8]

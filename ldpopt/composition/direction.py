@@ -1,0 +1,138 @@
+"""One direction of a composed pair: the law of its privacy loss, and the curve on either side of the truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid, rare_error
+from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LossLaw
+from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.totals import float_down, float_up, union_up
+from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.rounding import ULP, down, exact_sum, up
+
+Parts = tuple[tuple[FinitePair, int], ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Direction:
+    """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid.
+
+    infinite, lost : the mass of infinite losses, and the least float that is certainly not below it.
+    top : no finite loss is larger. raised : more than what the losses of rare outcomes were raised by.
+    """
+
+    law: LossLaw
+    infinite: float
+    lost: float
+    top: float
+    drift: float = 0.0
+    spread: float = 0.0
+    raised: float = 0.0
+
+    @classmethod
+    def of(cls, pairs: Parts, more: Rounding = EXACT) -> Direction:
+        """The product of pairs with counts; `more` : what the rounding of pairs that were computed adds."""
+        log_finite = math.fsum(count * math.log1p(-min(pair.infinite, 1.0)) if pair.infinite < 1 else -math.inf
+                               for pair, count in pairs)  # fmt: skip
+        infinite = -math.expm1(log_finite)
+        if infinite == 1.0:
+            return cls(AtomLaw(np.zeros(1), np.zeros(1), 0.0), 1.0, 1.0, 0.0)
+        lost, top = union_up([(infinite_mass(pair), count) for pair, count in pairs]), largest_loss(pairs)[1]
+        parts, rounding = [(*finite_part(pair), count) for pair, count in pairs], Rounding.of(pairs, more)
+        law = atom_law(parts, rounding) or exact_lattice(parts, rounding)
+        raised = 2 * math.fsum(count * rare_error(pair) for pair, count in pairs)
+        if law is not None:
+            return cls(law, infinite, lost, top, raised=raised)
+        law, drift, spread = grid(parts, rounding=rounding)
+        return cls(law, infinite, lost, top, drift, spread, raised)
+
+    @classmethod
+    def of_gaussians(cls, law: GaussianLaw) -> Direction:
+        """Gaussian mechanisms alone, in closed form."""
+        return cls(law, 0.0, 0.0, math.inf)
+
+    @property
+    def slack(self) -> float:
+        """What losses are raised by for rounding."""
+        return self.law.slack
+
+    @property
+    def relative(self) -> float:
+        """What delta is raised by for rounding, relatively."""
+        return self.law.relative
+
+    def upper(self, epsilon: float) -> float:
+        """delta at epsilon, rounded up."""
+        return self._above(epsilon, *self.law.delta(epsilon - self.slack))
+
+    def bulk(self, epsilon: float) -> float:
+        """As `upper`, with an absolute error of about 1e-14."""
+        return self._above(epsilon, *self.law.bulk(epsilon - self.slack))
+
+    def _above(self, epsilon: float, value: float, error: float) -> float:
+        if not error or epsilon >= self.top:
+            return self.lost
+        return min(1.0, up(self.lost + UNDERFLOW + (value + error) * (1 + self.relative), 64))
+
+    def lower(self, epsilon: float) -> float:
+        """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
+        if self.spread == 0:
+            value, error = self.law.delta(epsilon + self.slack + self.raised)
+            return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.relative)), 64)
+        chance = 0.01 * self.law.delta(epsilon)[0]
+        if chance <= 0:
+            return down(max(0.0, self.infinite - UNDERFLOW), 64)
+        value, error = self.law.delta(epsilon + self.shift(chance))
+        return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.relative)), 64)
+
+    def shift(self, chance: float) -> float:
+        """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
+        return self.slack + self.raised + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
+
+    def epsilon(self, delta: float) -> float:
+        """An epsilon at which `delta` is not exceeded, near the smallest; inf if there is none."""
+        if delta < self.lost:
+            return math.inf
+        # What is lost is exact; what is left of delta is a difference of floats, right to an ulp of delta.
+        room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
+        found = self.law.epsilon(max(0.0, room - UNDERFLOW)) + self.slack
+        return min(up(max(0.0, found), 16), self.top)
+
+
+def infinite_mass(pair: FinitePair) -> Fraction:
+    """The probability of an infinite loss, exactly: of the law that is proportional to the masses."""
+    if isinstance(pair, ParametricPair):
+        return Fraction(pair.delta)
+    lost = exact_sum(pair.p[pair.q == 0])
+    return lost / exact_sum(pair.p) if lost else Fraction(0)
+
+
+def variation(pair: FinitePair) -> float:
+    """The total variation of a pair, rounded up: its masses are right to 4 units, unless its parameters are known."""
+    if isinstance(pair, ParametricPair):
+        return min(1.0, up(pair.delta + (1 - pair.delta) * pair.kept * math.tanh(pair.epsilon / 2), 8))
+    return min(1.0, pair.total_variation().value + 8 * ULP) if pair.losses.any() else 0.0
+
+
+def largest_loss(parts: Parts) -> tuple[float, float]:
+    """Bounds on the largest finite total loss: exact, but for rounding up, when the losses are known."""
+    known, low, high = Fraction(0), 0.0, 0.0
+    for pair, count in parts:
+        finite = pair.losses[np.isfinite(pair.losses)]
+        largest = float(finite.max(initial=-math.inf))
+        if math.isinf(largest):
+            continue
+        if isinstance(pair, ParametricPair):
+            known += Fraction(largest) * count
+            continue
+        slack = count * ULP * (16 + 16 * abs(largest)) + count * rare_error(pair) if finite.any() else 0.0
+        low, high = low + count * largest - slack, high + count * largest + slack
+    if not (low or high):
+        return float_down(known), float_up(known)
+    return down(max(0.0, float(known) + low), 64), up(max(0.0, float(known) + high), 64)

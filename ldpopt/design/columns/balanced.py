@@ -1,0 +1,71 @@
+"""Staircase patterns near a target: sets whose columns have, on average, a wanted mean and covariance.
+
+A channel whose information is J has columns S, taken in proportion to the mass that they have, with mean t 1 and second
+moments t^2 J, where t = S.p. Near the target of `programs.survey_dual` all its columns have nearly the same
+d.S = |d| t*, t* = 2 E / (E + 1). Sets that are drawn with the mean and the covariance which that leaves are good
+columns for it, where all 2^k patterns are too many: thresholds of a Gaussian vector, moved by single inputs until d.S
+is within half an input of its aim.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from ldpopt.distribution import Array
+
+Members = npt.NDArray[np.bool_]
+
+ADAPTED = 2
+"""Trials by which the thresholds are moved, so that the mean is right after rounding to sets."""
+
+TRIAL = 4000
+"""Sets of a trial."""
+
+
+def balanced_sets(
+    prior: Array, squares: Array, target: Array, ratio: float, count: int, rng: np.random.Generator
+) -> Members:
+    """(n, k) at most `count` different sets, not empty and not full, for d = `squares` and J0 = `target`."""
+    k, gain, aim = len(prior), ratio - 1, 2 * ratio / (ratio + 1)
+    share = squares / squares.sum()
+    apart = target - 1.0
+    pulled = apart @ share
+    mean = aim * (1 - pulled + share @ pulled)
+    away = np.eye(k) - share[None, :]
+    spread = aim**2 * away @ apart @ away.T / gain**2
+    chance = np.clip((mean - 1) / gain, 0.003, 0.997)
+    threshold = np.asarray(ndtri(chance))
+    density = np.exp(-(threshold**2) / 2) / np.sqrt(2 * np.pi)
+    latent = np.clip(spread / np.outer(density, density), -0.98, 0.98)
+    np.fill_diagonal(latent, 1.0)
+    values, vectors = np.linalg.eigh(latent)
+    mixing = vectors * np.sqrt(np.maximum(values, 1e-6))
+    mixing = mixing / np.sqrt((mixing * mixing).sum(axis=1))[:, None]
+
+    def drawn(n: int) -> Members:
+        sets = rng.standard_normal((n, k)) @ mixing.T < threshold
+        return _level(sets, share, (aim - 1) / gain, rng)
+
+    for _ in range(ADAPTED):
+        columns = 1 + gain * drawn(TRIAL)
+        off = (columns / (columns @ prior)[:, None]).mean(axis=0) - 1
+        density = np.exp(-(threshold**2) / 2) / np.sqrt(2 * np.pi)
+        threshold = threshold - np.clip(off * aim / (gain * np.maximum(density, 0.02)), -0.5, 0.5)
+    sets = np.unique(drawn(count), axis=0)
+    return np.asarray(sets[sets.any(axis=1) & ~sets.all(axis=1)])
+
+
+def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) -> Members:
+    """The sets, inputs taken in or out at random until their share is within half an average input of `aim`."""
+    off = sets @ share - aim
+    for _ in range(40):
+        open_ = np.flatnonzero(np.abs(off) > 0.5 / len(share))
+        if len(open_) == 0:
+            break
+        wanted = sets[open_] == (off[open_] > 0)[:, None]
+        at = np.where(wanted, rng.random(wanted.shape), -1.0).argmax(axis=1)
+        sets[open_, at] ^= True
+        off = sets @ share - aim
+    return sets

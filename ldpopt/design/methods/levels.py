@@ -1,0 +1,63 @@
+"""The method that solves the program over the extreme columns of (epsilon, delta)-LDP, for any column utility."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.levels import LevelDual
+from ldpopt.design.columns.levels import LIMIT, level_columns
+from ldpopt.design.constraints.approximate_dp import ApproximateLDP
+from ldpopt.design.methods.patterns import of_classes
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.levels import level_program
+from ldpopt.design.utilities.base import ColumnUtility
+
+
+@dataclass(frozen=True)
+class LevelLP:
+    """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
+
+    They are unit vectors and whole powers of e^epsilon on a support: staircases with more than two steps.
+    """
+
+    reference: ClassVar[str] = "[KOV14]"
+
+    def refuses(self, problem: Problem) -> str:
+        """These columns are enough under one ApproximateLDP, and few inputs have few of them."""
+        utility = problem.utility
+        if not isinstance(utility, ColumnUtility):
+            return f"{utility.name} is no sum over outputs of functions of the column"
+        if approximate_only(problem) is None:
+            return "its columns are optimal under ApproximateLDP alone, with epsilon and delta above 0"
+        if not math.isfinite(utility.unprivate):
+            return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
+        k = utility.size
+        return f"{k} inputs have too many extreme columns to list (at most {LIMIT})" if k > LIMIT else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the optimal weights."""
+        utility, constraint = problem.utility, approximate_only(problem)
+        assert constraint is not None
+        # A little less than delta: what the rows of a matrix round by costs less before than it would in the repair.
+        delta = constraint.delta - min(2.0**-50, 2.0**-24 * constraint.delta)
+        found = level_program(utility, constraint.epsilon, delta)
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            yield LevelDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
+
+        matrix = found.columns if utility.pair is None else found.columns[of_classes(problem)]
+        count = len(level_columns(utility.size))
+        return Candidate(matrix, f"extreme columns of (epsilon, delta)-LDP, {count} in a linear program", prove)
+
+
+def approximate_only(problem: Problem) -> ApproximateLDP | None:
+    """The constraint of a problem that has one, `ApproximateLDP` with epsilon and delta above 0; else None."""
+    only = problem.constraints[0]
+    alone = len(problem.constraints) == 1 and isinstance(only, ApproximateLDP) and not problem.plain
+    return only if alone and isinstance(only, ApproximateLDP) else None

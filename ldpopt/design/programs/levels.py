@@ -1,0 +1,160 @@
+"""The linear program over the extreme columns of (epsilon, delta)-LDP, of any column utility.
+
+In the form that `certificates.levels` checks. A column of full support is a constant and what is above it, so that the
+solver sees how columns differ at any epsilon:
+
+    sum theta rise = N for every input,   sum theta base + N <= 1,   sum theta (c_x - e^epsilon c_x')_+ <= delta
+
+What is missing to one is erasure. Weights are in units in which no column alone exceeds delta, the differences of rows
+in units of the largest total variation that the constraint allows, and one unit of utility is that of the best column.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.columns.levels import Levels, level_columns
+from ldpopt.design.programs.patterns import balanced
+from ldpopt.design.solve import SIMPLEX, solve
+from ldpopt.design.utilities.base import ColumnUtility, gradients_of
+from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT
+from ldpopt.errors import SolverError
+
+PADDING = 2.0**-44
+"""What every column pays besides, relatively: rounding leaves none that pays less than it is worth."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSolution:
+    """A channel's columns (k, n), of which the last is erasure, and dual values as `LevelDual` takes them."""
+
+    columns: Array
+    rows: Array
+    pairs: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LevelColumns:
+    """Columns of full support or of a part of it, in floats: (n,) `base` and (k, n) `rise`, the largest entry one.
+
+    excess : (pairs, n) what each exceeds the caps of `left` and `right` by.
+    """
+
+    base: Array
+    rise: Array
+    excess: Array
+    left: Index
+    right: Index
+
+    @classmethod
+    def of(cls, levels: Levels, epsilon: float, pairs: tuple[Index, Index] | None = None) -> LevelColumns:
+        """The columns of these levels, for some pairs of inputs, or all ordered ones."""
+        k, height, inside = levels.shape[1], levels.max(axis=1)[:, None], np.asarray(levels >= 0)
+        full = np.all(inside, axis=1)
+        entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
+        base = np.where(full, np.exp(-height[:, 0] * epsilon), 0.0)
+        rise = np.where(full[:, None], entry * -np.expm1(-levels * epsilon), entry).T
+        left, right = pairs or every_pair(k)
+        apart = np.maximum(levels[:, left] - levels[:, right] - 1, 0)
+        share = np.where(inside[:, right], -np.expm1(-apart * epsilon), 1.0)
+        excess = np.where(inside[:, left], entry[:, left] * share, 0.0).T
+        return cls(base, rise, excess, left, right)
+
+    def paid(self, rows: Array, prices: Array) -> Array:
+        """(n,) what the columns pay at `rows` (k,) and `prices` (pairs,)."""
+        return np.asarray(self.base * math.fsum(rows) + rows @ self.rise + prices @ self.excess)
+
+
+def every_pair(k: int) -> tuple[Index, Index]:
+    """The ordered pairs of k inputs, (k (k-1),) each."""
+    left, right = np.nonzero(~np.eye(k, dtype=bool))
+    return left.astype(np.intp), right.astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Weights (n,) of columns, and dual values: of rows (k,), of pairs, and of the criteria, which sum to one."""
+
+    weights: Array
+    rows: Array
+    prices: Array
+    criteria: Array
+
+
+def weigh(made: LevelColumns, mu: Array, constant: Array, epsilon: float, delta: float) -> Weighed:
+    """The best weights of some columns that are worth `mu` (criteria, n) above what every channel keeps, `constant`."""
+    import cvxpy as cp
+
+    # The units: no column alone exceeds delta, and rows differ by at most `reach`.
+    unit = delta / np.maximum(made.excess.max(axis=0), delta)
+    reach = min(1.0, math.expm1(min(epsilon, 1.0)) + delta)
+    scale = float((mu * unit).max(axis=1).min())
+    if not scale > 0:
+        scale = 1.0
+    tau, level, least = cp.Variable(len(unit), nonneg=True), cp.Variable(), cp.Variable()
+    balance = (made.rise * (unit / reach)) @ tau == level
+    mass = (made.base * unit) @ tau + reach * level <= 1
+    worst = (mu * (unit / scale)) @ tau + constant / scale >= least
+    cap = (made.excess * (unit / delta)) @ tau <= 1
+    solve(cp.Problem(cp.Maximize(least), [balance, mass, worst, cap]), "program of levels", SIMPLEX)
+    criteria = np.maximum(np.asarray(worst.dual_value), 0.0).reshape(-1)
+    whole = (float(criteria.sum()) or 1.0) / scale
+    total = max(0.0, float(mass.dual_value)) / whole
+    rows = balanced(np.asarray(balance.dual_value) / reach / whole) + total / len(made.rise)
+    prices = np.maximum(np.asarray(cap.dual_value), 0.0) / delta / whole
+    return Weighed(unit * np.maximum(np.asarray(tau.value), 0.0), rows, prices, criteria / (criteria.sum() or 1.0))
+
+
+def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> LevelSolution:
+    """Solve the program for ApproximateLDP(epsilon, delta), delta > 0, of up to six inputs.
+
+    Raises `SolverError` when no solver is accurate, or a column is worth no finite number.
+    """
+    k = utility.size
+    made = LevelColumns.of(level_columns(k), epsilon)
+    tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
+    constant = tangents.sum(axis=1)
+    found = utility.enclosed_columns(FLOAT.of(made.base), FLOAT.of(made.rise))
+    linear = made.base * constant[:, None] + tangents @ made.rise
+    low, top = np.asarray(found.lower) - linear, np.asarray(found.upper) - linear
+    mu = np.where((low <= 0) & (top >= 0), 0.0, top)
+    if not np.isfinite(mu).all():
+        raise SolverError(f"program of levels: a column is worth no finite number of {utility.name}")
+    best = weigh(made, mu, constant, epsilon, delta)
+    pairs = np.zeros((k, k))
+    pairs[made.left, made.right] = best.prices
+    rows, pairs = _raised(made, best.criteria @ top, best.rows, pairs, delta)
+    columns = with_erasure((made.base + made.rise) * best.weights)
+    return LevelSolution(columns, rows, pairs, best.criteria)
+
+
+def with_erasure(columns: Array) -> Array:
+    """The columns (k, n) in use, and last what is missing to one."""
+    erased = max(1.0 - float(columns.sum(axis=1).max()), 0.0)
+    return np.hstack([columns[:, columns.max(axis=0) > 0], np.full((len(columns), 1), erased)])
+
+
+def _raised(made: LevelColumns, worth: Array, rows: Array, pairs: Array, delta: float) -> tuple[Array, Array]:
+    """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that."""
+    k = len(rows)
+    prices = pairs[made.left, made.right]
+    paid = made.paid(rows, prices)
+    size, over = made.base * k + made.rise.sum(axis=0), made.excess.sum(axis=0)
+    # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
+    rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + prices @ made.excess
+    optimum = max(math.fsum(rows) + delta * float(prices.sum()), 0.0)
+    missing = worth - paid + PADDING * (rounded + size * optimum / k)
+    least = max(float((missing / size)[over == 0].max(initial=0.0)), 0.0)
+    rows = rows + least
+    left_over = missing - least * size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_pairs = max(float(np.where(over > 0, left_over / over, 0.0).max()), 0.0)
+    by_rows = max(float((left_over / size).max()), 0.0)
+    if delta * k * (k - 1) * by_pairs <= k * by_rows:
+        return rows, pairs + (1 + PADDING) * by_pairs * ~np.eye(k, dtype=bool)
+    return rows + by_rows, pairs

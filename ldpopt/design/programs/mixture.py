@@ -1,0 +1,79 @@
+"""The best mixture of given columns for tr(W J^-1), by entropic mirror descent with exact rows.
+
+Columns Y = S / (S.p) with probabilities w have rows that sum to one where sum w Y = 1, and the information is
+J = sum w Y Y^T. The slope of tr(W J^-1) at w_y is -|F^T J^-1 Y_y|^2. A step multiplies each w_y by the exponential of
+that, and of what keeps sum w Y where it is; what is left over, r = sum w Y - 1, is taken off as w_y (1 - Y_y.J^-1 r),
+which makes the rows exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.distribution import Array
+
+BALANCED = 12
+"""Steps that only bring the rows near to one, to begin with."""
+
+PATIENCE = 5
+"""Steps between two looks at what is reached."""
+
+PACE = 1.5
+"""The step, in units of what the columns' average slope would move."""
+
+
+def mixture(columns: Array, factor: Array, steps: int, gain: float) -> Array | None:
+    """(n,) probabilities of `columns` (n, k), each with S.p = 1; None where their rows cannot be made one.
+
+    factor : (k,) the diagonal of F. It ends after `steps`, or where a look reaches less than `gain` more, relatively.
+    """
+    n = len(columns)
+    logs, best = np.full(n, -np.log(n)), np.inf
+    found: Array | None = None
+    for _ in range(BALANCED):
+        w = np.exp(logs)
+        off = columns.T @ w - 1
+        if np.abs(off).max() < 1e-9:
+            break
+        move = columns @ np.linalg.lstsq((columns * w[:, None]).T @ columns, off, rcond=1e-13)[0]
+        logs = logs - min(1.0, 2 / float(np.abs(move).max())) * move
+    pace = PACE
+    for step in range(steps):
+        w = np.exp(logs)
+        inverse = _inverse((columns * w[:, None]).T @ columns)
+        if inverse is None:
+            break
+        off = columns.T @ w - 1
+        if step % PATIENCE == 0:
+            exact = w * (1 - columns @ (inverse @ off))
+            reached = _reached(columns, exact, factor)
+            if reached < best * (1 - gain):
+                best, found, at = reached, np.asarray(exact), logs
+            elif reached < best:
+                return np.asarray(exact)
+            elif found is not None:  # too far: back, and slower
+                logs, pace = at, pace / 2
+                if pace < 0.1:
+                    break
+                continue
+        scored = columns @ inverse * factor
+        worth = np.einsum("ij,ij->i", scored, scored)
+        stride = pace / float(w @ worth)
+        kept = inverse @ (columns.T @ (w * stride * worth) + off)
+        logs = logs + np.clip(stride * worth - columns @ kept, -1.0, 1.0)
+    return found
+
+
+def _reached(columns: Array, weights: Array, factor: Array) -> float:
+    if not weights.min() >= 0:
+        return np.inf
+    inverse = _inverse((columns * weights[:, None]).T @ columns)
+    return np.inf if inverse is None else float((np.diag(inverse) * factor**2).sum())
+
+
+def _inverse(information: Array) -> Array | None:
+    try:
+        found = np.linalg.inv(information)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(found, dtype=np.float64) if np.isfinite(found).all() and np.diag(found).min() > 0 else None

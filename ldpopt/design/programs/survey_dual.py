@@ -1,0 +1,170 @@
+"""A bound on the weighted variances of an estimate under epsilon-LDP that prices no column, and what it aims at.
+
+With W = F F^T, F diagonal, every channel has tr(W J^-1) >= 2 tr (F M F)^(1/2) - tr(M J). Let
+
+    M = diag(d) + a p^T + p a^T - c d d^T / |d|,    |d| = sum d > 0,  d >= 0,  c = (E + 1)^2 / (4 E),  E = exp(epsilon).
+
+For every column S, entries in [1, E], S_x^2 <= (E + 1) S_x - E, so that S^T M S <= 2 (a.S) (p.S) minus a square: the
+rows' multipliers 2 a pay for all columns at once, and
+
+    tr(W J^-1) >= (tr (F M F)^(1/2))^2 / (2 sum a)
+
+over every M of this form, by Cauchy and Schwarz. The best one is found by Newton's method in (d, a), with a barrier of
+log det M that is brought to nothing. J0 = F (F M F)^(-1/2) F is the information that a channel would have that reached
+the bound. The relaxation of `columns.relaxation` proves it, at the squares d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+
+STEPS = 80
+"""Newton steps; half of them are enough."""
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyDual:
+    """d (k,) and a (k,), the form M (k, k), its root (F M F)^(1/2) (k, k) and the target J0 (k, k)."""
+
+    squares: Array
+    shifts: Array
+    form: Array
+    root: Array
+    target: Array
+
+    @property
+    def least(self) -> float:
+        """The bound on tr(W J^-1)."""
+        return float(np.trace(self.root) ** 2 / (2 * self.shifts.sum()))
+
+
+def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
+    """The best bound for a positive `prior` (k,), columns with entries from 1 to `ratio`, and F = diag(`factor`)."""
+    search = _Search(prior, factor, (ratio + 1) ** 2 / (4 * ratio))
+    x = search.start()
+    at = search.at(x)
+    if at is None:
+        raise SolverError("bound of a survey design: no multipliers to begin with were found")
+    barrier = 0.02 * at.trace / len(prior)
+    for _ in range(STEPS):
+        slope, curve = search.slopes(x, at, barrier)
+        step = np.linalg.solve(curve, slope)
+        promised = float(slope @ step)
+        length, moved = 1.0, None
+        height = at.height(barrier)
+        while length > 1e-8:
+            new = search.at(x + length * step)
+            if new is not None and new.height(barrier) >= height + 1e-3 * length * promised - 1e-13 * abs(height):
+                moved = new
+                break
+            length /= 2
+        if moved is not None:
+            x, at = x + length * step, moved
+        if moved is None or (length > 0.9 and promised < max(0.3 * barrier, 1e-12 * abs(height))):
+            if barrier == 0:
+                break
+            barrier = 0.1 * barrier if barrier > 1e-7 * abs(height) / len(prior) else 0.0
+    return search.made(x, at)
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """The eigenvalues of F M F, its eigenvectors, and 2 sum a."""
+
+    values: Array
+    vectors: Array
+    cost: float
+
+    @property
+    def trace(self) -> float:
+        return float(np.sqrt(self.values).sum())
+
+    def height(self, barrier: float) -> float:
+        """What is maximised."""
+        return 2 * self.trace - self.cost + barrier * float(np.log(self.values).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Newton's method over x = (d, a)."""
+
+    prior: Array
+    factor: Array
+    bend: float
+
+    def form(self, x: Array) -> Array:
+        """M."""
+        d, a = np.split(x, 2)
+        shift = np.outer(a, self.prior)
+        return np.asarray(np.diag(d) + shift + shift.T - self.bend / d.sum() * np.outer(d, d))
+
+    def at(self, x: Array) -> _At | None:
+        """The point, or None where M is not positive definite."""
+        k = len(self.prior)
+        if not (np.isfinite(x).all() and x[:k].min() > 0):
+            return None
+        values, vectors = np.linalg.eigh(self.form(x) * self.factor[:, None] * self.factor)
+        return _At(values, vectors, 2 * float(x[k:].sum())) if values[0] > 0 else None
+
+    def start(self) -> Array:
+        """The best of a grid of simple multipliers, scaled to where the bound is what it proves."""
+        k, best, found = len(self.prior), -np.inf, np.concatenate([np.ones(len(self.prior)), self.prior])
+        for share in (0.0, 0.3, 0.6, 0.8, 0.9, 0.97):
+            d = (1 - share) + share * k * self.prior
+            for even in np.geomspace(0.1, 5, 6):
+                for own in (0.0, *np.geomspace(0.3, 1000, 9)):
+                    x = np.concatenate([d, even * d + own * self.prior])
+                    at = self.at(x)
+                    if at is None or not at.cost > 0:
+                        continue
+                    scale, bound = (at.trace / at.cost) ** 2, at.trace**2 / at.cost
+                    height = bound + 0.3 * bound / k * float(np.log(scale * at.values[:2]).sum())
+                    if height > best:
+                        best, found = height, scale * x
+            if best > -np.inf:
+                break
+        return found
+
+    def slopes(self, x: Array, at: _At, barrier: float) -> tuple[Array, Array]:
+        """The gradient (2k,) and minus the Hessian (2k, 2k)."""
+        k, p = len(self.prior), self.prior
+        d, total = x[:k], float(x[:k].sum())
+        roots = np.sqrt(at.values)
+        turned = self.factor[:, None] * at.vectors
+        slope = (turned * (1 / roots + barrier / at.values)) @ turned.T
+        on_d = slope @ d
+        gradient = np.concatenate([
+            np.diag(slope) - self.bend * (2 * on_d / total - d @ on_d / total**2),
+            2 * slope @ p - 2,
+        ])  # fmt: skip
+        # Directions in the eigenbasis, entries above the diagonal, weighed by the second derivative there.
+        left, right = np.triu_indices(k)
+        second = 1 / (roots[left] * roots[right] * (roots[left] + roots[right]))
+        second = second + barrier / (at.values[left] * at.values[right])
+        weight = np.sqrt(second * np.where(left == right, 1.0, 2.0))
+        at_d, at_p = turned.T @ d, turned.T @ p
+        share = self.bend / total
+        moves = np.empty((2 * k, len(left)))
+        moves[:k] = turned[:, left] * turned[:, right] + share / total * (at_d[left] * at_d[right])
+        moves[:k] -= share * (turned[:, left] * at_d[right] + turned[:, right] * at_d[left])
+        moves[k:] = turned[:, left] * at_p[right] + turned[:, right] * at_p[left]
+        moves *= weight
+        curve = moves @ moves.T
+        # The curvature of - c d d^T / |d|.
+        away = np.eye(k) - np.outer(d, np.ones(k)) / total
+        curve[:k, :k] += 2 * share * away.T @ slope @ away
+        curve[np.diag_indices(2 * k)] += 1e-13 * np.trace(curve) / (2 * k)
+        return gradient, curve
+
+    def made(self, x: Array, at: _At) -> SurveyDual:
+        """The dual at a point."""
+        d, a = np.split(x, 2)
+        roots = np.sqrt(at.values)
+        root = (at.vectors * roots) @ at.vectors.T
+        turned = self.factor[:, None] * at.vectors
+        return SurveyDual(d, a, self.form(x), root, (turned / roots) @ turned.T)

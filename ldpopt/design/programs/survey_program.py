@@ -1,0 +1,115 @@
+"""The program of `programs.fisher` without a cap, by Newton's method on weights and prices together.
+
+    min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
+
+With J = U diag(j) U^T and the rows v_y = S_y / (S_y . p)^(1/2) turned by U, the slope of tr J^-1 is -|v_y / j|^2, and
+its Hessian is Phi Phi^T over the k (k + 1) / 2 products v_x v_x', so that a step costs little more than one product of
+thin matrices, however many columns there are. So it is for -log det J. Weights of the variances are taken into the
+columns: tr(F J^-1 F) is tr J^-1 of the columns F^-1 S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+
+from ldpopt.design.programs.fisher import FisherSolution
+from ldpopt.design.utilities.criteria import AOptimal, DOptimal, differences
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+
+STEPS = 80
+"""The most steps; about 20 are enough."""
+
+REACH = 0.99
+"""How much of the way to the nearest zero a step goes."""
+
+
+def survey_program(criterion: AOptimal | DOptimal, prior: Array, columns: Array, accuracy: float) -> FisherSolution:
+    """The best weights of `columns` (n, k), whose mixtures include a constant, to a relative `accuracy`.
+
+    criterion : a sum of variances, with a positive weight for each, or the log generalised variance.
+    """
+    n, k = columns.shape
+    mass = columns @ prior
+    factor, shaped = _shape(criterion, k)
+    v = columns / np.sqrt(mass)[:, None] / factor
+    theta = np.full(n, k / columns.sum())
+    rows, slack = np.zeros(k), np.zeros(0)
+    target = 0.1
+    for _ in range(STEPS):
+        values, vectors = np.linalg.eigh((v * theta[:, None]).T @ v)
+        if not values[0] > 0:
+            raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
+        slope, products = shaped(values, v @ vectors)
+        value = float(-slope @ theta)
+        if len(slack) == 0:
+            slack, rows = 0.1 * value / n / theta, value * prior
+        mu = target * value / n
+        short = 1 - columns.T @ theta
+        ratio = theta / slack
+        right_side = mu / theta - slope - columns @ rows
+        weighed = products * np.sqrt(ratio)[:, None]
+        normal = weighed.T @ weighed
+        normal[np.diag_indices(len(normal))] += 1.0
+        try:
+            lower = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
+            scaled = np.column_stack([columns, right_side]) * ratio[:, None]
+            solved = scaled - (products * ratio[:, None]) @ scipy.linalg.cho_solve(lower, products.T @ scaled)
+            change = np.linalg.solve(columns.T @ solved[:, :k], columns.T @ solved[:, k] - short)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise SolverError("design for estimation: Newton's method failed; pass another method") from error
+        d_theta = solved[:, k] - solved[:, :k] @ change
+        d_slack = (mu - slack * d_theta) / theta - slack
+        ahead = min(1.0, REACH / max(1e-300, float((-d_theta / theta).max())))
+        priced = min(1.0, REACH / max(1e-300, float((-d_slack / slack).max())))
+        theta, rows, slack = theta + ahead * d_theta, rows + priced * change, slack + priced * d_slack
+        gap = float(theta @ slack) / value
+        if min(ahead, priced) > 0.9 and gap <= 1.5 * accuracy and np.abs(short).max() < 1e-9:
+            break
+        faster = min(ahead, priced)
+        target = max(accuracy, (0.1 if faster > 0.9 else 0.3 if faster > 0.5 else 0.8) * gap)
+    information = (columns * (theta / mass)[:, None]).T @ columns
+    if isinstance(criterion, DOptimal):
+        # |J^-1/2 S|^2 / (S.p) is 1 more than what u = S / (S.p) - 1 earns.
+        return FisherSolution(theta, rows - prior, np.zeros((k, k)), _half(information), np.ones(1))
+    kernel = factor[:, None] * np.linalg.inv(information)
+    # The same prices for the kernel centred at p.
+    even = kernel.sum(axis=1)
+    rows = rows - 2 * kernel.T @ even + even @ even * prior
+    return FisherSolution(theta, rows, np.zeros((k, k)), kernel, np.ones(1))
+
+
+Shaped = Callable[[Array, Array], tuple[Array, Array]]
+"""From the eigenvalues j and v U: the slopes (n,), and Phi (n, k (k + 1) / 2)."""
+
+
+def _shape(criterion: AOptimal | DOptimal, k: int) -> tuple[Array, Shaped]:
+    """What columns are divided by, and the slopes of the criterion."""
+    left, right = np.triu_indices(k)
+
+    def variances(values: Array, turned: Array) -> tuple[Array, Array]:
+        bend = 1 / np.outer(values, values**2)
+        return -(turned**2) @ (1 / values**2), _products(turned, bend + bend.T)
+
+    def determinant(values: Array, turned: Array) -> tuple[Array, Array]:
+        return -(turned**2) @ (1 / values), _products(turned, 1 / np.outer(values, values))
+
+    def _products(turned: Array, bend: Array) -> Array:
+        weight = np.sqrt(bend[left, right] * np.where(left == right, 1.0, 2.0))
+        return turned[:, left] * turned[:, right] * weight
+
+    if isinstance(criterion, AOptimal):
+        diagonal = criterion.diagonal(k)
+        assert diagonal is not None
+        return diagonal, variances
+    return np.ones(k), determinant
+
+
+def _half(information: Array) -> Array:
+    """K (k - 1, k) with |K u|^2 = u^T J^-1 u for every u that J leaves to be told."""
+    t = differences(len(information))
+    values, vectors = np.linalg.eigh(t.T @ information @ t)
+    return np.asarray((vectors / np.sqrt(values)).T @ t.T)

@@ -1,0 +1,82 @@
+"""A row read as the law that it is proportional to.
+
+Rows sum to one within `tolerances.ROW_SUM` only. Every measure is that of the laws p/P and q/Q, P and Q the sums of the
+rows: with c = log(P/Q), the log-ratio of the laws is log(p/q) - c, and their difference at a factor e^epsilon is
+(p - e^(epsilon + c) q)/P. So c, which is known to its last places, is all that is ever corrected, and no rounding of a
+division hides how close two rows are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.distribution import Array
+from ldpopt.rounding import ULP
+
+_LN2 = math.log(2.0)
+
+
+def defects(rows: Array) -> Array:
+    """What every row of an array (n, m) sums to, less one, correctly rounded; shape (n,)."""
+    found = np.empty(len(rows))
+    for at, row in enumerate(rows.tolist()):
+        row.append(-1.0)
+        found[at] = math.fsum(row)
+    return found
+
+
+def log_sums(rows: Array) -> Array:
+    """The logarithms of the row sums, each within 4 ulps of itself."""
+    return np.log1p(defects(rows))
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How the sums P and Q of stacked rows p and q correct a comparison of the two, arrays (n,).
+
+    above : P - 1. value : c = log(P/Q). error : how far the value may be off.
+    """
+
+    above: Array
+    value: Array
+    error: Array
+
+
+def shift(p: Array, q: Array) -> Shift:
+    """The correction of stacked pairs, arrays (n, m)."""
+    above, below = defects(p), defects(q)
+    first, second = np.log1p(above), np.log1p(below)
+    value = np.where(above == below, 0.0, first - second)
+    error = np.where(above == below, 0.0, 4 * ULP * (np.abs(first) + np.abs(second) + np.abs(value)))
+    return Shift(above, value, error)
+
+
+def scaled(q: Array, exponent: Array) -> Array:
+    """e^exponent q for rows q (n, m) and exponents (n,), within (4 + 2 |exponent|) ulps and a subnormal.
+
+    In mantissas and powers of two, so that neither a huge factor nor a subnormal entry costs digits.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.abs(exponent) <= 700.0
+        twos = np.where(near, 0.0, np.rint(np.clip(exponent, -1e6, 1e6) / _LN2))
+        factor = np.exp(np.where(near, exponent, np.clip(exponent, -1e6, 1e6) - twos * _LN2))
+        mantissa, power = np.frexp(q)
+        # The factor may be near the ends of the range itself.
+        base, more = np.frexp(factor)
+        total = power + (more + twos.astype(np.int64))[:, None]
+        return np.asarray(np.ldexp(mantissa * base[:, None], np.clip(total, -5000, 5000).astype(np.int32)))
+
+
+def centred(matrix: Array) -> tuple[Array, Array, Array]:
+    """(reference, away, error): the law of each row of a matrix (k, m) is reference + away.
+
+    The reference is the first row, and where rows are close, `away` is small and keeps what they differ by. The errors
+    of the entries of a row sum to at most `error`, (k,).
+    """
+    reference, sums = matrix[0], defects(matrix)
+    # q/(1 + d) - r = ((q - r) - d r)/(1 + d)
+    away = ((matrix - reference) - sums[:, None] * reference) / (1 + sums)[:, None]
+    return reference, away, 8 * ULP * (np.abs(away).sum(axis=1) + 2 * np.abs(sums))

@@ -1,0 +1,242 @@
+"""The envelope theorem, beside programs that do not use it: lists of partitions, all patterns, and its own proof."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ldpopt.design import Divergence, LocalDP, Partition, TotalVariation, optimal_channel
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.distribution import Array
+from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
+from ldpopt.reproduce.drawing import COLOURS, finish, frames
+from ldpopt.reproduce.envelope_programs import envelope_at, partition_points, pattern_optimum
+from ldpopt.reproduce.envelope_steps import Problem, distances, lay, prove
+from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict
+
+DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), alpha(3), alpha(0.5)]
+FORMS = ("spread out", "concentrated", "nearly equal", "mirrored", "clustered", "steep", "zeros")
+STEPS = ("channel", "exchanged", "split", "windows", "kept", "allowed")
+"""What is kept after each step of the proof, and what the envelope allows at the channel's own distance."""
+
+ARITHMETIC = 1e-8
+"""Differences beyond this, relatively, are no rounding, of values that are themselves beyond 1e-6."""
+
+SMALL = 1e-6
+"""Smaller values are compared as if they were this large: differences of masses near each other are rounded."""
+
+SHARE = 0.05
+"""The share of the weight that a search keeps on patterns that are no blocks."""
+
+LEAST_MASS = 0.03
+"""Searches keep every input this likely, so that a pattern cannot become a block by an input that never occurs."""
+
+
+def points(parameters: Parameters) -> list[Row]:
+    """Batches of instances, batches of channels for the proof, then searches for each divergence."""
+    of = (("instances", "batches", "size", "largest_k"), ("channels", "channel_batches", "channels", "channel_k"))
+    batches: list[Row] = [
+        {"part": part, "number": i, "size": parameters[size], "largest k": parameters[k]}
+        for part, count, size, k in of
+        for i in range(parameters[count])
+    ]
+    searches: list[Row] = [
+        {"part": "search", "number": i, "size": parameters["steps"], "largest k": parameters["search_k"]}
+        for i in range(len(DIVERGENCES) * parameters["starts"])
+    ]
+    return [*batches, *searches]
+
+
+def measure(**point: Any) -> list[Row]:
+    """The rows of one batch or one search."""
+    part, number, k = str(point["part"]), int(point["number"]), int(point["largest k"])
+    rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
+    if part == "search":
+        return [_searched(rng, number, k, int(point["size"]))]
+    one = _instance if part == "instances" else _channel
+    return [one(rng, *_drawn(rng, k)) for _ in range(int(point["size"]))]
+
+
+def _instance(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, epsilon: float) -> Row:
+    """The envelope from all partitions, the optimum over all patterns, and the certified design."""
+    gain, k = math.expm1(epsilon), len(pair)
+    kink = gain / (gain + rng.integers(2, k + 1))
+    eta = float(math.tanh(epsilon / 2) * rng.uniform(0.02, 0.99) if rng.random() < 0.8 else kink)
+    row: Row = {"pairs": form, "k": k, "divergence": f.name, "epsilon": epsilon, "eta": eta}
+    return row | _compared(f, pair, gain, eta)
+
+
+def _compared(f: FDivergence, pair: Pair, gain: float, eta: float) -> Row:
+    design = optimal_channel(
+        Divergence(f, pair.p0, pair.p1), [LocalDP(math.log1p(gain)), TotalVariation(eta)], method=Partition()
+    )
+    return {
+        "envelope": envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), eta),
+        "patterns": pattern_optimum(f.excess, pair.p0, pair.p1, gain, eta),
+        "design": design.value,
+        "bound": design.upper_bound,
+    }
+
+
+def _channel(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, epsilon: float) -> Row:
+    """The steps of the proof, from a random channel that need not be optimal, at a distance of either kind."""
+    gain, m = math.expm1(epsilon), int(rng.integers(2, 3 * len(pair)))
+    kinds = rng.random((len(pair), m)), (rng.random((len(pair), m)) < 0.5).astype(np.float64)
+    columns = (1 + gain * kinds[rng.integers(2)]) * rng.dirichlet(np.ones(m))
+    lacking = columns.sum(axis=1).max() - columns.sum(axis=1)
+    matrix = np.column_stack([columns, lacking + max(lacking.max() / gain, 1e-3)])
+    matrix /= matrix[0].sum()
+    line, _ = Problem(f, pair, gain).sorted(lay(matrix, gain))
+    kind = int(rng.integers(2))
+    most = distances(line.masses)[kind]
+    made = prove(f, pair, matrix, gain, most)
+    allowed = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), gain * most)
+    row: Row = {"pairs": form, "k": len(pair), "divergence": f.name, "epsilon": epsilon, "eta": gain * most}
+    over = max(sum(share for share, _ in made.mixture) - 1, made.variation - gain * most, made.backward)
+    return row | {"distance": ("total variation", "Kolmogorov")[kind], "over": over} | dict(
+        zip(STEPS, (*made.values, allowed), strict=True)
+    )  # fmt: skip
+
+
+def _drawn(rng: np.random.Generator, largest: int) -> tuple[FDivergence, str, Pair, float]:
+    """A divergence, hypotheses in order of their ratio, and epsilon."""
+    k = int(rng.integers(3, largest + 1))
+    form = FORMS[int(rng.integers(len(FORMS)))]
+    p, q = rng.dirichlet(np.full(k, 0.2 if form == "concentrated" else 1.0), 2) + 1e-5
+    if form == "mirrored":
+        q = p[::-1].copy()
+    elif form == "clustered":
+        q = p * np.exp(rng.choice([-2.0, -0.1, 0.1, 1.5], k) + 1e-3 * rng.normal(size=k))
+    elif form in ("nearly equal", "steep"):
+        q = p * np.exp((0.05 if form == "nearly equal" else 3.0) * rng.normal(size=k))
+    order = np.argsort(p / q)
+    p, q = p[order], q[order]
+    if form == "zeros":
+        p[0], q[-1] = 0.0, 0.0
+    f = DIVERGENCES[int(rng.integers(len(DIVERGENCES)))]
+    return f, form, Pair.plain(p / p.sum(), q / q.sum()), float(np.exp(rng.uniform(math.log(0.05), math.log(6))))
+
+
+def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
+    """The hypotheses, epsilon and eta at which patterns that are no blocks cost least, as an instance."""
+    from scipy.optimize import minimize
+
+    f = DIVERGENCES[number % len(DIVERGENCES)]
+
+    def posed(x: Array) -> tuple[Pair, float, float]:
+        raw = np.exp(np.clip(x[: 2 * k], -6, 6)).reshape(2, k)
+        p0, p1 = (1 - k * LEAST_MASS) * raw / raw.sum(axis=1, keepdims=True) + LEAST_MASS
+        order = np.argsort(p0 / p1)
+        epsilon = math.exp(float(np.clip(x[-2], -2, 1.8)))
+        eta = math.tanh(epsilon / 2) * (0.02 + 0.96 / (1 + math.exp(-float(x[-1]))))
+        return Pair.plain(p0[order], p1[order]), math.expm1(epsilon), eta
+
+    def loss(x: Array) -> float:
+        pair, gain, eta = posed(x)
+        envelope = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), eta)
+        if envelope <= SMALL:
+            return 1.0
+        return 1 - pattern_optimum(f.excess, pair.p0, pair.p1, gain, eta, SHARE) / envelope
+
+    starts = sorted((rng.normal(size=2 * k + 2) for _ in range(8)), key=loss)
+    found = minimize(loss, starts[0], method="Nelder-Mead", options={"maxfev": steps, "xatol": 1e-6, "fatol": 1e-10})
+    pair, gain, eta = posed(found.x)
+    row: Row = {"pairs": "searched", "k": k, "divergence": f.name, "epsilon": math.log1p(gain), "eta": eta}
+    return row | {"cost": float(found.fun)} | _compared(f, pair, gain, eta)
+
+
+def judge(table: Table) -> Verdict:
+    """Whether any program beats the envelope or falls short of it, or any step of the proof loses."""
+    instances = Table(tuple(row for row in table.rows if "patterns" in row))
+    envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
+    size = np.maximum(envelope, SMALL)
+    above, short = (patterns - envelope) / size, (envelope - patterns) / size
+    room, apart = (bound - envelope) / size, np.abs(design - envelope) / size
+    channels = table.where(part="channels")
+    steps = np.array([channels.column(name) for name in STEPS])
+    lost = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), SMALL)
+    costs = table.column("cost")
+    worst = {
+        "a channel of the pattern program is above the envelope": float(above.max()),
+        "the pattern program stays below the envelope": float(short.max()),
+        "the certified design differs from the envelope": float(apart.max()),
+        "a certified bound lies below the envelope": float(-room.min()),
+        "a step of the proof loses": float(lost.max()),
+        "the mixture of the proof exceeds its caps": float(channels.column("over").max()),
+        "patterns that are no blocks gain": float(-costs.min()),
+    }
+    figures = {
+        "instances": float(len(instances.rows)),
+        "channels taken through the proof": float(len(channels.rows)),
+        "largest that the bounds leave room for": float(room.max()),
+        "least cost of patterns that are no blocks": float(costs.min()),
+    } | {f"by how much {what}, at the most": amount for what, amount in worst.items()}
+    failed = [f"{what}, by {amount:.3g}" for what, amount in worst.items() if not amount <= ARITHMETIC]
+    if failed:
+        return Verdict(Outcome.FAILS, f"Relatively: {'; '.join(failed)}.", figures)
+    return Verdict(
+        Outcome.HOLDS,
+        f"In {len(instances.rows)} instances (k ≤ {instances.column('k').max():g}, {len(DIVERGENCES)} divergences) the "
+        f"envelope over all partitions, listed one by one, and the linear program over all sets of inputs agree to "
+        f"{max(worst['a channel of the pattern program is above the envelope'], short.max()):.1g}, relatively, and the "
+        f"certificates exclude anything better by more than {room.max():.1g}. In {len(costs)} of them, searched for "
+        f"over P0, P1, ε and η, channels with {SHARE:.0%} of their weight on patterns that are no blocks gain nothing. "
+        f"{len(channels.rows)} random channels, taken through the steps of the proof, come out as mixtures of "
+        f"partitions that keep no less; no step loses more than {max(0.0, lost.max()):.1g}.",
+        figures,
+    )
+
+
+def draw(table: Table) -> Any:
+    """Differences from the envelope, the steps of the proof, and the cost of other patterns."""
+    left, middle, right = frames(3, 4.7, 4.2)
+    instances = Table(tuple(row for row in table.rows if "patterns" in row))
+    epsilon, size = instances.column("epsilon"), np.maximum(instances.column("envelope"), SMALL)
+    for column, colour, label in (
+        ("bound", COLOURS[5], "proved bound less envelope"),
+        ("patterns", COLOURS[1], "pattern program from envelope, absolute"),
+    ):
+        apart = np.abs(instances.column(column) - instances.column("envelope")) / size
+        left.scatter(epsilon, np.maximum(apart, 1e-17), s=6, color=colour, label=label)
+    finish(left, "Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)", "best", "xy")
+    channels = table.where(part="channels")
+    steps = np.array([channels.column(name) for name in STEPS])
+    shares = steps[:, steps[-1] > SMALL] / steps[-1, steps[-1] > SMALL]
+    for low, high, shade in ((0, 100, 0.12), (10, 90, 0.2), (25, 75, 0.3)):
+        ends = np.percentile(shares, [low, high], axis=1)
+        middle.fill_between(range(len(STEPS)), *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")
+    middle.plot(range(len(STEPS)), np.median(shares, axis=1), color=COLOURS[0], lw=1.8, label="median")
+    finish(middle, "Random channels through the proof", "", "kept, as a share of the envelope")
+    names = ("the\nchannel", "common\npart apart", "it is\nerased", "windows", "partitions", "envelope")
+    middle.set_xticks(range(len(STEPS)), names, fontsize=8)
+    costs = np.sort(table.column("cost"))
+    right.plot(np.arange(1, len(costs) + 1), np.maximum(costs, 1e-17), ".", color=COLOURS[2])
+    finish(
+        right, f"Cost of {SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)", None, "y"
+    )
+    return left
+
+
+EXPERIMENT = Experiment(
+    name="envelope-theorem",
+    claim="Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing "
+    "concave majorant, at η, of the origin and the points of the optimal m-block sort-partition-randomize channels. "
+    "(Proved in [SPR] without the cap; with it, the envelope theorem, the question of [GI, section VII].)",
+    source="[SPR], [GI, section VII]; the envelope theorem of this package",
+    full={
+        "batches": 120, "size": 25, "largest_k": 9, "channel_batches": 40, "channels": 50, "channel_k": 7, "starts": 3,
+        "steps": 200, "search_k": 5,
+    },
+    quick={
+        "batches": 1, "size": 20, "largest_k": 6, "channel_batches": 1, "channels": 40, "channel_k": 5, "starts": 1,
+        "steps": 8, "search_k": 4,
+    },
+    points=points,
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
+    "each step of the proof; what it costs to use patterns that are no blocks.",
+)  # fmt: skip

@@ -1,0 +1,209 @@
+"""The proof of the envelope theorem, step by step, on any channel: docs/concepts/envelope.md.
+
+Given a channel under epsilon-LDP whose rows are at most eta apart, each step makes another that keeps no less, and the
+last one is a mixture of sort-partition-randomize channels and erasure. Nothing here asks whether the first channel was
+optimal, nor solves anything: every inequality of the proof is there to be looked at.
+
+Columns are written as b (1 + (E-1) m) with E = e^epsilon, b their smallest entry and 0 <= m <= 1, and laid on a line
+with length b, in the order of their likelihood ratio. What an input has on the line is its density m; its mass in a
+column is b m. Densities have one total N for all inputs, and D = eta / (E-1) is what the cap leaves between two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.distribution import Array, Index
+from ldpopt.divergences import FDivergence
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Cells of a line: `lengths` (n,), and the masses (k, n) that inputs have in them, at most the length each."""
+
+    lengths: Array
+    masses: Array
+
+    @property
+    def columns(self) -> Array:
+        """(k, n) the densities in the cells; 0 where a cell has no length."""
+        return np.divide(self.masses, self.lengths, out=np.zeros_like(self.masses), where=self.lengths > 0)
+
+    @property
+    def edges(self) -> Array:
+        """(n + 1,) where the cells begin and end."""
+        return np.concatenate([[0.0], np.cumsum(self.lengths)])
+
+    def take(self, order: Index) -> Line:
+        """The cells in another order."""
+        return Line(self.lengths[order], self.masses[:, order])
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is kept: f between the laws of the reports, for inputs in increasing order of likelihood ratio."""
+
+    f: FDivergence
+    pair: Pair
+    gain: float
+    """E - 1."""
+
+    def laws(self, line: Line) -> tuple[Array, Array]:
+        """(n,) M0 and M1 of the cells, taken as columns of a channel."""
+        first, second = (p @ line.masses for p in (self.pair.p0, self.pair.p1))
+        whole = [line.lengths * p.sum() for p in (self.pair.p0, self.pair.p1)]
+        return whole[0] + self.gain * first, whole[1] + self.gain * second
+
+    def value(self, line: Line) -> float:
+        """What the cells keep, taken as columns of a channel."""
+        return float(self.f.excess(*self.laws(line)).sum())
+
+    def sorted(self, line: Line) -> tuple[Line, Array]:
+        """The cells that have a length in the order of their ratio M0/M1, and these ratios."""
+        line = line.take(np.flatnonzero(line.lengths > 0))
+        ratio = np.divide(*self.laws(line))
+        order = np.argsort(ratio, kind="stable")
+        return line.take(order), np.asarray(ratio[order])
+
+    def gains(self, ratio: Array) -> Array:
+        """(k, n) what a unit of mass is worth to each input where the tangent at a ratio values it."""
+        slope, level = (np.asarray(part) for part in self.f.tangent(ratio))
+        return np.asarray(np.outer(self.pair.p0, slope) + np.outer(self.pair.p1, level)) * self.gain
+
+    def peaks(self, ratio: Array) -> Index:
+        """(k,) the number of cells whose ratio is at most the input's own: gains rise over these, and fall after."""
+        with np.errstate(divide="ignore"):
+            own = self.pair.p0 / self.pair.p1
+        return np.searchsorted(ratio, own, side="right")
+
+
+def lay(matrix: Array, gain: float) -> Line:
+    """The columns of a channel (k, m) under epsilon-LDP, each with its smallest entry as its length."""
+    lengths = matrix.min(axis=0)
+    return Line(lengths, np.minimum((matrix - lengths) / gain, lengths))
+
+
+def distances(masses: Array) -> tuple[float, float]:
+    """The largest total variation between the densities of two inputs, and the largest Kolmogorov distance."""
+    apart = masses[:, None] - masses
+    far = np.maximum(np.cumsum(apart, axis=2), 0.0)
+    return float(np.maximum(apart, 0.0).sum(axis=2).max()), float(far.max(initial=0.0))
+
+
+def exchange(line: Line, peaks: Index, most: float) -> tuple[Array, Array]:
+    """The exchange lemma: (n,) a common part c and (k, n) the rest, masses in the cells, of total `most` each.
+
+    Densities whose distribution functions F_x differ by at most D = `most` are replaced by c + n_x with
+
+        C(s) = max(0, max_y F_y(max(s, p_y)) - (p_y - s)_+ - D)
+
+    as the distribution function of c. Left of the peak p_x it is at most F_x: what F_x(p_x) has more is put as near to
+    the peak as there is room beside c. Right of it C >= F_x - D, and the same is done from the other side.
+    """
+    edges = line.edges
+    below = np.concatenate([np.zeros((len(line.masses), 1)), np.cumsum(line.masses, axis=1)], axis=1)
+    at, tops = edges[peaks][:, None], np.take_along_axis(below, peaks[:, None], axis=1)
+    reach = np.where(edges >= at, below, tops - (at - edges))
+    common = np.diff(np.maximum(0.0, (reach - most).max(axis=0)))
+    room = np.maximum(line.lengths - common, 0.0)
+    rest = np.zeros_like(line.masses)
+    for x, peak in enumerate(peaks):
+        left = below[x, peak] - common[:peak].sum()
+        for side, total in ((np.arange(peak)[::-1], left), (np.arange(peak, len(room)), most - left)):
+            before = np.cumsum(room[side]) - room[side]
+            rest[x, side] = np.clip(total - before, 0.0, room[side])
+    return common, rest
+
+
+def windows(line: Line, gains: Array, most: float) -> Array:
+    """(k,) where the leftmost best window of length `most` begins, for each input: most of what its gains allow."""
+    edges = line.edges
+    sums = np.concatenate([np.zeros((len(gains), 1)), np.cumsum(gains * line.lengths, axis=1)], axis=1)
+    starts = np.unique(np.clip(np.concatenate([edges, edges - most]), 0.0, edges[-1] - most))
+    worth = np.array([np.interp(starts + most, edges, row) - np.interp(starts, edges, row) for row in sums])
+    best = worth >= worth.max(axis=1, keepdims=True) - 1e-12 * np.abs(sums).max(axis=1, keepdims=True)
+    return np.asarray(starts[best.argmax(axis=1)])
+
+
+def comb(starts: Array, most: float) -> list[tuple[float, tuple[int, ...]]]:
+    """Windows [a_x, a_x + D) that move right with x, as a mixture of partitions of the inputs: (length, cuts) pairs.
+
+    The points u, u + D, u + 2 D, ... of a comb meet each window in exactly one tooth. The inputs that share a tooth are
+    neighbours, so each comb is a partition into blocks; its length is that of the offsets u in [0, D) that give it.
+
+    >>> comb(np.array([0.0, 0.0, 0.25]), 1.0)
+    [(0.25, (0, 2, 3)), (0.75, (0, 3))]
+    """
+    if not most > 0:
+        return []
+    tooth = np.floor(starts / most)
+    offset = np.clip(starts - tooth * most, 0.0, most)
+    parts = []
+    for low, high in pairwise(np.unique(np.concatenate([[0.0], offset, [most]])).tolist()):
+        teeth = tooth + (offset > low)
+        cuts = (0, *(np.flatnonzero(np.diff(teeth)) + 1).tolist(), len(starts))
+        parts.append((high - low, cuts))
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What the channels of the proof keep, each at least what the one before it does.
+
+    channel : the one given. exchanged : a common part and the rest. split : the common part erased. windows : each
+    input in one window. mixture : (probability, cuts) of partitions, and `kept` what these keep. variation : the total
+    variation of the mixture. lines : the line of each step, for pictures; `starts` and `most` of the windows.
+    """
+
+    channel: float
+    exchanged: float
+    split: float
+    windows: float
+    kept: float
+    variation: float
+    mixture: tuple[tuple[float, tuple[int, ...]], ...]
+    lines: tuple[Line, ...]
+    common: Array
+    starts: Array
+    most: float
+    backward: float
+    """By how much a window lies left of one that should be left of it: 0 but for rounding."""
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values in the order of the proof."""
+        return self.channel, self.exchanged, self.split, self.windows, self.kept
+
+
+def prove(f: FDivergence, pair: Pair, matrix: Array, gain: float, most: float) -> Steps:
+    """The steps of the proof for a channel (k, m), with D = `most` at least the distance of its densities.
+
+    pair : inputs in increasing order of likelihood ratio, all of different ratios. gain : e^epsilon - 1.
+    """
+    problem = Problem(f, pair, gain)
+    line, ratio = problem.sorted(lay(matrix, gain))
+    total = float(line.masses.sum(axis=1).mean())
+    most = min(most, total)
+    common, rest = exchange(line, problem.peaks(ratio), most)
+    whole, alone = Line(line.lengths, common + rest), Line(line.lengths, rest)
+    again, ratio = problem.sorted(alone)
+    found = windows(again, problem.gains(ratio), most)
+    starts = np.maximum.accumulate(found)
+    edges = np.unique(np.concatenate([again.edges, starts, starts + most]))
+    inside = (edges[:-1] >= starts[:, None]) & (edges[1:] <= starts[:, None] + most)
+    filled = Line(np.diff(edges), np.where(inside, np.diff(edges), 0.0))
+    mixture, kept, variation = [], 0.0, 0.0
+    for length, cuts in comb(starts, most):
+        blocks = np.array([[a <= x < b for x in range(len(starts))] for a, b in pairwise(cuts)], dtype=np.float64).T
+        worth = problem.value(Line(np.ones(len(cuts) - 1), blocks)) if len(cuts) > 2 else 0.0
+        mixture.append((length * (gain + len(cuts) - 1), cuts))
+        kept, variation = kept + length * worth, variation + length * gain * (len(cuts) > 2)
+    return Steps(
+        problem.value(line), problem.value(whole), problem.value(alone), problem.value(filled), kept, variation,
+        tuple(mixture), (line, whole, alone, again, filled), common, starts, most,
+        float((starts - found).max(initial=0.0)),
+    )  # fmt: skip

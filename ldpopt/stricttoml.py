@@ -1,0 +1,58 @@
+"""TOML read strictly: of moderate size and depth, in linear time; only `InvalidInput` comes out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from ldpopt.errors import Phrase, invalid
+
+LONGEST = 1 << 20
+"""Characters in the longest text. What people write by hand has a few thousand."""
+
+DEEPEST = 32
+"""Parts in the longest dotted key: the parser's memory grows with their square."""
+
+# Strings and comments as the parser finds them, from left to right; what stands between them has the keys. A string
+# that is not closed ends the parsing, so nothing behind it matters. No character is looked at more than a few times.
+_QUOTED = re.compile(
+    r'"""(?:[^\\"]|\\.|"(?!""))*+(?:"{3,5}|\Z)'
+    r"|'''(?:[^']|'(?!''))*+(?:'{3,5}|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*+(?:"|(?=\n)|\Z)'
+    r"|'[^'\n]*+(?:'|(?=\n)|\Z)"
+    r"|\#[^\n]*+",
+    re.DOTALL,
+)
+_KEY = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:[ \t]*+\.[ \t]*+[A-Za-z0-9_-]++){{{DEEPEST}}}")
+
+
+def loads(text: str | bytes, what: str = "TOML") -> dict[str, Any]:
+    """Parse `text`; anything wrong with it is an `InvalidInput` that names `what`.
+
+    >>> loads("a.b = [1, 2.5]")
+    {'a': {'b': [1, 2.5]}}
+    >>> loads(".".join("a" * 100) + " = 1")
+    Traceback (most recent call last):
+    ldpopt.errors.InvalidInput: TOML: expected keys of at most 32 parts, got a longer one
+    """
+    if len(text) > LONGEST:
+        raise invalid(what, f"at most {LONGEST} characters", Phrase(f"{len(text)}"))
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise invalid(what, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
+    if _KEY.search(_QUOTED.sub(_bare, text)):
+        raise invalid(what, f"keys of at most {DEEPEST} parts", Phrase("a longer one"))
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise invalid(what, "TOML of moderate depth", Phrase("deeply nested brackets")) from None
+    except ValueError as error:
+        raise invalid(what, "valid TOML", Phrase(str(error))) from None
+
+
+def _bare(found: re.Match[str]) -> str:
+    """Nothing for a comment; a name for a string, which may be a part of a key."""
+    return "" if found[0].startswith("#") else "s"

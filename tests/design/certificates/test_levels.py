@@ -1,0 +1,126 @@
+"""Tests of `ldpopt.design.certificates.levels`: bounds that hold whatever the numbers."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from design_problems import DIVERGENCES, random_pair
+
+from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design import ApproximateLDP, FisherInformation, LevelDual, LevelLP, MutualInformation, WeightedSum, WorstOf
+from ldpopt.design.certificates.levels import LeveledColumns
+from ldpopt.design.columns.levels import level_columns
+from ldpopt.design.programs.levels import level_program
+from ldpopt.divergences import CHI_SQUARED, KL
+from ldpopt.enclosures import EXACT, FLOAT, arithmetic
+
+
+def dual(utility, epsilon, delta):
+    found = level_program(utility, epsilon, delta)
+    channel = Channel(np.ones((utility.size, 1)))
+    return LevelDual(utility, (ApproximateLDP(epsilon, delta),), channel, found.rows, found.pairs, found.weights)
+
+
+@pytest.mark.parametrize("ground", [FLOAT, EXACT], ids=["float", "exact"])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.7, 30.0])
+def test_the_enclosed_columns_are_what_they_are_called(epsilon, ground):
+    """base + rise encloses e^(level epsilon) over the largest, and the excess its own difference, in fractions of e."""
+    import mpmath
+
+    levels = level_columns(3)
+    made = LeveledColumns.of(levels, ground.of(epsilon))
+    with mpmath.workdps(60):
+        e = mpmath.exp(mpmath.mpf(epsilon))
+        true = [[mpmath.mpf(0) if one < 0 else e ** int(one - max(row)) for one in row] for row in levels]
+        for n, column in enumerate(true):
+            for x in range(3):
+                entry = made.base[n] + made.rise[x, n]
+                assert entry.lower <= column[x] <= entry.upper
+                assert entry.upper - entry.lower <= 1e-13 * float(column[x])
+            for x, y in itertools.permutations(range(3), 2):
+                over, found = column[x] - e * column[y], made.excess(x, y)[n]
+                over = over if over > mpmath.mpf(10) ** -50 else mpmath.mpf(0)  # neighbouring levels cancel
+                assert found.lower <= over <= found.upper
+                assert found.upper - found.lower <= 1e-13 * float(over)
+
+
+@pytest.mark.parametrize("name", ["kl", "chi_squared", "total_variation", "hockey_stick_1_5"])
+def test_bounds_are_right_for_any_multipliers(name):
+    """Weak duality: random multipliers of any scale give a bound above a channel within the constraint."""
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        utility = Divergence(DIVERGENCES[name], *random_pair(4, seed))
+        reached = optimal_channel(utility, ApproximateLDP(1.0, 0.05)).value
+        for scale in (0.0, 1e-300, 0.1 * reached, reached, 1e3):
+            rows, pairs = scale * rng.normal(size=4), scale * rng.random((4, 4))
+            channel = Channel(np.ones((4, 1)))
+            made = LevelDual(utility, (ApproximateLDP(1.0, 0.05),), channel, rows, pairs, np.ones(1))
+            assert made.bound >= reached * (1 - 1e-12)
+
+
+def forged(made):
+    """Every number of the certificate spoiled in turn."""
+    rng = np.random.default_rng(3)
+    for field in ("rows", "pairs", "weights"):
+        good = getattr(made, field)
+        nan, inf, order = np.array(good), np.array(good), rng.permutation(len(good))
+        nan.flat[1 if field == "pairs" else -1] = math.nan
+        inf.flat[1 if field == "pairs" else -1] = math.inf
+        for bad in (nan, inf, -inf, -good, 0 * good, 0.5 * good, 2 * good, 1e-200 * good, 1e200 * good, good[order],
+                    good[:-1], np.append(good.ravel(), 0.0), good[None], None, "x", [[]], 1.0):  # fmt: skip
+            yield replace(made, **{field: bad})
+    yield replace(made, pairs=made.pairs - 1e-3 * np.triu(np.ones(made.pairs.shape), 1))
+    yield replace(made, rows=made.rows - made.rows.max())
+
+
+def test_no_forgery_proves_less_than_the_optimum():
+    """NaN, infinities, signs, zeros, shapes, orders and scales: the bound stays above the optimum, or is infinite."""
+    rng = np.random.default_rng(1)
+    for utility in (
+        Divergence(KL, *random_pair(4, 1)),
+        MutualInformation(rng.dirichlet(np.ones(4))),
+        WorstOf(CHI_SQUARED, rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4), 2)),
+    ):
+        made = dual(utility, 1.1, 0.03)
+        optimum = made.bound * (1 - 1e-8)
+        for bad in forged(made):
+            with np.errstate(all="ignore"):
+                assert not bad.bound < optimum
+
+
+def test_the_constraints_that_count_are_the_designs_own():
+    """Larger epsilon or delta are not bounded by numbers for smaller ones; without the constraint nothing is."""
+    utility = Divergence(KL, *random_pair(4, 1))
+    made = dual(utility, 1.0, 0.02)
+    for epsilon, delta in ((1.5, 0.02), (1.0, 0.1)):
+        larger = dual(utility, epsilon, delta).bound
+        assert replace(made, constraints=(ApproximateLDP(epsilon, delta),)).bound >= larger * (1 - 1e-9)
+    for none in ((), (TotalVariation(0.2),), (LocalDP(1.0),)):
+        assert replace(made, constraints=none).bound == math.inf
+    several = (ApproximateLDP(1.5, 0.02), ApproximateLDP(1.0, 0.02), LocalDP(3.0))
+    assert replace(made, constraints=several).bound == made.bound
+    assert replace(made, utility=FisherInformation(np.ones(4) / 4)).bound in (-math.inf, math.inf)
+    assert replace(made, utility=Divergence(KL, *random_pair(7, 1))).bound == math.inf
+
+
+def test_an_infinite_divergence_is_not_bounded():
+    """An answer that only one hypothesis gives is worth infinitely much in full, and delta gives some of it."""
+    made = dual(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 1.0, 0.1)
+    assert replace(made, utility=Divergence(KL, [0.5, 0.3, 0.2], [0.5, 0.5, 0.0])).bound == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [1e-7, 0.01, 2.0, 80.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.4])
+def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
+    """Good multipliers prove the optimum to 1e-6 of what a channel keeps, and 256 bits agree with float64."""
+    rng = np.random.default_rng(2)
+    parts = [Divergence(KL, *random_pair(4, 5)), MutualInformation(rng.dirichlet(np.ones(4)))]
+    for utility in (*parts, WeightedSum([1.0, 2.0], parts)):
+        design = optimal_channel(utility, ApproximateLDP(epsilon, delta), method=LevelLP())
+        assert isinstance(design.certificate, LevelDual)
+        assert design.certified
+        sharp = design.certificate.bound_in(arithmetic(True))
+        assert sharp <= design.upper_bound
+        assert design.upper_bound == pytest.approx(sharp, rel=1e-8)
