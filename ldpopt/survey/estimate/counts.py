@@ -91,6 +91,7 @@ class CountTable:
         `weights` (positive numbers), `strata` and `clusters` (labels) have one entry a respondent.
         A missing or unknown report is `InvalidInput`.
 
+        >>> from ldpopt import Channel
         >>> CountTable.from_reports(["b", "a", "b"], Channel([[0.75, 0.25], [0.25, 0.75]], outputs=["a", "b"]))
         CountTable(3 reports over 2 outputs)
         """
