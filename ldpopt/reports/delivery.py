@@ -223,6 +223,8 @@ def _kind(path: Path) -> str:
             return "work"
         holds = (path / FOLDER).exists() or any(one.suffix in (".csv", ".parquet") for one in path.iterdir())
         return "reports" if holds else ""
+    if not path.is_file():
+        return ""
     if path.suffix in (".csv", ".parquet"):
         return "reports"
     if path.name.endswith(SIDECAR):

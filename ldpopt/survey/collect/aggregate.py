@@ -33,7 +33,7 @@ class Counts:
     plan : checksum of the plan. rows : number of respondents.
     tables : by the names of one or two questions, counts in the order of their channels' outputs.
     simulation : whether the reports say that they are simulated. unlabelled : whether some say nothing of themselves.
-    sources : the fingerprints of the reports' partitions, as in their manifests.
+    sources : the fingerprints of the reports' partitions, as in their manifests, or what stands for a file without.
 
     Counts of disjoint reports under one plan add up: ``a + b``. The same reports twice, and simulated ones with others,
     are `InvalidInput`.

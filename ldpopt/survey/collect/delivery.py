@@ -21,7 +21,7 @@ class Delivery:
     """Files of reports that may be counted together.
 
     rows : what each file says it has, by its path; nothing for a file without a manifest.
-    sources : the fingerprints of all partitions.
+    sources : the fingerprints of all partitions; of a file without a manifest, the beginning of its checksum.
     """
 
     files: tuple[Path, ...]
@@ -64,7 +64,8 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
         else:
             manifest.require(plan, str(path))
             _require_bytes(manifest, path)
-    _require_distinct(said)
+    by_hand = {path: digest(path)[:32] for path, manifest in said.items() if manifest is None}
+    _require_distinct(said, by_hand)
     labelled = {path: manifest for path, manifest in said.items() if manifest is not None}
     if len(kinds := {manifest.simulation for manifest in labelled.values()}) > 1:
         raise invalid("reports", "all of them simulated, or none", Phrase("some of each"))
@@ -73,7 +74,7 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
         {str(path): manifest.rows for path, manifest in labelled.items()},
         True in kinds,
         len(labelled) < len(said),
-        frozenset(part for manifest in labelled.values() for part in manifest.parts),
+        frozenset(part for manifest in labelled.values() for part in manifest.parts) | frozenset(by_hand.values()),
     )
 
 
@@ -129,12 +130,12 @@ def _by_hand(plan: Plan, path: Path, unlabelled: bool) -> None:
         raise invalid("reports", f"no column {plan.respondent!r} of respondents", Phrase("raw answers"), str(path))
 
 
-def _require_distinct(said: dict[Path, Manifest | None]) -> None:
+def _require_distinct(said: dict[Path, Manifest | None], by_hand: dict[Path, str]) -> None:
     """No partition is there twice, under whatever name, and no two files are of the same rows."""
     seen: dict[str, Path] = {}
     for path, manifest in said.items():
         if manifest is None:
-            marks = {digest(path)}
+            marks = {by_hand[path]}
         elif manifest.rows == 0:
             continue
         else:

@@ -114,6 +114,8 @@ def test_files_without_a_manifest_need_to_be_named_as_such(tmp_path: Path, endin
     assert counts.unlabelled
     assert counts["drug"].tolist() == [60, 40]
     assert Counts.from_json(counts.to_json(), PLAN).unlabelled
+    with pytest.raises(InvalidInput, match="the same reports twice"):
+        _ = counts + counts
     raw = tmp_path / f"raw.{ending}"
     getattr(pd.DataFrame({"drug": ["0"] * 60, "id": np.arange(60)}), f"to_{ending}")(raw, index=False)
     with pytest.raises(InvalidInput, match="raw answers"):
