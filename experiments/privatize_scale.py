@@ -59,7 +59,7 @@ def run(folder: Path) -> None:
     begin = time.perf_counter()
     tally = privatize(plan, folder / "answers.parquet", folder / "reports", Memoised(folder / "key"), Threads(2))
     middle = time.perf_counter()
-    counts = aggregate(folder / "reports", plan, runner=Threads(2))
+    counts = aggregate(plan, folder / "reports", runner=Threads(2))
     end = time.perf_counter()
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / 2**20

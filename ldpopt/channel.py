@@ -304,15 +304,15 @@ class HasChannel(Protocol):
     """Anything that is used through its channel: a survey design, a finite pair, the design of an optimal channel."""
 
     @property
-    def channel(self) -> Channel:
+    def channel(self) -> Channel | ExactChannel:
         """The channel that it stands for."""
 
 
-ChannelLike = Channel | HasChannel | Array | Sequence[Sequence[float]]
+ChannelLike = Channel | ExactChannel | HasChannel | Array | Sequence[Sequence[float]]
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """`channel` itself, the channel of what has one, or an array (k, m) checked and made into one.
+    """`channel` itself, the channel of what has one, that of an exact channel, or an array (k, m), checked.
 
     Raises `InvalidInput`, with the entry, for an array that is not row-stochastic.
 
@@ -324,6 +324,9 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
     inner = getattr(channel, "channel", None)
     if isinstance(inner, Channel):
         return inner
+    exact = inner if isinstance(inner, ExactChannel) else channel  # a plan's question, or its channel
+    if isinstance(exact, ExactChannel):
+        return Channel(exact.matrix, exact.inputs, exact.outputs)
     if isinstance(channel, (str, bytes)):
         raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
     try:

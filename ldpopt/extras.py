@@ -7,29 +7,28 @@ from importlib.util import find_spec
 from ldpopt.errors import LdpoptError
 
 EXTRAS = {
-    "pyarrow": "survey",
-    "cryptography": "survey",
+    "pyarrow": "",
+    "cryptography": "",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",
 }
-"""By the name of a module, the extra that installs it."""
+"""By the name of a module, the extra that installs it; none for what comes with the package."""
 
 
 class MissingExtra(LdpoptError, ImportError):
-    """A package that an extra of ldpopt installs is not there."""
+    """A package that ldpopt or one of its extras installs is not there."""
 
 
 def missing(module: str) -> MissingExtra:
     """The error for a module that is not there.
 
     >>> print(missing("pyarrow.parquet"))
-    this needs the package pyarrow, which is not installed: python -m pip install 'ldpopt[survey]'
+    this needs the package pyarrow, which is not installed: python -m pip install ldpopt
     """
     name = module.split(".")[0]
-    return MissingExtra(
-        f"this needs the package {name}, which is not installed: python -m pip install 'ldpopt[{EXTRAS[name]}]'"
-    )
+    from_ = f"'ldpopt[{EXTRAS[name]}]'" if EXTRAS[name] else "ldpopt"
+    return MissingExtra(f"this needs the package {name}, which is not installed: python -m pip install {from_}")
 
 
 def need(*modules: str) -> None:

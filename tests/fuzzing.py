@@ -21,6 +21,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.survey.collect.aggregate import Counts
 from ldpopt.survey.collect.answers import batches, column_names, partitions
+from ldpopt.survey.collect.manifest import Manifest
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Simulated
 from ldpopt.survey.collect.randomness.secret import read_key
@@ -281,8 +282,10 @@ LOADERS = (
 COUNTS = Counts(
     PLAN.checksum, 3, {("smoker",): np.array([2, 1]), ("smoker", "children"): np.array([[1, 1, 0], [0, 0, 1]])}
 )
+MANIFEST = Manifest.of(PLAN, "memoised", 4, ["7" * 32, "f" * 32], "a" * 64)
 LATER = (
     Loader("counts", (COUNTS.to_json().encode(),), lambda data, _: Counts.from_json(data, PLAN), 1),
+    Loader("manifest", (MANIFEST.to_json().encode(),), lambda data, _: Manifest.from_json(data, "manifest"), 1),
     Loader("key file", (b"ldpopt-survey-key 1\n" + b"0f" * 32 + b"\n",), _key, 1),
 )
 """Loaders that came later: apart, so that the cases of the others stay what they were."""

@@ -118,6 +118,7 @@ def _work_folder(file: str) -> Callable[[bytes, Path], object]:
                     (folder / ".out.csv.partial").mkdir(exist_ok=True)  # for the copy's own removal
                 assert output.read_bytes() == (_prepared() / "whole.csv").read_bytes()
                 output.unlink()
+                output.with_name("out.csv.manifest.json").unlink()
                 return True
         finally:
             with contextlib.suppress(FileNotFoundError):

@@ -86,6 +86,7 @@ def _say(message: str, code: int) -> int:
 app = typer.Typer(
     cls=Program,
     add_completion=False,
+    pretty_exceptions_show_locals=False,  # they are answers, ids and keys
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 2 bad input (one line on standard error, nothing written), 1 no usable answer, "
     "130 interrupted.",

@@ -1,17 +1,23 @@
 """Results for readers: guarantees in plain words, pictures of a design, and pages that stand alone."""
 
+from ldpopt.reports.delivery import Finding, Findings, verify_delivery
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.pictures import design_picture
+from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
 from ldpopt.reports.words import guarantee_in_words, reports_in_words, verdict
 
 __all__ = [
+    "Finding",
+    "Findings",
     "design_picture",
     "embed",
     "guarantee_in_words",
     "page",
     "reports_in_words",
+    "results",
     "survey_report",
     "table",
     "verdict",
+    "verify_delivery",
 ]

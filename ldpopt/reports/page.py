@@ -36,11 +36,12 @@ code { background: var(--tint); padding: .1em .3em; border-radius: 3px; font-siz
 """
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """A whole page; `title` is text, `body` finished HTML."""
+def page(title: str, body: Iterable[str], head: str = "") -> str:
+    """A whole page; `title` is text, `body` and `head`, what else stands in the head, finished HTML."""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{head}"
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n" + "\n".join(body) + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -67,9 +68,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
 def embed(png: bytes, description: str, caption: str = "") -> str:
     """A PNG picture of 150 dots an inch inside the page, no larger than it was drawn.
 
-    `description` is for those who cannot see it.
+    `description` is for those who cannot see it. Without bytes the page has the description alone.
     """
+    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    if not png:
+        return f'<figure><img alt="{escape(description)}">{said}</figure>'
     width = round(int.from_bytes(png[16:20]) / 150 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}"
-    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure><img src="{source}" alt="{escape(description)}" width="{width}">{said}</figure>'

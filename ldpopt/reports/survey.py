@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,16 @@ from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
+from ldpopt.survey.collect.rowset import total
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
+from ldpopt.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
+    from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.estimate.estimate import Estimate
     from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
@@ -30,21 +34,29 @@ DRAWN = 40
 OURS = "channel of this survey"
 
 
-def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
+def survey_report(
+    plan: Plan, estimates: Mapping[str, Estimate], counts: Counts | None = None, pictures: bool = True
+) -> str:
     """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
 
-    estimates : an `Estimate` for each question's name.
+    estimates : an `Estimate` for each question's name. counts : what they are made from, if the page is to say what the
+        reports say of themselves: that of a simulation says so in its title. pictures : whether to draw; the page then
+        has their descriptions alone.
     """
+    simulation, unlabelled = (False, False) if counts is None else (counts.simulation, counts.unlabelled)
     n = max(one.n for one in estimates.values())
+    title = f"Simulation: {plan.name}" if simulation else plan.name
+    reports = "simulated reports" if simulation else "privatized reports"
     body = [
-        f"<h1>{escape(plan.name)}</h1>",
-        f'<p class="lead">Estimates from {n:,} privatized reports, round {plan.round}. The shares below are '
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="lead">Estimates from {n:,} {reports}, round {plan.round}. The shares below are '
         "computed from randomized reports alone.</p>",
+        *_warnings(simulation, unlabelled),
         "<h2>What respondents were promised</h2>",
         *_promises(plan),
     ]
     for question in plan.questions:
-        body += _question(question, estimates[question.name])
+        body += _question(question, estimates[question.name], _Pencil(pictures))
     body += [
         "<h2>How to read this</h2>",
         "<p>An interval covers the true share in about 95 of 100 surveys like this one; it accounts for the sampling "
@@ -53,7 +65,33 @@ def survey_report(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
         "respondents this privacy costs than asking openly, when the widest interval is to be as narrow.</p>",
         f'<p class="soft">Plan checksum {plan.checksum}.</p>',
     ]
-    return page(plan.name, body)
+    return page(title, body, "" if counts is None else _mark(counts))
+
+
+@dataclass(frozen=True)
+class _Pencil:
+    """Draws pictures, or leaves them out."""
+
+    drawing: bool
+
+    def draw(self, make: Callable[[], Any]) -> bytes:
+        """The bytes of the figure that `make` gives; none if nothing is drawn."""
+        return plots.picture(make()) if self.drawing else b""
+
+
+def _mark(counts: Counts) -> str:
+    """Of which reports the page is, and which version wrote it: `ldpopt.reports.verify_delivery` makes it again."""
+    return f'<meta name="ldpopt-reports" content="{total(counts.sources)} {__version__}">\n'
+
+
+def _warnings(simulation: bool, unlabelled: bool) -> list[str]:
+    """What a reader must know before any number."""
+    said = []
+    if simulation:
+        said.append("These reports were simulated from a seed. Nobody was asked, and they protect nobody.")
+    if unlabelled:
+        said.append("Some reports came without a manifest: nothing shows that they are of this plan, or counted once.")
+    return [f'<p role="note"><strong>{escape(one)}</strong></p>' for one in said]
 
 
 def _promises(plan: Plan) -> list[str]:
@@ -83,14 +121,14 @@ def _in_words(epsilon: float, eta: float) -> list[str]:
     return [f"<p>{escape(guarantee_in_words(claim))}</p>" for claim in claims]
 
 
-def _question(question: PlannedQuestion, found: Estimate) -> list[str]:
+def _question(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:
     shown = found.intervals().clip()
     rows = [
         [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
         for label, value, low, high in zip(found.labels, found.values, shown.lower, shown.upper, strict=True)
     ]
     k, m = question.channel.shape
-    picture = plots.picture(plots.shares(found.labels, found.values, shown.lower, shown.upper))
+    picture = pencil.draw(lambda: plots.shares(found.labels, found.values, shown.lower, shown.upper))
     body = [
         f"<h2>{escape(question.name)}</h2>",
         embed(picture, f"Estimated shares of {k} answers with 95 % intervals"),
@@ -103,14 +141,14 @@ def _question(question: PlannedQuestion, found: Estimate) -> list[str]:
     ]
     if m <= DRAWN:
         channel = Channel(question.channel.matrix, question.categories, question.reports)
-        drawn = plots.picture(plots.channel(channel))
+        drawn = pencil.draw(lambda: plots.channel(channel))
         body.append(embed(drawn, f"Channel from {k} answers to {m} reports", "How an answer becomes a report."))
     else:
         body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
-    return body + _rivals(question, found)
+    return body + _rivals(question, found, pencil)
 
 
-def _rivals(question: PlannedQuestion, found: Estimate) -> list[str]:
+def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:
     """What other protocols within the same epsilon would need for the interval that the plan is for."""
     if not 0 < question.epsilon < math.inf:
         return []
@@ -140,7 +178,7 @@ def _rivals(question: PlannedQuestion, found: Estimate) -> list[str]:
     return [
         "<h3>Other protocols at this privacy</h3>",
         table(["protocol", "ε (nats)", "η", "respondents", "design effect"], cells, said, numbers=(1, 2, 3, 4)),
-        embed(plots.picture(plots.protocols(shown)), f"Respondents that {len(rows)} protocols need"),
+        embed(pencil.draw(lambda: plots.protocols(shown)), f"Respondents that {len(rows)} protocols need"),
     ]
 
 

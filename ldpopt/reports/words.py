@@ -84,7 +84,7 @@ def proof_in_words(design: Design, found: Verification) -> list[str]:
     >>> from ldpopt.divergences import TOTAL_VARIATION
     >>> made = optimal_channel(Divergence(TOTAL_VARIATION, [0.5, 0.5], [0.25, 0.75]), LocalDP(1.0))
     >>> proof_in_words(made, made.verify())[0]
-    'The channel keeps its limit on local dp: measured 0.99999999999..., at most 1.0 is allowed.'
+    'The channel keeps its limit on local dp: measured ..., at most 1.0 is allowed.'
     """
     told = [
         f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {cap!r} is allowed."

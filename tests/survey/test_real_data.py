@@ -64,7 +64,7 @@ def test_the_other_half_comes_back(plan: Plan, halves, tmp_path: Path) -> None:
     SecretKey(bytes(32)).save(tmp_path / "key")
     tally = privatize(plan, tmp_path / "answers.parquet", tmp_path / "reports", Memoised(tmp_path / "key"))
     assert tally.rows == ROWS
-    counts, covered = aggregate(tmp_path / "reports", plan), 0
+    counts, covered = aggregate(plan, tmp_path / "reports"), 0
     for question in plan.questions:
         channel = report_channel(question)
         found = estimate(CountTable.from_counts(counts[question.name], channel.outputs), channel)

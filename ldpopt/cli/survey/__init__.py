@@ -5,15 +5,19 @@ from __future__ import annotations
 import typer
 
 from ldpopt.cli.survey.aggregate import aggregate
+from ldpopt.cli.survey.discreet import Discreet
 from ldpopt.cli.survey.estimate import estimate
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
 from ldpopt.cli.survey.report import report
+from ldpopt.cli.survey.verify import verify
 
 app = typer.Typer(
+    cls=Discreet,
+    pretty_exceptions_show_locals=False,
     help="Plan a survey, privatize its answers, and estimate from the reports.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (plan, privatize, aggregate, estimate, report):
+for command in (plan, privatize, aggregate, estimate, report, verify):
     app.command()(command)

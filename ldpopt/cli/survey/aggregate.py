@@ -10,7 +10,7 @@ import typer
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.outputs import claim, write_all
-from ldpopt.cli.survey.files import PlanArgument, read_plan
+from ldpopt.cli.survey.files import PlanArgument, UnlabelledOption, read_plan
 
 
 def aggregate(
@@ -22,6 +22,7 @@ def aggregate(
     pair: Annotated[
         list[str] | None, typer.Option(metavar="A,B", help="Count two questions together, for a two-way table.")
     ] = None,
+    unlabelled: UnlabelledOption = False,
     workers: Annotated[int, typer.Option(help="Threads.")] = 1,
     force: ForceOption = False,
 ) -> None:
@@ -39,6 +40,7 @@ def aggregate(
             raise invalid("--pair", "two questions, A,B", one)
         pairs.append((names[0], names[1]))
     with progress("counting"):
-        counts = run(reports[0] if len(reports) == 1 else list(reports), made, pairs, Threads(workers))
+        counts = run(made, list(reports), pairs, Threads(workers), unlabelled)
     write_all({out: counts.to_json().encode()}, force)
-    output().print(f"{counts.rows:,} reports counted in {out}", markup=False)
+    what = "simulated reports" if counts.simulation else "reports"
+    output().print(f"{counts.rows:,} {what} counted in {out}", markup=False)

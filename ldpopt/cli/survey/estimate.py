@@ -7,23 +7,36 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
-from ldpopt.cli.survey.files import DataArgument, PlanArgument, estimates, read_counts, read_plan
+from ldpopt.cli.survey.files import (
+    DataArgument,
+    PlanArgument,
+    UnlabelledOption,
+    read_counts,
+    read_plan,
+    spoken,
+)
 
 
 def estimate(
     plan: PlanArgument,
     data: DataArgument,
+    unlabelled: UnlabelledOption = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
 ) -> None:
     """Estimate the share of every answer, with 95 % score intervals."""
     from ldpopt import strictjson
+    from ldpopt.reports.results import results
+    from ldpopt.survey.plan.survey import Survey
 
     made = read_plan(plan)
     with progress("estimating"):
-        found = estimates(made, read_counts(data, made))
+        counts = read_counts(data, made, unlabelled)
+        found = Survey(made).estimates(counts)
     if json:
-        print(strictjson.dumps({name: one.to_dict() for name, one in found.items()}), end="")
+        print(strictjson.dumps(results(found, counts)), end="")
         return
     console = output()
+    if said := spoken(counts):
+        console.print(f"{said}\n", markup=False)
     for name, one in found.items():
         console.print(f"{name}\n{one!r}\n", markup=False)

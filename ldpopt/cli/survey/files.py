@@ -9,7 +9,6 @@ import typer
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
-    from ldpopt.survey.estimate.estimate import Estimate
     from ldpopt.survey.plan.plan import Plan
 
 PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
@@ -29,22 +28,35 @@ def read_plan(path: Path) -> Plan:
     return Plan.from_json(read_text(path))
 
 
-def read_counts(path: Path, plan: Plan) -> Counts:
+UnlabelledOption = Annotated[
+    bool,
+    typer.Option(
+        "--unlabelled",
+        help="Also take reports without a manifest, written by hand or by another program: nothing then tells whether "
+        "they are of this plan, or reports at all.",
+    ),
+]
+
+
+def read_counts(path: Path, plan: Plan, unlabelled: bool) -> Counts:
     """The counts of a file, or of the reports at `path`."""
+    from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
     from ldpopt.survey.collect.aggregate import Counts, aggregate
 
-    return Counts.from_json(read_text(path), plan) if path.suffix == ".json" else aggregate(path, plan)
+    if path.suffix != ".json":
+        return aggregate(plan, path, unlabelled=unlabelled)
+    counts = Counts.from_json(read_text(path), plan)
+    if counts.unlabelled and not unlabelled:
+        expected = "counts of reports with manifests (--unlabelled takes others, too)"
+        raise invalid("counts", expected, Phrase("others"), str(path))
+    return counts
 
 
-def estimates(plan: Plan, counts: Counts) -> dict[str, Estimate]:
-    """The estimate of every question, by name."""
-    from ldpopt.survey.estimate.counts import CountTable
-    from ldpopt.survey.estimate.estimate import estimate
-    from ldpopt.survey.plan.survey import report_channel
-
-    made = {}
-    for question in plan.questions:
-        channel = report_channel(question)
-        made[question.name] = estimate(CountTable.from_counts(counts[question.name], channel.outputs), channel)
-    return made
+def spoken(counts: Counts) -> str:
+    """What must be said before any number from these counts; empty for real reports with manifests."""
+    if counts.simulation:
+        return "SIMULATION: these reports are simulated, nobody was asked."
+    return (
+        "These reports came without a manifest: nothing shows that they are of this plan." if counts.unlabelled else ""
+    )

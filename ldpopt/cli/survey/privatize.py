@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +30,7 @@ def privatize(
         Path | None,
         typer.Option(
             help="Survey key file (mode 0600), needed where the plan names respondents. A retry under the same key "
-            "repeats every report; an answer changed inside a round is not hidden.",
+            "repeats every report; that an answer was changed inside a round is not hidden.",
         ),
     ] = None,
     new_key: Annotated[bool, typer.Option("--new-key", help="Make the key file, once for a survey.")] = False,
@@ -40,12 +42,17 @@ def privatize(
     scheduler: Annotated[str | None, typer.Option(help="Run on the Dask cluster at tcp://...")] = None,
 ) -> None:
     """Privatize answers in files. What is interrupted goes on where it stopped, and ends with the same bytes."""
+    from ldpopt.extras import need
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
 
     made = read_plan(plan)
-    randomness = _randomness(key, new_key, simulate)
+    if dask or scheduler:
+        need("distributed")  # before a key is made
     with ExitStack() as stack:
+        randomness = _randomness(key, new_key, simulate)
+        if key is not None and new_key:
+            stack.enter_context(_forgotten_after_a_refusal(key, out))
         runner: Runner = Threads(workers)
         if dask or scheduler:
             from ldpopt.survey.collect.cluster import dask_runner
@@ -62,6 +69,19 @@ def privatize(
                 f"  {question.name}: {unknown:,} unlisted and {missing:,} missing answers mapped", markup=False
             )
     console.print("  These counts are of raw answers: they are for you, not for publication.", markup=False)
+
+
+@contextmanager
+def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
+    """A key that was made for a run goes when the run is refused: no report was made with it."""
+    from ldpopt.errors import InvalidInput
+
+    try:
+        yield
+    except InvalidInput:
+        if not any(os.path.lexists(path) for path in (out, out.with_name(f".{out.name}.partial"))):
+            key.unlink(missing_ok=True)
+        raise
 
 
 def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:

@@ -10,21 +10,24 @@ import typer
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.outputs import claim, write_all
-from ldpopt.cli.survey.files import DataArgument, PlanArgument, estimates, read_counts, read_plan
+from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, read_counts, read_plan
 
 
 def report(
     plan: PlanArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page (HTML).")] = Path("report.html"),
+    unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
     """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
     from ldpopt.reports.survey import survey_report
+    from ldpopt.survey.plan.survey import Survey
 
     claim([out], force)
     made = read_plan(plan)
     with progress("estimating and drawing"):
-        page = survey_report(made, estimates(made, read_counts(data, made)))
+        counts = read_counts(data, made, unlabelled)
+        page = survey_report(made, Survey(made).estimates(counts), counts)
     write_all({out: page.encode()}, force)
     output().print(f"wrote {out}", markup=False)

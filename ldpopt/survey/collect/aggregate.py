@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt import strictjson
-from ldpopt.errors import invalid
-from ldpopt.survey.collect.answers import Partition, batches, column_names, input_files, partitions, refuse_nested
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
-from ldpopt.survey.collect.commit import check_rows
-from ldpopt.survey.collect.reports import check_reports
+from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
+from ldpopt.survey.collect.rowset import row_set
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import Plan
 
@@ -23,7 +23,7 @@ Table = npt.NDArray[np.int64]
 Names = tuple[str, ...]
 
 FORMAT = "ldpopt-counts"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,13 +32,19 @@ class Counts:
 
     plan : checksum of the plan. rows : number of respondents.
     tables : by the names of one or two questions, counts in the order of their channels' outputs.
+    simulation : whether the reports say that they are simulated. unlabelled : whether some say nothing of themselves.
+    sources : the fingerprints of the reports' partitions, as in their manifests, or what stands for a file without.
 
-    Counts of disjoint reports under one plan add up: ``a + b``.
+    Counts of disjoint reports under one plan add up: ``a + b``. The same reports twice, and simulated ones with others,
+    are `InvalidInput`.
     """
 
     plan: str
     rows: int
     tables: dict[Names, Table]
+    simulation: bool = False
+    unlabelled: bool = False
+    sources: frozenset[str] = frozenset()
 
     def __getitem__(self, names: str | Names) -> Table:
         key = (names,) if isinstance(names, str) else tuple(names)
@@ -51,49 +57,70 @@ class Counts:
             return NotImplemented
         if self.plan != other.plan or set(self.tables) != set(other.tables):
             raise invalid("counts", "tables of one plan and the same questions", "others")
+        if self.simulation != other.simulation:
+            raise invalid("counts", "simulated ones, or counts of reports", Phrase("one of each"))
+        refuse_twice(self.sources, other.sources)
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
-        return Counts(self.plan, self.rows + other.rows, merged)
+        unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
+        return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
-        same = (self.plan, self.rows, set(self.tables)) == (other.plan, other.rows, set(other.tables))
+        same = all(
+            getattr(self, name) == getattr(other, name)
+            for name in ("plan", "rows", "simulation", "unlabelled", "sources")
+        )
+        same = same and set(self.tables) == set(other.tables)
         return same and all(np.array_equal(table, other.tables[names]) for names, table in self.tables.items())
 
     def __repr__(self) -> str:
-        return f"Counts({self.rows} respondents, tables of {', '.join(' x '.join(names) for names in self.tables)})"
+        what = "simulated respondents" if self.simulation else "respondents"
+        return f"Counts({self.rows} {what}, tables of {', '.join(' x '.join(names) for names in self.tables)})"
 
     def to_json(self) -> str:
-        """The counts as JSON text (schema ``ldpopt-counts``, version 1)."""
+        """The counts as JSON text (schema ``ldpopt-counts``, version 2)."""
         tables = [{"questions": list(names), "counts": table.tolist()} for names, table in self.tables.items()]
-        content = {"format": FORMAT, "version": VERSION, "plan": self.plan, "rows": self.rows, "tables": tables}
-        return strictjson.dumps(content)
+        content = {"format": FORMAT, "version": VERSION, "plan": self.plan, "rows": self.rows}
+        said = {"simulation": self.simulation, "unlabelled": self.unlabelled, "sources": sorted(self.sources)}
+        return strictjson.dumps({**content, **said, "tables": tables})
 
     @classmethod
     def from_json(cls, content: str | bytes, plan: Plan) -> Counts:
         """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
         data = strictjson.loads(content, "counts")
-        fields = {"format", "version", "plan", "rows", "tables"}
-        if not isinstance(data, dict) or set(data) != fields or data["format"] != FORMAT or data["version"] != VERSION:
-            raise invalid("counts", f'an object with "format": "{FORMAT}", version {VERSION}', type(data).__name__)
+        fields = {"format", "version", "plan", "rows", "simulation", "unlabelled", "sources", "tables"}
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise invalid("counts", f'an object with "format": "{FORMAT}"', Phrase("another"))
+        if data.get("version") != VERSION or set(data) != fields:
+            raise invalid("counts", f"version {VERSION} with its fields", Phrase("another (count the reports again)"))
         if data["plan"] != plan.checksum:
             raise invalid("counts", "those of the plan", "another plan's")
         if not isinstance(data["tables"], list):
             raise invalid("counts", "a list of tables", type(data["tables"]).__name__)
+        if type(data["simulation"]) is not bool or type(data["unlabelled"]) is not bool:
+            raise invalid("counts", "true or false for simulation and unlabelled", Phrase("something else"))
+        if not isinstance(data["sources"], list):
+            raise invalid("counts", "a list of sources", Phrase("something else"))
+        sources = frozenset(row_set(source, "counts") for source in data["sources"])
         tables = dict(_table(table, data["rows"], plan) for table in data["tables"])
-        return cls(data["plan"], data["rows"], tables)
+        return cls(data["plan"], data["rows"], tables, data["simulation"], data["unlabelled"], sources)
 
 
 def aggregate(
-    reports: str | Path | Sequence[str | Path],
     plan: Plan,
+    reports: str | Path | Sequence[str | Path],
     pairs: Iterable[tuple[str, str]] = (),
     runner: Runner | None = None,
+    unlabelled: bool = False,
 ) -> Counts:
     """Count the reports in files, by question and for `pairs` of questions.
 
-    reports : as `privatize` wrote them. Reports that are missing or that the plan does not know, partitions
-        that their manifest misses, and reports of another plan are `InvalidInput`.
+    reports : as `privatize` wrote them, a file, a folder or several. `InvalidInput` for reports that are missing or
+        that the plan does not know, and for files that do not fit their manifests: of another plan, changed,
+        incomplete, there twice (under another name, too), or simulated beside others.
+    unlabelled : count files without a manifest, too, written by hand or by another program; without it they are
+        `InvalidInput`, since nothing tells them from raw answers or from reports of another plan.
 
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
@@ -104,21 +131,31 @@ def aggregate(
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "answers.csv").write_text("vote\\n" + "no\\n" * 60 + "yes\\n" * 40)
     ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
-    ...     counts = aggregate(Path(folder, "out"), plan)
-    >>> int(counts["vote"].sum())
-    100
+    ...     counts = aggregate(plan, Path(folder, "out"))
+    >>> int(counts["vote"].sum()), counts.simulation
+    (100, True)
     """
-    given = Path(reports) if isinstance(reports, (str, Path)) else None
-    files = input_files(reports)
-    check_reports(files, given, plan)
+    if isinstance(reports, Plan) and not isinstance(plan, Plan):  # the order of earlier versions
+        plan, reports = reports, plan
+    if not isinstance(plan, Plan):
+        raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = table_names(plan, pairs)
-    for path in files:
+    found = admit(plan, reports, unlabelled)
+    counts = count(plan, found, names, runner)
+    return replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources)
+
+
+def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None = None) -> Counts:
+    """The counts of a delivery, whose files must have the rows that they say."""
+    for path in found.files:
         require_columns([question.name for question in plan.questions], column_names(path), str(path))
         refuse_nested(path, [question.name for question in plan.questions], ())
-    parts = partitions(files)
+    parts = partitions(found.files)
+    found.require_rows(parts)
     task = CountPartition(plan.to_json(), names)
     counts = (runner or Threads()).total(task, parts, add) if parts else count_batches([], plan, names)
-    check_rows(given, counts.rows)
+    if counts.rows != (rows := sum(part.rows for part in parts)):
+        raise invalid("reports", f"the {rows} rows of their files", counts.rows)
     return counts
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 
 T = TypeVar("T")
 
@@ -190,7 +190,8 @@ def column_names(path: Path) -> list[str]:
     else:
         names = _names(_header(path)[0])
     if len(set(names)) != len(names):
-        raise invalid("answers", "distinct column names", names, str(path))
+        # Names are not shown: the first line of a file without a header is somebody's answers.
+        raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
     return names
 
 
@@ -212,19 +213,24 @@ def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) ->
 
 
 def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
-    """The function's result; an arrow error, whose message may quote answers, becomes one that names `where`."""
-    import pyarrow as pa
+    """The function's result; an error of a library, whose message may quote answers, becomes one that names `where`.
 
+    Our own errors and the file system's pass.
+    """
     try:
         return function(*arguments)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        failure = type(error).__name__
+    except LdpoptError:
+        raise
     except OSError as error:
         if error.errno is not None:  # the file system's, not arrow's word for a corrupt file
             raise
         failure = "a corrupt one"
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Polars' own, no Exception
+            raise
+        failure = type(error).__name__
     # Raised out here, so that the first error is not the context of this one.
-    raise invalid("answers", "well-formed values in UTF-8", failure, where)
+    raise invalid("answers", "well-formed values in UTF-8", Phrase(failure), where)
 
 
 def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
@@ -242,7 +248,7 @@ def _row_groups(path: Path) -> Iterator[tuple[int, int, int]]:
 def _parquet_batches(part: Piece, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(part.path, read_dictionary=list(dictionaries)) as file:
+    with pq.ParquetFile(part.path, read_dictionary=list(dictionaries), page_checksum_verification=True) as file:
         groups = list(range(part.start, part.stop))
         rows = 0
         for batch in file.iter_batches(BATCH_ROWS, groups, list(columns), use_threads=False):

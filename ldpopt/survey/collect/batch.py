@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.coding import Coder, Tally
 from ldpopt.survey.collect.duplicates import duplicate_rows
+from ldpopt.survey.collect.manifest import Manifest, with_manifest
 from ldpopt.survey.collect.randomness.randomness import Randomness, WordSource, default_randomness
 from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.rowset import total
 from ldpopt.survey.collect.sampler import Sampler
 from ldpopt.survey.plan.plan import Plan
 
@@ -26,7 +28,7 @@ class Privatizer:
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
         import pyarrow as pa
 
-        self.plan = plan
+        self.plan, self.mode = plan, mode
         self.source = WordSource(plan, mode, key)
         self._coders = [Coder(question) for question in plan.questions]
         self._samplers = [Sampler(question.channel) for question in plan.questions]
@@ -57,7 +59,7 @@ class Privatizer:
         return column
 
     def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
-        """The reports of partition `index` as a pyarrow table, and the tally of what policies did.
+        """The reports of partition `index` as a pyarrow table with its manifest, and the tally of what policies did.
 
         batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
         dropped : sorted numbers of the rows to leave out.
@@ -65,6 +67,8 @@ class Privatizer:
         import pyarrow as pa
 
         streams, tally, made = self.source.streams(index), Tally(), []
+        if streams is not None:
+            tally.row_set = self.source.row_set(None, index)
         for batch in batches:
             rows = batch.num_rows
             left_out = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + rows)]
@@ -76,7 +80,8 @@ class Privatizer:
             tally.rows += len(numbers)
             tally.duplicates += len(left_out)
             first_row += rows
-        return values_hidden("carried columns", _one_table, made), tally
+        said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
+        return with_manifest(values_hidden("carried columns", _one_table, made), said), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         import pyarrow as pa
@@ -84,11 +89,12 @@ class Privatizer:
         respondents = None
         if streams is None:
             respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
+            tally.row_set = total([tally.row_set, self.source.row_set(respondents, 0)])
         columns = {}
         for q, question in enumerate(self.plan.questions):
             column = batch.column(question.column)
             answers = self._coders[q].codes(column, tally, lambda at: int(numbers[at]))
-            reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents))
+            reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
             signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
             columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(signed), self._labels[q])
         for name in self.plan.carry:
@@ -113,10 +119,9 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     >>> reports.num_rows, tally.unknown
     (2, {'vote': 0})
     """
-    table = _table(answers)
     randomness = default_randomness(plan, randomness)
     privatizer = Privatizer(plan, randomness.mode, randomness.key())
-    require_columns(privatizer.columns, table.column_names, "the data frame")
+    table = _table(answers, privatizer.columns)
     batches = table.select(privatizer.columns).combine_chunks().to_batches(1 << 16)
     dropped: Rows = np.empty(0, np.int64)
     if plan.respondent is not None:
@@ -142,23 +147,42 @@ def _one_table(made: list[Any]) -> Any:
     return pa.concat_tables([pa.Table.from_batches([batch]) for batch in made], promote_options="permissive")
 
 
-def _table(answers: Any) -> Any:
-    """Any library's data frame as a pyarrow table."""
+def _table(answers: Any, columns: list[str]) -> Any:
+    """The needed columns of any library's data frame as a pyarrow table."""
+    if not hasattr(answers, "__arrow_c_stream__") and not hasattr(answers, "__dataframe__"):
+        raise invalid("answers", "a data frame with the Arrow stream interface", Phrase(type(answers).__name__))
+    names = None if hasattr(answers, "column_names") else getattr(answers, "columns", None)
+    if names is None:
+        table = values_hidden("the data frame", _converted, answers)
+        _require_once(columns, table.column_names)
+        return table
+    # pandas and Polars: columns that are not needed are not even converted.
+    _require_once(columns, list(names))
+    for name in columns:
+        values_hidden(f"column {name!r} of the data frame", _converted, answers[[name]])
+    return values_hidden("the data frame", _converted, answers[columns])
+
+
+def _converted(answers: Any) -> Any:
     import pyarrow as pa
     from pyarrow.interchange import from_dataframe
 
-    if hasattr(answers, "__arrow_c_stream__"):
-        return pa.table(answers)
-    if hasattr(answers, "__dataframe__"):
-        return values_hidden("the data frame", from_dataframe, answers)
-    raise invalid("answers", "a data frame with the Arrow stream interface", type(answers).__name__)
+    return pa.table(answers) if hasattr(answers, "__arrow_c_stream__") else from_dataframe(answers)
+
+
+def _require_once(columns: list[str], found: list[str]) -> None:
+    require_columns(columns, found, "the data frame")
+    for name in columns:
+        if found.count(name) > 1:
+            raise invalid("answers", f"one column {name!r}", Phrase("two"), "the data frame")
 
 
 def require_columns(needed: list[str], found: list[str], where: str) -> None:
     """Every needed column is there."""
     lacking = [name for name in needed if name not in found]
     if lacking:
-        raise invalid("answers", f"a column {lacking[0]!r}", f"columns {', '.join(map(repr, found[:8]))}", where)
+        # Names are not shown: the first line of a file without a header is somebody's answers.
+        raise invalid("answers", f"a column {lacking[0]!r}", Phrase(f"{len(found)} others"), where)
 
 
 def refuse_duplicates(plan: Plan, dropped: Rows) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
 from ldpopt.survey.collect.answers import values_hidden
+from ldpopt.survey.collect.rowset import NO_ROWS, total
 from ldpopt.survey.collect.sampler import Codes
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
@@ -21,6 +22,7 @@ class Tally:
     """What privatizing did to the rows: for the holder of the answers, since these counts are not private.
 
     rows : reports written; duplicates : rows left out, because an earlier row has their respondent.
+    row_set : the fingerprint of the rows, as in the manifest of their reports.
     unknown, missing : by question, answers that were mapped to the category of its policy.
     """
 
@@ -28,9 +30,11 @@ class Tally:
     duplicates: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
+    row_set: str = NO_ROWS
 
     def __add__(self, other: Tally) -> Tally:
-        made = Tally(self.rows + other.rows, self.duplicates + other.duplicates)
+        rows = total([self.row_set, other.row_set])
+        made = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
         for name in ("unknown", "missing"):
             mine, theirs = getattr(self, name), getattr(other, name)
             getattr(made, name).update({key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}})

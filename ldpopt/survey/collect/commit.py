@@ -7,19 +7,20 @@ repeats a call that was killed in between finds the note, compares the reports w
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.files import digest, move_to_new, replace_private, sync_folder
+from ldpopt.files import digest, move_to_new, replace_private, replace_text, sync_folder
 from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.reports import MANIFEST, join, write_manifest
+from ldpopt.survey.collect.manifest import Manifest, sidecar
+from ldpopt.survey.collect.reports import join, write_manifest
 from ldpopt.survey.collect.workfolder import PARTS, WorkFolder, tally_of
 from ldpopt.survey.plan.plan import Plan
 
-NOTE = "finished.json"
+NOTE, MANIFEST = "finished.json", "manifest.json"
 
 
 def note_of(output: Path) -> Path:
@@ -50,13 +51,17 @@ def refuse_taken(output: Path) -> None:
 def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: Tally, asked: dict[str, Any]) -> None:
     """Put the finished partitions together and give them their name, which nothing else has."""
     folder.sweep()
+    mode, tallies = folder.state["mode"], folder.tallies()
     if single:
         made = folder.path / f"reports.{folder.state['kind']}"
-        join(folder.parts, made)
+        said = Manifest.of(plan, mode, tally.rows, [one.row_set for one in tallies])
+        join(folder.parts, made, said)
     else:
         made = folder.path / PARTS
-        write_manifest(made, plan, folder.state["mode"], [part.name for part in folder.parts], tally.rows)
+        write_manifest(made, plan, mode, folder.parts, tallies)
     refuse_taken(output)
+    if single and output.suffix == ".csv":
+        _publish_sidecar(folder, replace(said, sha256=digest(made)), sidecar(output))
     note = {"asked": asked, "tally": asdict(tally), "files": _digests(made)}
     replace_private(folder.path / NOTE, strictjson.dumps(note).encode())
     os.replace(folder.path / NOTE, note_of(output))
@@ -72,22 +77,21 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     sync_folder(output.parent)
 
 
+def _publish_sidecar(folder: WorkFolder, made: Manifest, path: Path) -> None:
+    """Put the manifest beside where the reports will be; one that an earlier attempt left there has the same bytes."""
+    replace_text(folder.path / MANIFEST, made.to_json())
+    try:
+        move_to_new(folder.path / MANIFEST, path)
+        sync_folder(path.parent)
+    except FileExistsError:
+        if path.is_file() and path.read_bytes() == made.to_json().encode():
+            return
+        raise _taken(path) from None
+
+
 def forget_note(output: Path) -> None:
     """Remove the note; the run is over."""
     note_of(output).unlink(missing_ok=True)
-
-
-def check_rows(reports: Path | None, rows: int) -> None:
-    """The rows counted in a folder of reports are those of its manifest; else `InvalidInput`.
-
-    reports : the folder that was given; nothing is checked for files, or for a folder without a manifest.
-    """
-    if reports is None or not (reports / MANIFEST).is_file():
-        return
-    manifest = strictjson.loads((reports / MANIFEST).read_bytes(), "manifest")
-    said = manifest.get("rows") if isinstance(manifest, dict) else None
-    if type(said) is not int or said != rows:
-        raise invalid("reports", "as many rows as their manifest says", rows, str(reports))
 
 
 def _digests(made: Path) -> dict[str, str]:

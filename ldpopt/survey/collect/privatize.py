@@ -13,7 +13,7 @@ from ldpopt.survey.collect.answers import input_files
 from ldpopt.survey.collect.batch import refuse_duplicates
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken
-from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, Simulated, default_randomness
+from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt.survey.collect.tasks import Job, PrivatizePartition, find_duplicates, forget
 from ldpopt.survey.collect.workfolder import WorkFolder, description, refuse_others, remove, remove_left_aside
@@ -34,8 +34,9 @@ def privatize(
     ----------
     answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read.
     reports : a path that is not taken. With the ending .csv or .parquet it becomes one file, otherwise a folder
-        of partitions of the answers' kind with a manifest. One column for each question, in the order of the
-        answers' rows, and the plan's carried columns.
+        of partitions of the answers' kind. One column for each question, in the order of the answers' rows, and the
+        plan's carried columns. The manifest, which says whose reports they are, lies beside a CSV file
+        (``NAME.csv.manifest.json``), in the schema of Parquet, and in the folder.
     randomness : `Fresh()` (the default without a respondent column), `Memoised(key_file)` (asked for with one),
         or `Simulated(rng)`, which is labelled in the reports.
     runner : who does the partitions; this thread by default.
@@ -64,8 +65,6 @@ def privatize(
     randomness = default_randomness(plan, randomness)
     files = input_files(answers)
     single = output.suffix in (".csv", ".parquet")
-    if output.suffix == ".csv" and isinstance(randomness, Simulated):
-        raise invalid("simulated reports", "a folder or a Parquet file, which can be labelled", output.name)
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
     kind = (output.suffix if single else files[0].suffix).removeprefix(".")

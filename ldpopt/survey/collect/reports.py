@@ -1,4 +1,4 @@
-"""Files of reports: written complete or absent, joined, and read back in batches."""
+"""Files of reports: written complete or absent, with what they say of themselves, and joined."""
 
 from __future__ import annotations
 
@@ -6,55 +6,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ldpopt import strictjson
-from ldpopt.errors import InvalidInput, invalid
-from ldpopt.files import aside, replace_text
+from ldpopt.files import aside, digest, replace_text
 from ldpopt.survey.collect.answers import values_hidden
-from ldpopt.survey.collect.randomness.randomness import Simulated
+from ldpopt.survey.collect.coding import Tally
+from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, with_manifest
 from ldpopt.survey.plan.plan import Plan
 
-MANIFEST = "_manifest.json"  # data-set readers pass over names that begin so
-FORMAT = "ldpopt-reports"
-VERSION = 1
+
+def write_reports(path: Path, table: Any) -> None:
+    """One partition's reports, a pyarrow table with its manifest, as Parquet or CSV, complete or absent."""
+    with aside(path) as written:
+        values_hidden(str(path), _write, path.suffix, table, written)
 
 
-def about(plan: Plan, mode: str) -> dict[str, Any]:
-    """What reports say of themselves: the plan, the round, and whether they are a simulation."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "survey": plan.name,
-        "round": plan.round,
-        "plan": plan.checksum,
-        "simulation": mode == Simulated.mode,
-    }
-
-
-def write_reports(path: Path, table: Any, plan: Plan, mode: str) -> None:
-    """One partition's reports as Parquet or CSV, complete or absent."""
+def _write(suffix: str, table: Any, written: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import csv
 
-    with aside(path) as written:
-        if path.suffix == ".parquet":
-            labelled = table.replace_schema_metadata({FORMAT: strictjson.dumps(about(plan, mode))})
-            pq.write_table(labelled, written, compression="zstd", row_group_size=1 << 20)
-        else:
-            # CSV takes neither dictionaries nor string views.
-            views = (pa.types.is_dictionary, pa.types.is_string_view)
-            plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
-            csv.write_csv(pa.table(plain, table.column_names), written)
+    if suffix == ".parquet":
+        pq.write_table(table, written, compression="zstd", row_group_size=1 << 20, write_page_checksum=True)
+        return
+    # CSV takes neither dictionaries nor string views.
+    views = (pa.types.is_dictionary, pa.types.is_string_view)
+    plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
+    csv.write_csv(pa.table(plain, table.column_names), written)
 
 
-def write_manifest(folder: Path, plan: Plan, mode: str, names: Sequence[str], rows: int) -> None:
-    """The list of a folder's partitions, written last."""
-    content = {**about(plan, mode), "parts": list(names), "rows": rows}
-    replace_text(folder / MANIFEST, strictjson.dumps(content))
+def write_manifest(folder: Path, plan: Plan, mode: str, parts: Sequence[Path], tallies: Sequence[Tally]) -> None:
+    """The list of a folder's partitions, with the checksum of each, written last."""
+    files = {
+        path.name: Manifest.of(plan, mode, tally.rows, [tally.row_set], digest(path))
+        for path, tally in zip(parts, tallies, strict=True)
+    }
+    whole = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), [tally.row_set for tally in tallies])
+    replace_text(folder / FOLDER, folder_content(whole, files))
 
 
-def join(parts: Sequence[Path], path: Path) -> None:
-    """All partitions as one file, complete or absent."""
+def join(parts: Sequence[Path], path: Path, made: Manifest) -> None:
+    """All partitions as one file, complete or absent; Parquet holds the manifest."""
     import pyarrow.parquet as pq
 
     with aside(path) as written:
@@ -67,27 +57,9 @@ def join(parts: Sequence[Path], path: Path) -> None:
                         while content := file.read(1 << 20):
                             out.write(content)
             return
-        with pq.ParquetWriter(written, pq.read_schema(parts[0]), compression="zstd") as writer:
+        schema = with_manifest(pq.read_schema(parts[0]).empty_table(), made).schema
+        with pq.ParquetWriter(written, schema, compression="zstd", write_page_checksum=True) as writer:
             for part in parts:
                 with pq.ParquetFile(part) as file:
                     for group in range(file.num_row_groups):
                         writer.write_table(file.read_row_group(group))
-
-
-def check_reports(files: Sequence[Path], given: Path | None, plan: Plan) -> None:
-    """Reports belong to `plan`, and a folder of them is complete, as far as they say; else `InvalidInput`."""
-    import pyarrow.parquet as pq
-
-    claims = []
-    if given is not None and given.is_dir() and (given / MANIFEST).exists():
-        manifest = strictjson.loads((given / MANIFEST).read_bytes(), "manifest")
-        claims.append(manifest)
-        if not isinstance(manifest, dict) or sorted(path.name for path in files) != sorted(manifest.get("parts", [])):
-            raise invalid("reports", "the partitions of their manifest, all of them", f"{len(files)} files", str(given))
-    for path in files:
-        if path.suffix == ".parquet":
-            said = (values_hidden(str(path), pq.read_schema, path).metadata or {}).get(FORMAT.encode())
-            claims += [] if said is None else [strictjson.loads(said, "reports")]
-    for claim in claims:
-        if not isinstance(claim, dict) or claim.get("plan") != plan.checksum:
-            raise InvalidInput(f"reports: expected those of the plan {plan.name!r}, got those of another plan")

@@ -108,7 +108,7 @@ class PrivatizePartition:
         _require(privatizer, folder, index)
         columns = [question.column for question in privatizer.plan.questions]
         table, tally = privatizer.partition(batches(part, privatizer.columns, columns), index, part.first_row, dropped)
-        write_reports(folder.part(index), table, privatizer.plan, folder.state["mode"])
+        write_reports(folder.part(index), table)
         folder.record(index, tally)
         return index
 

@@ -23,6 +23,7 @@ from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness
 from ldpopt.survey.collect.randomness.secret import read_key
+from ldpopt.survey.collect.rowset import row_set
 from ldpopt.survey.plan.plan import Plan
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"
@@ -244,8 +245,9 @@ def remove_left_aside(work: Path) -> None:
 def tally_of(data: Any) -> Tally:
     """The tally in a record; `InvalidInput` for anything else."""
     fields = {"rows": 0, "duplicates": 0, "unknown": {}, "missing": {}}
-    if not isinstance(data, dict) or set(data) != set(fields):
-        raise invalid("tally", f"an object with {', '.join(fields)}", Phrase(type(data).__name__))
+    if not isinstance(data, dict) or set(data) != {*fields, "row_set"}:
+        raise invalid("tally", f"an object with {', '.join(fields)} and row_set", Phrase(type(data).__name__))
+    row_set(data["row_set"], "tally")
     for name, empty in fields.items():
         counts = list(data[name].values()) if isinstance(empty, dict) and isinstance(data[name], dict) else [data[name]]
         if not all(type(count) is int and count >= 0 for count in counts):

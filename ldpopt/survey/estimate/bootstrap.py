@@ -63,11 +63,10 @@ def parametric_bootstrap(
     >>> b.standard_errors.round(3)
     array([0.026, 0.026])
     """
-    channel = as_channel(channel)
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
     if not isinstance(rng, np.random.Generator):
         raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
-    table = as_table(data, channel)
+    table, channel = as_table(data, channel), as_channel(channel)
     if not table.simple:
         raise invalid("bootstrap", "a simple sample", repr(table))
     values, _ = estimator.fit(table.frequencies, channel)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
-from ldpopt.errors import InvalidInput, invalid
-from ldpopt.survey.estimate.encode import factor, positions
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.survey.estimate.encode import factor, known, places, positions, report_column
 
 Key = tuple[Label, Label]
 """(stratum, cluster); None for no strata, and for respondents who are sampled one by one."""
@@ -69,25 +69,33 @@ class CountTable:
         """A simple sample from counts: an array of shape (m,) in the order of `outputs`, or a mapping by label."""
         labels = tuple(outputs)
         if isinstance(counts, Mapping):
-            unknown = [label for label in counts if label not in labels]
-            if unknown:
-                raise invalid("counts", f"labels among the outputs {labels[:8]}", unknown[0])
-            counts = [counts.get(label, 0) for label in labels]
+            named = list(counts)
+            at = places(named, labels).tolist()
+            if -1 in at:
+                raise invalid("counts", f"labels among the outputs {labels[:8]}", named[at.index(-1)])
+            if len(set(at)) != len(at):
+                raise invalid("counts", "one count for each output", Phrase("two"))
+            given = dict(zip(at, counts.values(), strict=True))
+            counts = [given.get(y, 0) for y in range(len(labels))]
         return cls(labels, ((None, None),), _whole(np.asarray(counts)[None], (1, len(labels))))
 
     @classmethod
     def from_reports(
         cls, reports: Any, channel: ChannelLike, weights: Any = None, strata: Any = None, clusters: Any = None
     ) -> CountTable:
-        """Count reports: an array or a pandas or Polars series of n output labels of `channel`.
+        """Count reports: an array, or a pandas, Polars or pyarrow column, of n output labels of `channel`.
+
+        A label may stand as in a data file ("1" for 1). For a frame the column is the plan's question, if that is what
+        `channel` is, or its only one.
 
         `weights` (positive numbers), `strata` and `clusters` (labels) have one entry a respondent.
         A missing or unknown report is `InvalidInput`.
 
+        >>> from ldpopt import Channel
         >>> CountTable.from_reports(["b", "a", "b"], Channel([[0.75, 0.25], [0.25, 0.75]], outputs=["a", "b"]))
         CountTable(3 reports over 2 outputs)
         """
-        channel = as_channel(channel)
+        reports, channel = report_column(reports, channel), as_channel(channel)
         y = positions(reports, channel.outputs)
         n, m = len(y), len(channel.outputs)
         stratum, strata_labels = factor(strata, n, "strata")
@@ -231,25 +239,32 @@ def merge(tables: Iterable[CountTable]) -> CountTable:
     return CountTable(outputs, tuple(keys), counts, weights, squares)
 
 
-def as_table(data: Any, channel: Channel) -> CountTable:
-    """The count table of `data`: a table, counts by label, an array of m counts, or reports.
+def as_table(data: Any, channel: ChannelLike) -> CountTable:
+    """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a frame.
 
     A numeric array of m entries is counts and anything else is reports; an array that could be either is refused.
     The counts of a series go by its index, as from `value_counts`.
     """
+    if not isinstance(data, (CountTable, Mapping)):
+        data = report_column(data, channel)
+    channel = as_channel(channel)
     if isinstance(data, CountTable):
-        if data.outputs != channel.outputs:
+        if data.outputs == channel.outputs:
+            return data
+        if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
-        return data
+        return CountTable(channel.outputs, data.keys, data.counts, data.weights, data.squares)
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)
+    if hasattr(data, "to_pylist"):  # an arrow column
+        data = np.asarray(data.to_pylist())
     array = np.asarray(data)
     numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
     labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
     if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
         return CountTable.from_counts(data.to_dict(), channel.outputs)
     if numeric and full:
-        if set(array.tolist()) <= set(channel.outputs):
+        if known(array, channel.outputs):
             raise invalid(
                 "data",
                 "CountTable.from_counts(...) or CountTable.from_reports(...)",

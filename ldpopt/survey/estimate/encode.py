@@ -8,34 +8,83 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
+from ldpopt.labels import as_text
 
 
 def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
-    """The position in `outputs` of every report, shape (n,)."""
+    """The position in `outputs` of every report, shape (n,).
+
+    A report is its label, or the label as it stands in a data file: 1 and "1" are one report unless both are outputs.
+    What is neither may be a raw answer, so the message does not show it.
+    """
     array = column(reports, "reports")
     if array.dtype.kind in "iu" and outputs == tuple(range(len(outputs))):
         if array.size and (array.min() < 0 or array.max() >= len(outputs)):
             at = int(np.argmax((array < 0) | (array >= len(outputs))))
-            raise invalid("report", f"one of the outputs 0 to {len(outputs) - 1}", array[at], f"entry {at}")
+            raise invalid("report", f"one of the outputs 0 to {len(outputs) - 1}", Phrase("another"), f"entry {at}")
         return array.astype(np.intp)
-    place = {label: y for y, label in enumerate(outputs)}
     codes, kinds = _codes(array)
-    found = np.array([place.get(kind, -1) for kind in kinds], dtype=np.intp)
+    found = places(kinds, outputs)
     if len(kinds) and found.min() < 0:
-        code = int(np.argmax(found < 0))
-        where = f"entry {int(np.argmax(codes == code))}"
-        raise invalid("report", f"one of the outputs {outputs[:8]}", kinds[code], where)
+        where = f"entry {int(np.argmax(codes == int(np.argmax(found < 0))))}"
+        raise invalid("report", f"one of the outputs {outputs[:8]}", Phrase("another"), where)
     return found[codes]
+
+
+def known(values: Any, outputs: tuple[Label, ...]) -> bool:
+    """Whether every entry of an array could be a report."""
+    return bool((places(_codes(column(values, "reports"))[1], outputs) >= 0).all())
+
+
+def places(kinds: list[Any], outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
+    """Where each kind of entry stands among the outputs, by itself or by its text; -1 if nowhere."""
+    place: dict[Any, int] = {label: y for y, label in enumerate(outputs)}
+    written: dict[str | None, int] = {as_text(label): y for y, label in enumerate(outputs)}
+    if len(written) < len(outputs):  # two outputs look the same in a file
+        written = {}
+    return np.array([place.get(kind, written.get(_text(kind), -1)) for kind in kinds], dtype=np.intp)
+
+
+def _text(kind: Any) -> str | None:
+    """How a label stands in a data file; a whole number that was read as a float is that number."""
+    if isinstance(kind, bytes) or kind is None or kind != kind:
+        return None
+    if isinstance(kind, float) and kind.is_integer():
+        return str(int(kind))
+    return as_text(kind) if isinstance(kind, (str, bool, int, float)) else None
+
+
+def report_column(reports: Any, channel: Any) -> Any:
+    """The column of `reports` for a channel: of a frame, the one named as the plan's question, or its only one.
+
+    What is no frame is given back as it is.
+    """
+    names = getattr(reports, "column_names", None)
+    names = getattr(reports, "columns", None) if names is None else names
+    if names is None or not hasattr(reports, "__getitem__"):
+        return reports
+    names = list(names)
+    name = getattr(channel, "name", None) if hasattr(channel, "categories") else None
+    if name in names:
+        return reports[name]
+    if name is not None or len(names) != 1:
+        expected = "one column, as in reports['question']" if name is None else f"a column {name!r}"
+        raise invalid("reports", expected, Phrase(f"a table of {len(names)} other columns"))
+    return reports[names[0]]
 
 
 def column(values: Any, what: str) -> npt.NDArray[Any]:
     """`values`, an array, list or data-frame column, as a one-dimensional array; tuples stay whole."""
+    if hasattr(values, "to_pylist"):  # an arrow column, perhaps of dictionaries
+        values = values.to_pylist()
     if isinstance(values, (list, tuple)) and any(isinstance(value, tuple) for value in values):
         array = np.empty(len(values), dtype=object)
         array[:] = values
     else:
         array = np.asarray(values)
+        if array.dtype.kind == "U" and isinstance(values, (list, tuple)):  # numpy made text of mixed kinds
+            array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise invalid(what, "one column", f"shape {array.shape}")
     return array

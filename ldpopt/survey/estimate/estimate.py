@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
+from ldpopt.exact import ExactChannel
 from ldpopt.survey.estimate.counts import CountTable, as_table
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
@@ -201,8 +202,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     Parameters
     ----------
     data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array or a
-        pandas or Polars series. Weights, strata and clusters come in by `CountTable.from_reports`.
-    channel : the channel (k, m) that every report went through.
+        pandas, Polars or pyarrow column, or a frame with it. Weights, strata and clusters come in by
+        `CountTable.from_reports`.
+    channel : the channel (k, m) that every report went through: a `Channel`, an array, an exact channel, or the
+        question of a plan, which may also come first as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, unbiased; or `MaximumLikelihood()`, on the simplex;
         `LeastSquares()`, `LeftInverse(matrix)`.
 
@@ -215,9 +218,9 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     yes        0.333333   0.081650  [0.182335, 0.496662]
     no         0.666667   0.081650  [0.503338, 0.817665]
     """
-    channel = as_channel(channel)
+    data, channel = _in_order(data, channel)
+    table, channel = as_table(data, channel), as_channel(channel)
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
-    table = as_table(data, channel)
     frequencies = table.frequencies
     impossible = np.flatnonzero((frequencies > 0) & (channel.matrix.max(axis=0) == 0))
     if len(impossible):
@@ -232,6 +235,14 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     return Estimate(values, channel.inputs, loadings, table, channel, estimator.name, boundary, model)
 
 
+def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
+    """(data, channel), also where the channel comes first as in `privatize` and `aggregate`; no data is a channel."""
+    first = isinstance(data, (Channel, ExactChannel)) or isinstance(
+        getattr(data, "channel", None), (Channel, ExactChannel)
+    )
+    return (channel, data) if first else (data, channel)
+
+
 def estimate_contrasts(
     data: Any, channel: ChannelLike, contrasts: Any, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
@@ -243,11 +254,11 @@ def estimate_contrasts(
     >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
     array([0.5])
     """
-    channel = as_channel(channel)
+    data, channel = _in_order(data, channel)
+    table, channel = as_table(data, channel), as_channel(channel)
     a = np.atleast_2d(finite_array(contrasts, "contrasts", np.ndim(contrasts)))
     if a.ndim != 2 or a.shape[1] != channel.shape[0]:
         raise invalid("contrasts", f"{channel.shape[0]} weights in a row", f"shape {a.shape}")
-    table = as_table(data, channel)
     loadings = contrast_loadings(channel, a)
     names = labels or tuple(contrast_name(row, channel.inputs) for row in a)
     return Estimate(loadings @ table.frequencies, names, loadings, table, channel, "least squares")

@@ -12,7 +12,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.encode import column as as_column
-from ldpopt.survey.estimate.encode import factor
+from ldpopt.survey.estimate.encode import factor, report_column
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.estimate.linearization import sampling_variance
@@ -32,7 +32,7 @@ def tables_by_group(
     >>> made["f"].totals, made["m"].totals
     (array([1, 1]), array([0, 2]))
     """
-    channel = as_channel(channel)
+    reports, channel = report_column(reports, channel), as_channel(channel)
     column = as_column(reports, "reports")
     code, names = factor(groups, len(column), "groups")
     if len(column) == 0:

@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import SolverError, invalid
-from ldpopt.survey.estimate.encode import positions
+from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.intervals import Intervals, two_sided
 from ldpopt.survey.estimate.linear import require_identifiable
 
@@ -144,7 +144,7 @@ def logistic_regression(
     >>> logistic_regression(reports, x, q).coefficients.round(1)
     array([-0.4,  1.1])
     """
-    channel = as_channel(channel)
+    reports, channel = report_column(reports, channel), as_channel(channel)
     if channel.shape[0] != 2:
         raise invalid("channel", "2 inputs, for a binary answer", channel.shape[0])
     require_identifiable(channel)

@@ -11,7 +11,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import positions
+from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings
@@ -183,6 +183,7 @@ def two_way(
     >>> t.rows.values
     array([0.5, 0.5])
     """
+    row_reports, column_reports = report_column(row_reports, row_channel), report_column(column_reports, column_channel)
     row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
     a = positions(row_reports, row_channel.outputs)
     b = positions(column_reports, column_channel.outputs)

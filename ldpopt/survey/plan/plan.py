@@ -30,7 +30,9 @@ from ldpopt.survey.plan.spec import (
 )
 
 FORMAT = "ldpopt-plan"
-VERSION = 1
+VERSION = 2
+DERIVATIONS = (1, 2)
+"""How memoised words follow from the key: of (round, respondent, question), or of these and the answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,8 @@ class Plan:
     """A survey ready to be run: frozen, and identified by the checksum of its content.
 
     The fields are those of `SurveySpec`, with planned questions.
+    derivation : how memoised words are derived (`ldpopt.survey.collect.randomness.memo`): 2, or 1 for plans of
+        version 1, under which an answer that is changed inside a round meets the word of the first.
     """
 
     name: str
@@ -119,10 +123,13 @@ class Plan:
     respondent: str | None = None
     first_of_duplicates: bool = False
     carry: tuple[str, ...] = ()
+    derivation: int = DERIVATIONS[-1]
 
     def __post_init__(self) -> None:
         text(self.name, "survey name")
         positive_integer(self.round, "round")
+        if type(self.derivation) is not int or self.derivation not in DERIVATIONS:
+            raise invalid("derivation", "1 or 2", self.derivation)
         object.__setattr__(self, "questions", tuple(self.questions))
         object.__setattr__(self, "carry", tuple(self.carry))
         check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
@@ -157,9 +164,12 @@ class Plan:
         return _checksum(self._content())
 
     def _content(self) -> dict[str, Any]:
+        # Version 1 names no derivation: plans keep their checksum, and their words, as long as they last.
+        derivation = {} if self.derivation == 1 else {"derivation": self.derivation}
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": 1 if self.derivation == 1 else VERSION,
+            **derivation,
             "name": self.name,
             "round": self.round,
             "respondent": self.respondent,
@@ -169,7 +179,7 @@ class Plan:
         }
 
     def to_json(self) -> str:
-        """The plan as JSON text (schema ``ldpopt-plan``, version 1), with its checksum."""
+        """The plan as JSON text (schema ``ldpopt-plan``, version 2, or 1 where it was read so), with its checksum."""
         content = self._content()
         return strictjson.dumps({**content, "checksum": _checksum(content)})
 
@@ -183,9 +193,11 @@ class Plan:
         fields = {"format", "version", "name", "round", "respondent", "duplicates", "carry", "questions", "checksum"}
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise invalid("plan", f'an object with "format": "{FORMAT}"', type(data).__name__)
-        if data.get("version") != VERSION:
-            raise invalid("plan", f"version {VERSION}", data.get("version"))
-        _exactly(data, fields, "plan")
+        if type(data.get("version")) is not int or data["version"] not in (1, VERSION):
+            raise invalid("plan", f"version 1 or {VERSION}", data.get("version"))
+        _exactly(data, fields if data["version"] == 1 else fields | {"derivation"}, "plan")
+        if data["version"] == VERSION and data["derivation"] == 1:
+            raise invalid("plan", "version 1 for derivation 1", data["version"])
         if not isinstance(data["questions"], list):
             raise invalid("plan", "a list of questions", type(data["questions"]).__name__)
         claimed = data.pop("checksum")
@@ -198,6 +210,7 @@ class Plan:
             respondent=data["respondent"],
             first_of_duplicates=duplicates_from_text(data["duplicates"]),
             carry=texts(data["carry"], "carry"),
+            derivation=data.get("derivation", 1),
         )
 
 

@@ -16,8 +16,12 @@ from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput
 from ldpopt.rounding import up
+from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
+from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness.randomness import Randomness
+from ldpopt.survey.estimate.counts import CountTable
+from ldpopt.survey.estimate.encode import report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
@@ -160,21 +164,32 @@ class Survey:
         """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
         return privatize_frame(self.plan, frame, randomness)[0]
 
+    def estimates(self, counts: Counts) -> dict[str, Estimate]:
+        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
+        if counts.plan != self.plan.checksum:
+            raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
+        return {question.name: self.estimate(question.name, counts[question.name]) for question in self.plan.questions}
+
     def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
-        """The `Estimate` of a question from its counts, or from a frame with its column of reports."""
-        channel = report_channel(self.plan.question(question))
-        return estimate(_column(reports, question), channel, estimator)
+        """The `Estimate` of a question from its counts, or from reports: a column, or a frame with the question's.
+
+        Frames may be what `privatize` gave, or their file read back by pandas, Polars or pyarrow. A path is that of
+        reports in files, which `aggregate` checks and counts. `InvalidInput` for reports that say they are of another
+        plan; what says nothing of itself, such as a pandas frame, is taken at its word.
+        """
+        planned = self.plan.question(question)
+        channel = report_channel(planned)
+        if isinstance(reports, (str, Path)):
+            return estimate(aggregate(self.plan, reports)[question], channel, estimator)
+        if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
+            said = in_table(schema, "the table")
+            if said is not None:
+                said.require(self.plan, "the table")
+        if hasattr(reports, "column_names") or hasattr(reports, "columns"):
+            reports = CountTable.from_reports(report_column(reports, planned), channel)
+        return estimate(reports, channel, estimator)
 
 
 def report_channel(question: PlannedQuestion) -> Channel:
     """A question's channel with its reports as the text that data files hold."""
     return Channel(question.channel.matrix, question.categories, question.reports)
-
-
-def _column(reports: Any, question: str) -> Any:
-    """The column of a frame, whatever library holds it; anything else as it is."""
-    names = getattr(reports, "column_names", None) or getattr(reports, "columns", None)
-    if names is None or question not in list(names):
-        return reports
-    column = reports[question]
-    return np.asarray(column.to_pylist() if hasattr(column, "to_pylist") else column, dtype=object)

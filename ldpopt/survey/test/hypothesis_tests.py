@@ -95,8 +95,7 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
     >>> str(goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]))
     'goodness of fit: chi-squared 4.0000 on 1 degrees, p = 0.0455'
     """
-    channel = as_channel(channel)
-    table = as_table(data, channel)
+    table, channel = as_table(data, channel), as_channel(channel)
     null = _ScoreForm.at(channel, p0)
     f = table.frequencies
     if np.any(f[~null.used] > 0):
@@ -209,11 +208,11 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     >>> str(two_sample({0: 40, 1: 60}, {0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]]))
     'two samples: chi-squared 8.0000 on 1 degrees, p = 0.004678'
     """
-    channel = as_channel(channel)
-    channels = (channel, channel if other is None else as_channel(other))
+    given = (channel, channel if other is None else other)
+    channels = (as_channel(given[0]), as_channel(given[1]))
     if channels[0].inputs != channels[1].inputs:
         raise invalid("other channel", f"the inputs {channels[0].inputs[:8]}", channels[1].inputs[:8])
-    tables = tuple(as_table(data, q) for data, q in zip((first, second), channels, strict=True))
+    tables = tuple(as_table(data, q) for data, q in zip((first, second), given, strict=True))
     pooled = _pooled(tables, channels)
     loadings = [efficient_loadings(q, pooled) for q in channels]
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]

@@ -27,6 +27,11 @@ def plan(name: str = "demo") -> Plan:
 PLAN = plan()
 
 
+def counted(*arguments: Any) -> Counts:
+    """`aggregate` that takes files written by hand, too."""
+    return aggregate(*arguments, unlabelled=True)
+
+
 @pytest.fixture(params=["", ".parquet", ".csv"])
 def reports(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Reports of 3000 respondents in a folder of three files, or written by hand as one CSV file."""
@@ -45,12 +50,12 @@ def reports(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 def test_counts_are_those_of_the_rows(reports: Path) -> None:
     """Tables of one question and of two agree with pandas, on one thread or two."""
-    counts = aggregate(reports, PLAN, [("b", "a")])
+    counts = counted(PLAN, reports, [("b", "a")])
     frame = pd.read_csv(reports) if reports.suffix == ".csv" else pd.read_parquet(reports).astype(int)
     assert counts.rows == 3000
     assert counts["a"].tolist() == frame["a"].value_counts().sort_index().tolist()
     assert counts["b", "a"].tolist() == pd.crosstab(frame["b"], frame["a"]).to_numpy().tolist()
-    assert aggregate(reports, PLAN, [("b", "a")], Threads(2)) == counts
+    assert counted(PLAN, reports, [("b", "a")], Threads(2)) == counts
     assert Counts.from_json(counts.to_json(), PLAN) == counts
     assert "secret" not in counts.to_json()
 
@@ -58,8 +63,8 @@ def test_counts_are_those_of_the_rows(reports: Path) -> None:
 def test_parts_add_up_to_the_whole(reports: Path) -> None:
     """The counts of the files of a folder sum to those of the folder."""
     files = sorted(reports.glob("*.parquet")) if reports.is_dir() else [reports]
-    whole = aggregate(reports, PLAN)
-    parts = [aggregate(file, PLAN) for file in files]
+    whole = counted(PLAN, reports)
+    parts = [counted(PLAN, file) for file in files]
     assert sum(parts[1:], parts[0]) == whole
     assert len(parts) == (3 if reports.is_dir() else 1)
 
@@ -73,10 +78,10 @@ def test_missing_partitions_and_other_plans(tmp_path: Path) -> None:
     privatize(PLAN, tmp_path / "raw", tmp_path / "reports")
     for given in (tmp_path / "reports", tmp_path / "reports" / "part-000000.parquet"):
         with pytest.raises(InvalidInput, match="another plan"):
-            aggregate(given, plan("other"))
+            aggregate(plan("other"), given)
     (tmp_path / "reports" / "part-000000.parquet").unlink()
     with pytest.raises(InvalidInput, match="manifest"):
-        aggregate(tmp_path / "reports", PLAN)
+        aggregate(PLAN, tmp_path / "reports")
 
 
 @pytest.mark.parametrize(("line", "where"), [("3,0", "'a'.*row 3"), (",0", "'a'.*row 3"), ("0,no", "'b'.*row 3")])
@@ -84,29 +89,29 @@ def test_reports_that_the_plan_does_not_know(tmp_path: Path, line: str, where: s
     """A report that is missing or no output of the channel is refused by row."""
     (tmp_path / "r.csv").write_text(f"a,b\n0,0\n1,1\n{line}\n")
     with pytest.raises(InvalidInput, match=where):
-        aggregate(tmp_path / "r.csv", PLAN)
+        counted(PLAN, tmp_path / "r.csv")
 
 
 def test_what_cannot_be_counted(tmp_path: Path) -> None:
     """Absent columns, pairs that are no pairs, and sums over different plans are refused."""
     (tmp_path / "r.csv").write_text("a\n0\n")
     with pytest.raises(InvalidInput, match="'b'"):
-        aggregate(tmp_path / "r.csv", PLAN)
+        counted(PLAN, tmp_path / "r.csv")
     (tmp_path / "r.csv").write_text("a,b\n0,0\n")
     for pairs in ([("a", "a")], [("a", "c")], [("a", "b", "a")]):
         with pytest.raises(InvalidInput, match=r"pairs|question"):
-            aggregate(tmp_path / "r.csv", PLAN, pairs)  # type: ignore[arg-type]
+            counted(PLAN, tmp_path / "r.csv", pairs)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="one plan"):
-        _ = aggregate(tmp_path / "r.csv", PLAN) + aggregate(tmp_path / "r.csv", plan("other"))
+        _ = counted(PLAN, tmp_path / "r.csv") + aggregate(plan("other"), tmp_path / "r.csv", unlabelled=True)
     with pytest.raises(InvalidInput, match="one of"):
-        _ = aggregate(tmp_path / "r.csv", PLAN)["c"]
+        _ = counted(PLAN, tmp_path / "r.csv")["c"]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"plan": "0" * 64},
-        {"version": 2},
+        {"version": 1},
         {"more": 1},
         {"rows": 1.5},
         {"rows": 4},

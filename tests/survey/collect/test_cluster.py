@@ -43,14 +43,14 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
                 os.kill(victim, signal.SIGKILL)
 
         tally = privatize(plan, tmp_path / "raw", tmp_path / "cluster", Memoised(tmp_path / "key"), runner, kill)
-        counts = aggregate(tmp_path / "cluster", plan, runner=runner)
+        counts = aggregate(plan, tmp_path / "cluster", runner=runner)
     assert killed
     assert tally.rows == 6000
     names = sorted(path.name for path in (tmp_path / "alone").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "cluster").iterdir())
     for name in names:
         assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "cluster" / name).read_bytes()
-    assert counts == aggregate(tmp_path / "alone", plan)
+    assert counts == aggregate(plan, tmp_path / "alone")
 
 
 def test_addresses_are_checked() -> None:

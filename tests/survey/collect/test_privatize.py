@@ -171,8 +171,8 @@ def test_simulated_runs_repeat_and_are_labelled(tmp_path: Path, answers: Path) -
         privatize(plan(), answers, tmp_path / name, Simulated(np.random.default_rng(7)))
     assert contents(tmp_path / "r1") == contents(tmp_path / "r2")
     assert strictjson.loads((tmp_path / "r1" / "_manifest.json").read_bytes())["simulation"] is True
-    with pytest.raises(InvalidInput, match="labelled"):
-        privatize(plan(), answers, tmp_path / "r.csv", Simulated(np.random.default_rng(7)))
+    privatize(plan(), answers, tmp_path / "r.csv", Simulated(np.random.default_rng(7)))
+    assert strictjson.loads((tmp_path / "r.csv.manifest.json").read_bytes())["simulation"] is True
 
 
 # -- interruptions --------------------------------------------------------------------------------

@@ -55,12 +55,21 @@ def test_junk_for_a_record(folder: WorkFolder, junk: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"rows": -1}, {"rows": True}, {"rows": 1.0}, {"unknown": {"q": "1"}}, {"missing": []}, {"more": 1}]
+    "change",
+    [
+        {"rows": -1},
+        {"rows": True},
+        {"rows": 1.0},
+        {"unknown": {"q": "1"}},
+        {"missing": []},
+        {"more": 1},
+        {"row_set": "x"},
+    ],
 )
 def test_tallies_are_counts(change: dict[str, Any]) -> None:
     """A tally that was read is made of counts alone."""
-    tally = {"rows": 1, "duplicates": 0, "unknown": {"q": 1}, "missing": {}}
-    assert tally_of(tally) == Tally(1, 0, {"q": 1}, {})
+    tally = {"rows": 1, "duplicates": 0, "unknown": {"q": 1}, "missing": {}, "row_set": "7" * 32}
+    assert tally_of(tally) == Tally(1, 0, {"q": 1}, {}, "7" * 32)
     with pytest.raises(InvalidInput, match="tally"):
         tally_of(tally | change)
 

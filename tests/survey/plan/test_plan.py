@@ -78,7 +78,7 @@ def test_a_resealed_overclaim_is_caught_by_the_proof() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"version": 2},
+        {"version": 3},
         {"format": "x"},
         {"more": 1},
         {"questions": {}},

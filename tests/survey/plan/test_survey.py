@@ -6,7 +6,7 @@ import pytest
 from ldpopt.composition import compose
 from ldpopt.datasets import load_anes96
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Simulated, Survey, plan_survey
+from ldpopt.survey import Counts, Simulated, Survey, plan_survey
 from ldpopt.survey.plan.plan import Plan, composed_epsilon
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -120,3 +120,15 @@ def test_fixed_questions_count_in_a_composed_budget():
     assert composed_epsilon(planned.plan, 1e-2) <= 1.0 < planned.plan.epsilon
     with pytest.raises(InvalidInput, match="more than the fixed"):
         plan_survey(SurveySpec("demo", questions, epsilon=0.3, delta=1e-9))
+
+
+def test_estimates_of_every_question_come_from_counts_of_the_plan():
+    """All questions at once, each as by itself; counts of another plan are refused."""
+    spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes"), epsilon=1.0), QuestionSpec("b", (0, 1), epsilon=1.0)))
+    survey = Survey(plan_survey(spec).plan)
+    counts = Counts(survey.plan.checksum, 100, {("a",): np.array([60, 40]), ("b",): np.array([30, 70])})
+    made = survey.estimates(counts)
+    assert list(made) == ["a", "b"]
+    assert made["b"].values.tolist() == survey.estimate("b", np.array([30, 70])).values.tolist()
+    with pytest.raises(InvalidInput, match="another plan"):
+        survey.estimates(Counts("0" * 64, 100, counts.tables))

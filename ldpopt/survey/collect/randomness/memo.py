@@ -1,11 +1,14 @@
-"""Memoised words: AES-CMAC of (round, respondent, question), so that a retry repeats the same report.
+"""Memoised words: AES-CMAC of (round, respondent, question, answer), so that a retry repeats the same report.
 
 What this hides and what it does not. A re-run, a retry or a restored backup gives every respondent the report
-already given, so repetition averages nothing out. It does not hide that an answer changed inside a round: the
-old and the new answer meet the same word, so two different reports prove the change, and the two together may
-say more than two independent reports would. A new round draws new words, and its privacy loss adds to the
-last. A channel that changed also draws new words, and counts like a new round. Whoever holds the key can
-recompute every word.
+already given, so repetition averages nothing out. An answer that changed inside a round meets another word, independent
+of the first: the two reports are those of two independent rounds, so what they tell about the two answers, known to be
+different, is at most twice epsilon. That the answer changed is not hidden: two different reports prove it. A new round
+draws new words, and its privacy loss adds to the last. A channel that changed also draws new words, and counts like a
+new round. Whoever holds the key can recompute every word.
+
+Plans of version 1 (`Plan.derivation` 1) leave the answer out. There the old and the new answer meet the same word, and
+the pair of reports may tell both answers for certain.
 """
 
 from __future__ import annotations
@@ -61,21 +64,30 @@ class Respondents:
 
     def words(self, tag: bytes) -> MemoisedWords:
         """The words of the question with this 16-byte tag, one for each id in order."""
-        return MemoisedWords(self, tag)
+        return MemoisedWords(self, np.frombuffer(tag, "<u8"))
+
+    def words_of_answers(self, tags: list[bytes], answers: npt.NDArray[Any]) -> MemoisedWords:
+        """The words of a question with a 16-byte tag for each answer, at each id's position among the answers."""
+        if len(answers) != len(self):
+            raise invalid("words", f"{len(self)} answers, one an id", len(answers))
+        return MemoisedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
 
     def macs(self, tag: bytes) -> Blocks:
         """The 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
         made: Blocks = np.empty_like(self._states)
         for start in range(0, len(made), CHUNK):
-            made[start : start + CHUNK] = self.some_macs(tag, start, CHUNK)
+            made[start : start + CHUNK] = self.some_macs(np.frombuffer(tag, "<u8"), start, CHUNK)
         return made
 
-    def some_macs(self, tag: bytes, start: int, count: int) -> Blocks:
-        """The MACs of at most `count` <= `CHUNK` ids from `start`; overwritten by the next call."""
-        states, masks = self._states[start : start + count], np.frombuffer(tag, "<u8") ^ self._subkey
+    def some_macs(self, tags: WordArray, start: int, count: int) -> Blocks:
+        """The MACs of at most `count` <= `CHUNK` ids from `start`; overwritten by the next call.
+
+        tags : two words for all of them, or (count, 2).
+        """
+        states, masks = self._states[start : start + count], tags ^ self._subkey
         blocks = np.empty_like(states)
         for half in range(2):  # by columns: a broadcast along rows of two is slow
-            np.bitwise_xor(states[:, half], masks[half], out=blocks[:, half])
+            np.bitwise_xor(states[:, half], masks[..., half], out=blocks[:, half])
         return self._encrypt(blocks)
 
     def _encrypt(self, blocks: Blocks) -> Blocks:
@@ -113,14 +125,16 @@ class Respondents:
 class MemoisedWords:
     """The words of one question, in the order of the ids."""
 
-    def __init__(self, respondents: Respondents, tag: bytes) -> None:
+    def __init__(self, respondents: Respondents, tags: WordArray, answers: npt.NDArray[Any] | None = None) -> None:
         self._respondents = respondents
-        self._tag = tag
+        self._tags = tags
+        self._answers = answers
         self._next = 0
 
     def fill(self, out: WordArray) -> None:
         """Put the words of the next ids into `out`."""
-        out[:] = self._respondents.some_macs(self._tag, self._next, len(out))[:, 0]
+        tags = self._tags if self._answers is None else self._tags[self._answers[self._next : self._next + len(out)]]
+        out[:] = self._respondents.some_macs(tags, self._next, len(out))[:, 0]
         self._next += len(out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import invalid
+from ldpopt.labels import as_text
 from ldpopt.survey.collect.randomness.keystream import Keystream, Words
 from ldpopt.survey.collect.randomness.memo import Respondents, tag
 from ldpopt.survey.collect.randomness.secret import SecretKey, read_key
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.collect.rowset import of_numbers
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Memoised:
-    """Words fixed by the survey key, the round, the respondent and the question: a retry repeats the report.
+    """Words fixed by the survey key, the round, the respondent, the question and the answer: a retry repeats reports.
 
     key_file : the file of the survey key (`create_key`). What this does not hide is said in
         `ldpopt.survey.collect.randomness.memo`.
@@ -94,12 +97,11 @@ class WordSource:
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
         self._memoised = mode == Memoised.mode
         self._key = key
-        # The channel is part of the tag: one word met by two channels could reveal more than two reports.
-        self._tags = [
-            tag("word", plan.name, str(plan.round), question.name, question.channel.to_json())
-            for question in plan.questions
-        ]
+        # The channel is part of the tag: one word met by two channels could reveal more than two reports. So is the
+        # answer, for the same reason, but in plans of version 1.
+        self._tags = [_tags(plan, question) for question in plan.questions]
         self._identity = tag("identity", plan.name)
+        self._row = tag("row", plan.checksum)
 
     def respondents(self, ids: Any) -> Respondents:
         """The states of a pyarrow string array of ids."""
@@ -109,14 +111,32 @@ class WordSource:
         """128-bit pseudonyms of ids under the key, shape (n, 2), to find duplicates by."""
         return self.respondents(ids).macs(self._identity)
 
+    def row_set(self, respondents: Respondents | None, partition: int) -> str:
+        """The fingerprint of rows: of those respondents, or of all rows of a partition."""
+        if respondents is not None:
+            return of_numbers(respondents.macs(self._row))
+        content = self._row + partition.to_bytes(8, "little")
+        return hashlib.blake2b(content, key=self._key.derive(b"ldpopt rows"), digest_size=16).hexdigest()
+
     def streams(self, partition: int) -> list[Keystream] | None:
         """One stream for each question of a partition, in its order of rows; None when memoised."""
         return None if self._memoised else [Keystream(self._key, partition, q) for q in range(len(self._tags))]
 
-    def words(self, question: int, streams: list[Keystream] | None, respondents: Respondents | None) -> Words:
-        """The words of the next rows of a question."""
+    def words(
+        self, question: int, streams: list[Keystream] | None, respondents: Respondents | None, answers: Any
+    ) -> Words:
+        """The words of the next rows of a question, whose answers are at these positions among its categories."""
         if streams is not None:
             return streams[question]
         if respondents is None:
             raise invalid("words", "respondents", None)
-        return respondents.words(self._tags[question])
+        tags = self._tags[question]
+        return respondents.words(tags[0]) if len(tags) == 1 else respondents.words_of_answers(tags, answers)
+
+
+def _tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:
+    """The tag of a question, or one for each of its answers."""
+    parts = (plan.name, str(plan.round), question.name, question.channel.to_json())
+    if plan.derivation == 1:
+        return [tag("word", *parts)]
+    return [tag("word of answer", *parts, as_text(category)) for category in question.categories]

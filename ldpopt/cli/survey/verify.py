@@ -1,0 +1,46 @@
+"""``ldpopt survey verify``: whether a delivery is what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import output, progress
+
+
+def verify(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Plan, reports and what was made from them, in one folder.", show_default=False
+        ),
+    ],
+    workers: Annotated[int, typer.Option(help="Threads.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+) -> None:
+    """Check a survey's delivery: prove the plan, compare the reports with their manifests, recompute all that follows.
+
+    FOLDER holds plan.json, reports, and perhaps counts.json, estimates.json (from ldpopt survey estimate --json) and
+    pages. Exit code 0: all of it holds. 1: something does not, and what. 2: no delivery.
+    """
+    from ldpopt import strictjson
+    from ldpopt.reports.delivery import verify_delivery
+    from ldpopt.survey.collect.runner import Threads
+
+    with progress("verifying"):
+        found = verify_delivery(folder, Threads(workers))
+    if json:
+        print(strictjson.dumps(found.to_dict()), end="")
+    else:
+        console = output()
+        for one in found.findings:
+            console.print(repr(one), markup=False)
+        if found.simulation:
+            console.print("SIMULATION: these reports are simulated, nobody was asked.", markup=False)
+        console.print(
+            "Everything that was checked holds." if found else "This delivery is not what it says.", markup=False
+        )
+    if not found:
+        raise typer.Exit(1)

@@ -1,0 +1,268 @@
+"""A survey's delivery checked: everything in a folder that can be recomputed is recomputed, and compared."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
+from ldpopt.files import read_text
+from ldpopt.reports.results import results
+from ldpopt.reports.survey import survey_report
+from ldpopt.rounding import ceil_digits
+from ldpopt.survey.collect import aggregate as counting
+from ldpopt.survey.collect.manifest import FOLDER, SIDECAR
+from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.runner import Runner
+from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.plan import plan as planning
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.survey import Survey
+from ldpopt.version import __version__
+
+TOLERANCE = 1e-9
+"""Relative: another processor may sum in another order."""
+
+_IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
+_MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: its name, whether it holds (None: it could not be checked), and in words why."""
+
+    name: str
+    holds: bool | None
+    said: str
+
+    def __repr__(self) -> str:
+        word = {True: "ok", False: "FAILED", None: "not checked"}[self.holds]
+        return f"{word}: {self.name}: {self.said}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `verify_delivery` found; true if there is nothing that does not hold.
+
+    simulation : whether the reports say that they are simulated.
+    """
+
+    findings: tuple[Finding, ...]
+    simulation: bool = False
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """What does not hold."""
+        return tuple(one for one in self.findings if one.holds is False)
+
+    def __bool__(self) -> bool:
+        return not self.failures
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        found = [{"name": one.name, "holds": one.holds, "said": one.said} for one in self.findings]
+        return {"verified": bool(self), "simulation": self.simulation, "findings": found}
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.findings))
+
+
+def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Findings:
+    """Check a folder with a plan and, as far as they are there, its reports, counts, estimates and page.
+
+    The plan's guarantees are proved again from its integers; every file of reports must have the bytes and the rows of
+    its manifest and belong to the plan, and is counted again; counts, estimates (``estimates.json``, as ``ldpopt survey
+    estimate --json`` prints them) and the text of pages are recomputed from the reports. Keys, work folders, and
+    files that may be raw answers have no place in a delivery. What is none of these is listed as not checked.
+
+    Raises `InvalidInput` for what is no folder, or one without exactly one plan.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "plan.json").write_text(plan.to_json())
+    ...     verify_delivery(folder)
+    ok: plan.json: every report within epsilon 1.099 and eta 0.5, proved from integers
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise invalid("delivery", "a folder", Phrase("something else"), str(folder))
+    paths = sorted(folder.iterdir())
+    kinds = {path: _kind(path) for path in paths}
+    plans = [path for path in paths if kinds[path] == planning.FORMAT]
+    if len(plans) != 1:
+        raise invalid("delivery", "one plan file", Phrase(f"{len(plans)}"), str(folder))
+    try:
+        plan = Plan.from_json(read_text(plans[0]))
+    except LdpoptError as error:
+        return Findings((Finding(plans[0].name, False, str(error)),))
+    checked = _Checked(plan, runner)
+    claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
+    found = [Finding(plans[0].name, True, f"every report within {claims}, proved from integers")]
+    order: list[tuple[str, Callable[[Path], str]]] = [
+        ("reports", checked.reports),
+        (counting.FORMAT, checked.counts),
+        ("results", checked.estimates),
+        ("page", checked.page),
+    ]
+    for kind, check in order:
+        found += [_finding(path, check) for path in paths if kinds[path] == kind]
+    found += list(_others(kinds))
+    return Findings(tuple(found), checked.simulation)
+
+
+class _Checked:
+    """What was counted so far, by the fingerprint of its rows."""
+
+    def __init__(self, plan: Plan, runner: Runner | None) -> None:
+        self.plan, self.survey, self.runner = plan, Survey(plan), runner
+        self.by_rows: dict[str, counting.Counts] = {}
+        self.found: list[tuple[frozenset[str], Path]] = []
+        self.simulation = False
+
+    def reports(self, path: Path) -> str:
+        """Count one file or folder of reports."""
+        counts = counting.aggregate(self.plan, path, runner=self.runner)
+        self.simulation |= counts.simulation
+        self.by_rows[total(counts.sources)] = counts
+        self.found.append((counts.sources, path))
+        what = "simulated reports" if counts.simulation else "reports"
+        return f"{counts.rows:,} {what} of the plan, as they were written"
+
+    def counts(self, path: Path) -> str:
+        """Compare a file of counts with the reports that it says it is of."""
+        said = counting.Counts.from_json(read_text(path), self.plan)
+        chosen = self._sources_of(said, path)
+        pairs = [(names[0], names[1]) for names in said.tables if len(names) == 2]
+        again = counting.aggregate(self.plan, chosen, pairs, self.runner)
+        if said != again:
+            raise invalid("counts", "those of their reports", Phrase("others"), str(path))
+        self.by_rows[total(again.sources)] = again
+        return f"counts of {said.rows:,} reports, counted again"
+
+    def estimates(self, path: Path) -> str:
+        """Compare estimates with those from the reports that they say they are of."""
+        data = strictjson.loads(read_text(path), str(path))
+        counts = self._counted({str(one.get("reports")) for one in data.values()}, path)
+        want = strictjson.loads(strictjson.dumps(results(self._estimates(counts), counts)))
+        if not _close(data, want):
+            raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
+        return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
+
+    def page(self, path: Path) -> str:
+        """Compare the text of a page with the one that its reports give."""
+        text = read_text(path)
+        mark = _MARK.search(text)
+        if mark is None:
+            raise invalid("page", "a page of `ldpopt survey report`", Phrase("another"), str(path))
+        if mark[2] != __version__:
+            raise _CannotTell(f"written by version {mark[2]}")
+        counts = self._counted({mark[1]}, path)
+        if _without_images(text) != survey_report(self.plan, self._estimates(counts), counts, pictures=False):
+            raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
+        return f"text and tables from {counts.rows:,} reports, made again"
+
+    def _estimates(self, counts: counting.Counts) -> dict[str, Estimate]:
+        return self.survey.estimates(counts)
+
+    def _counted(self, marks: set[str], path: Path) -> counting.Counts:
+        mark = marks.pop() if len(marks) == 1 else ""
+        if mark not in self.by_rows:
+            raise _not_here(path)
+        return self.by_rows[mark]
+
+    def _sources_of(self, said: counting.Counts, path: Path) -> list[Path]:
+        """The reports whose partitions are those of the counts, each partition once."""
+        left, chosen = set(said.sources), []
+        for parts, source in self.found:
+            if parts and parts <= left:
+                left -= parts
+                chosen.append(source)
+        if left or not chosen:
+            raise _not_here(path)
+        return chosen
+
+
+class _CannotTell(Exception):
+    """What is neither right nor wrong."""
+
+
+def _finding(path: Path, check: Callable[[Path], str]) -> Finding:
+    try:
+        return Finding(path.name, True, check(path))
+    except _CannotTell as reason:
+        return Finding(path.name, None, str(reason))
+    except LdpoptError as error:
+        return Finding(path.name, False, str(error))
+
+
+def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
+    """What is not checked, and what should not be here."""
+    for path, kind in kinds.items():
+        if kind == "key":
+            yield Finding(path.name, False, "a survey key: whoever has it can undo the privatization")
+        elif kind == "work":
+            yield Finding(path.name, False, "the work folder of an unfinished run, perhaps with its key")
+        elif kind == "sidecar" and not path.with_name(path.name.removesuffix(SIDECAR)).exists():
+            yield Finding(path.name, False, "the manifest of reports that are not here")
+        elif kind == "":
+            yield Finding(path.name, None, "no file of a survey that can be recomputed")
+
+
+def _kind(path: Path) -> str:
+    """What a file seems to be: a format, "reports", "results", "page", "key", "work", "sidecar", or nothing known."""
+    if path.is_dir():
+        if path.name.startswith(".") and ".partial" in path.name:
+            return "work"
+        holds = (path / FOLDER).exists() or any(one.suffix in (".csv", ".parquet") for one in path.iterdir())
+        return "reports" if holds else ""
+    if not path.is_file():
+        return ""
+    if path.suffix in (".csv", ".parquet"):
+        return "reports"
+    if path.name.endswith(SIDECAR):
+        return "sidecar"
+    with open(path, "rb") as file:
+        if file.read(17) == b"ldpopt-survey-key":
+            return "key"
+    if path.suffix in (".html", ".htm"):
+        return "page"
+    return _json_kind(path) if path.suffix == ".json" else ""
+
+
+def _json_kind(path: Path) -> str:
+    try:
+        data = strictjson.loads(read_text(path), path.name)
+    except InvalidInput:
+        return ""
+    if isinstance(data, dict) and isinstance(data.get("format"), str):
+        return data["format"] if data["format"] in (planning.FORMAT, counting.FORMAT) else ""
+    whole = isinstance(data, dict) and data and all(isinstance(one, dict) and "reports" in one for one in data.values())
+    return "results" if whole else ""
+
+
+def _not_here(path: Path) -> InvalidInput:
+    return invalid(path.name, "what follows from the reports of this delivery", Phrase("what is of others"))
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same but for the last digits of their numbers."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return set(one) == set(other) and all(_close(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return type(one) is type(other) and bool(one == other)
+
+
+def _without_images(text: str) -> str:
+    """The page without its pictures, whose bytes differ between versions of what draws them."""
+    return _IMAGE.sub(r"<img\1>", text)

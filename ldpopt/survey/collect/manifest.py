@@ -1,0 +1,163 @@
+"""What reports say of themselves: whose plan they follow, whether they are simulated, and which rows they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.collect.randomness.randomness import Simulated
+from ldpopt.survey.collect.rowset import is_fingerprint, total
+from ldpopt.survey.plan.plan import Plan
+
+FORMAT = "ldpopt-reports"
+VERSION = 2
+FOLDER = "_manifest.json"  # data-set readers pass over names that begin so
+SIDECAR = ".manifest.json"  # after the name of a CSV file
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a file of reports, or all files of a folder together, say of themselves.
+
+    survey, round, plan, questions : name, round, checksum and question names of the plan. simulation : whether nobody
+        was asked.
+    rows : number of reports. parts : the fingerprint of the row set of each partition, 32 hexadecimal digits; they
+        add up to that of all rows. Rows of one run, or of the same respondents under one key and plan, have the same
+        fingerprint wherever and in whatever order they are kept; without the key it says nothing about them.
+    sha256 : checksum of the file's bytes; empty where the file holds its own manifest.
+    """
+
+    survey: str
+    round: int
+    plan: str
+    questions: tuple[str, ...]
+    simulation: bool
+    rows: int
+    parts: tuple[str, ...]
+    sha256: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, mode: str, rows: int, parts: Iterable[str], sha256: str = "") -> Manifest:
+        """The manifest of reports under `plan`."""
+        names = tuple(question.name for question in plan.questions)
+        return cls(plan.name, plan.round, plan.checksum, names, mode == Simulated.mode, rows, tuple(parts), sha256)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of all rows."""
+        return total(self.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as JSON-ready values."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "survey": self.survey,
+            "round": self.round,
+            "plan": self.plan,
+            "questions": list(self.questions),
+            "simulation": self.simulation,
+            "rows": self.rows,
+            "parts": list(self.parts),
+            "fingerprint": self.fingerprint,
+            **({"sha256": self.sha256} if self.sha256 else {}),
+        }
+
+    def to_json(self) -> str:
+        """The manifest as JSON text (schema ``ldpopt-reports``, version 2)."""
+        return strictjson.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str) -> Manifest:
+        """The manifest behind `to_dict`; anything else is `InvalidInput` that names `where`."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise invalid("manifest", f'an object with "format": "{FORMAT}"', Phrase("another"), where)
+        if data.get("version") != VERSION:
+            raise invalid("manifest", f"version {VERSION} (privatize again)", Phrase("another version"), where)
+        fields = {"survey", "round", "plan", "questions", "simulation", "rows", "parts", "fingerprint"}
+        if set(data) - {"format", "version", "sha256"} != fields:
+            raise invalid("manifest", f"the fields {', '.join(sorted(fields))}", Phrase("others"), where)
+        kinds = {"survey": str, "round": int, "plan": str, "simulation": bool, "rows": int, "fingerprint": str}
+        right = all(type(data[name]) is kind for name, kind in kinds.items()) and data["rows"] >= 0
+        questions, parts, checksum = data["questions"], data["parts"], data.get("sha256", "0" * 64)
+        right = right and isinstance(questions, list) and all(isinstance(name, str) for name in questions)
+        right = right and isinstance(parts, list) and all(is_fingerprint(part) for part in parts)
+        if not right or not _checksum(checksum):
+            raise invalid("manifest", "fields of the right kinds", Phrase("others"), where)
+        made = cls(
+            data["survey"], data["round"], data["plan"], tuple(questions), data["simulation"], data["rows"],
+            tuple(parts), data.get("sha256", ""),
+        )  # fmt: skip
+        if made.fingerprint != data["fingerprint"]:
+            raise invalid("manifest", "partitions whose fingerprints add up", Phrase("others"), where)
+        return made
+
+    @classmethod
+    def from_json(cls, content: str | bytes, where: str) -> Manifest:
+        """The manifest behind `to_json`."""
+        return cls.from_dict(strictjson.loads(content, where), where)
+
+    def require(self, plan: Plan, where: str) -> None:
+        """`InvalidInput` unless the reports are of `plan`."""
+        asked = Manifest.of(plan, "", self.rows, self.parts)
+        names = ("survey", "round", "plan", "questions")
+        if all(getattr(self, name) == getattr(asked, name) for name in names):
+            return
+        if (self.survey, self.round) == (plan.name, plan.round):
+            got = "those of another plan"
+        else:
+            got = f"those of another plan, for {self.survey!r}, round {self.round}"
+        raise invalid("reports", f"those of the plan {plan.name!r}, round {plan.round}", Phrase(got), where)
+
+
+def sidecar(path: Path) -> Path:
+    """Where the manifest of a CSV file lies."""
+    return path.with_name(path.name + SIDECAR)
+
+
+def in_table(schema: Any, where: str) -> Manifest | None:
+    """The manifest in the metadata of a pyarrow schema, if there is one."""
+    said = (schema.metadata or {}).get(FORMAT.encode())
+    return None if said is None else Manifest.from_json(said, where)
+
+
+def with_manifest(table: Any, made: Manifest) -> Any:
+    """The pyarrow table with the manifest in its schema, and no other metadata."""
+    return table.replace_schema_metadata({FORMAT: made.to_json()})
+
+
+def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
+    """The manifests of all files of a folder of reports, by name, if it has a list of them.
+
+    Files that are missing or added, and totals that are not those of the files, are `InvalidInput`.
+    """
+    path = folder / FOLDER
+    if not path.is_file():
+        return None
+    data = strictjson.loads(path.read_bytes(), str(path))
+    if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
+        raise invalid("manifest", "an object with files", Phrase("another"), str(path))
+    files = data.pop("files")
+    whole = Manifest.from_dict(data, str(path))
+    made = {name: Manifest.from_dict(said, str(path)) for name, said in files.items()}
+    if (
+        sum(one.rows for one in made.values()) != whole.rows
+        or total(part for one in made.values() for part in one.parts) != whole.fingerprint
+        or any((one.plan, one.simulation) != (whole.plan, whole.simulation) for one in made.values())
+        or not all(one.sha256 for one in made.values())
+    ):
+        raise invalid("manifest", "files that add up to the whole", Phrase("others"), str(path))
+    return made
+
+
+def folder_content(whole: Manifest, files: Mapping[str, Manifest]) -> str:
+    """The text of a folder's list of files."""
+    return strictjson.dumps({**whole.to_dict(), "files": {name: one.to_dict() for name, one in files.items()}})
+
+
+def _checksum(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 64 and set(value) <= frozenset("0123456789abcdef")

@@ -1,0 +1,54 @@
+"""Fingerprints of sets of rows: equal for the same rows in any order, and nothing to whoever has no key.
+
+The fingerprint of a set is the sum modulo 2**128 of one pseudorandom number for each row: of the respondent under the
+survey key and the plan, or, where rows have no respondents, of their partition under the key of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import Phrase, invalid
+
+NO_ROWS = "0" * 32
+"""The fingerprint of no rows."""
+
+_HEX = frozenset("0123456789abcdef")
+
+
+def is_fingerprint(value: object) -> bool:
+    """Whether `value` is 32 hexadecimal digits."""
+    return isinstance(value, str) and len(value) == 32 and set(value) <= _HEX
+
+
+def row_set(value: object, where: str) -> str:
+    """`value` if it is a fingerprint; else `InvalidInput`."""
+    if not isinstance(value, str) or not is_fingerprint(value):
+        raise invalid("fingerprint", "32 hexadecimal digits", Phrase("something else"), where)
+    return value
+
+
+def total(parts: Iterable[str]) -> str:
+    """The fingerprint of disjoint sets together.
+
+    >>> total(["0" * 31 + "1", "f" * 32])
+    '00000000000000000000000000000000'
+    """
+    return f"{sum(int(part, 16) for part in parts) % (1 << 128):032x}"
+
+
+def of_numbers(numbers: npt.NDArray[np.uint64]) -> str:
+    """The fingerprint of rows from their numbers, as little-endian words, shape (n, 2).
+
+    >>> of_numbers(np.array([[2**64 - 1, 0], [2, 7]], np.uint64))
+    '00000000000000080000000000000001'
+    """
+    made = 0
+    for place in range(2):
+        words = numbers[:, place]
+        low, high = int((words & np.uint64(0xFFFFFFFF)).sum()), int((words >> np.uint64(32)).sum())
+        made += (low + (high << 32)) << (64 * place)
+    return f"{made % (1 << 128):032x}"

@@ -1,0 +1,117 @@
+"""Runs every command of the program on small files: in this process, or in an environment where nothing else is.
+
+``python every_command.py`` runs them with the package of this Python and needs nothing that the package does not.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+SURVEY = """
+[survey]
+name = "Habits"
+respondent = "id"
+carry = ["region"]
+[budget]
+epsilon = 3.0
+[[questions]]
+name = "smokes"
+categories = ["no", "sometimes", "daily"]
+[[questions]]
+name = "drinks"
+categories = ["no", "yes"]
+"""
+
+P0, P1 = "0.5,0.3,0.2", "0.2,0.3,0.5"
+PAIR = ("--p0", P0, "--p1", P1)
+
+STEPS = [
+    ("demo", "--out", "demo"),
+    ("design", *PAIR, "--epsilon", "1", "--eta", "0.3", "--save-design", "design.json"),
+    ("design", "people.csv", "--answer", "smokes", "--group", "region", "--epsilon", "1", "--out", "people.json"),
+    ("verify", "design.json"),
+    ("verify", "design.json", "--exact", "--json"),
+    ("check", "channel.json"),
+    ("check", "channel.json", "--all", "--json"),
+    ("frontier", *PAIR, "--epsilon", "0.5,1", "--eta", "0.2,1"),
+    ("reproduce", "--list"),
+    ("reproduce", "gi-proposition-2", "--quick"),
+    ("survey", "plan", "survey.toml", "-n", "200"),
+    ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
+    ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),
+    ("survey", "privatize", "plan.json", "people.csv", "-o", "simulated.csv", "--simulate", "1"),
+    ("survey", "aggregate", "plan.json", "reports.csv", "--pair", "smokes,drinks"),
+    ("survey", "aggregate", "plan.json", "reports.parquet", "-o", "again.json", "--workers", "2"),
+    ("survey", "estimate", "plan.json", "counts.json"),
+    ("survey", "estimate", "plan.json", "reports.parquet", "--json"),
+    ("survey", "report", "plan.json", "counts.json"),
+    ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
+    ("survey", "plan", "survey.toml", "-o", "delivery/plan.json"),
+    ("survey", "privatize", "delivery/plan.json", "people.csv", "-o", "delivery/reports", "--key", "key"),
+    ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),
+    ("survey", "report", "delivery/plan.json", "delivery/counts.json", "-o", "delivery/report.html"),
+    ("survey", "verify", "delivery"),
+]
+"""Arguments in an order in which each finds the files that it reads."""
+
+
+def write_inputs(folder: Path) -> None:
+    """The files that a user brings: a survey's questions and the answers of 200 people."""
+    rng = random.Random(1)
+    people = [
+        f"{i},{rng.choice(('no', 'sometimes', 'daily'))},{rng.choice(('no', 'yes'))},{rng.choice(('east', 'west'))}"
+        for i in range(200)
+    ]
+    (folder / "people.csv").write_text("id,smokes,drinks,region\n" + "\n".join(people) + "\n", encoding="utf-8")
+    (folder / "delivery").mkdir()
+    (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
+
+
+def commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The names of all commands of a typer group, those of its groups after the group's."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*before, name))
+        else:
+            yield (*before, name)
+
+
+def here(arguments: tuple[str, ...]) -> tuple[int, str]:
+    """Exit code and output of the program in this process."""
+    from typer.testing import CliRunner
+
+    from ldpopt.cli import app
+
+    made = CliRunner().invoke(app, list(arguments))
+    return made.exit_code, made.output
+
+
+def run_every(run: Callable[[tuple[str, ...]], tuple[int, str]]) -> list[str]:
+    """What failed of `STEPS`, run in the folder that is the current one."""
+    failed = []
+    for arguments in STEPS:
+        code, said = run(arguments)
+        if code:
+            failed.append(f"ldpopt {' '.join(arguments)}: exit code {code}\n{said}")
+    return failed
+
+
+def main() -> int:
+    """Run all of them in a folder that is removed afterwards; 1 if one failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        write_inputs(Path(folder))
+        failed = run_every(here)
+        os.chdir(os.path.dirname(folder))
+    print("\n".join(failed) or f"{len(STEPS)} commands ran")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Every command and subcommand runs, and needs no more than what README's first command installs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from cli import every_command
+from typer.main import get_command
+
+from ldpopt.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_command_is_among_the_steps():
+    """No command is left out: the steps name all that the program has."""
+    all_of_them = set(every_command.commands(get_command(app)))
+    assert {("survey", "privatize"), ("demo",)} <= all_of_them
+    for name in all_of_them:
+        assert any(step[: len(name)] == name for step in every_command.STEPS), name
+
+
+def test_every_command_runs(tmp_path, monkeypatch):
+    """On a survey of 200 people, one after the other, each ends with exit code 0."""
+    monkeypatch.chdir(tmp_path)
+    every_command.write_inputs(tmp_path)
+    assert every_command.run_every(every_command.here) == []
+
+
+OPTIONAL = {"dask", "distributed"}
+"""What a command may ask for beyond the core, and says so."""
+
+
+def test_the_commands_import_nothing_that_is_not_installed_with_the_package(tmp_path):
+    """With every distribution hidden that the core dependencies do not need, every command still runs."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert data["project"]["optional-dependencies"]["survey"] == []
+    named = {re.split(r"[<>=!~\[; ]", one)[0].lower() for one in data["project"]["dependencies"]}
+    assert {"pyarrow", "cryptography", "typer"} <= named
+    script = (
+        "import importlib.abc, sys\n"
+        "class Hidden(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in HIDDEN:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "HIDDEN = {'pandas', 'polars', 'dask', 'distributed', 'statsmodels', 'mpmath', 'autodp', 'dp_accounting',\n"
+        "          'pytest', 'hypothesis', 'qif', 'sphinx'}\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "import every_command\n"
+        "sys.exit(every_command.main())\n"
+    )
+    path = os.pathsep.join([str(Path(every_command.__file__).parent), *filter(None, sys.path)])
+    made = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_readme_installs_the_package_alone():
+    """README's first command installs no extra, so the environment of the tests above is its own."""
+    commands = re.findall(r"^python3 -m venv .*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert re.search(r"pip install --quiet \. ", commands[0])
+    script = (ROOT / ".ci" / "run").read_text("utf-8") if (ROOT / ".ci" / "run").exists() else "every_command.py"
+    assert "every_command.py" in script
+
+
+@pytest.mark.parametrize("arguments", [("--dask",), ("--scheduler", "tcp://127.0.0.1:1")])
+def test_a_missing_extra_is_one_line(tmp_path, monkeypatch, arguments):
+    """Where Dask is not installed the line says what to install; nothing is written, no key either."""
+    monkeypatch.chdir(tmp_path)
+    every_command.write_inputs(tmp_path)
+    assert every_command.here(("survey", "plan", "survey.toml"))[0] == 0
+    before = sorted(path.name for path in tmp_path.iterdir())
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    privatize = ("survey", "privatize", "plan.json", "people.csv", "-o", "r", "--key", "k", "--new-key")
+    code, said = every_command.here((*privatize, *arguments))
+    assert code == 1
+    assert "ldpopt[dask]" in said
+    assert said.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_refused_run_leaves_no_new_key(tmp_path, monkeypatch):
+    """With --new-key the same command can be given again after what was wrong is put right."""
+    monkeypatch.chdir(tmp_path)
+    every_command.write_inputs(tmp_path)
+    assert every_command.here(("survey", "plan", "survey.toml"))[0] == 0
+    privatize = ("survey", "privatize", "plan.json", "more.csv", "-o", "r.csv", "--key", "k", "--new-key")
+    assert every_command.here(privatize)[0] == 2
+    assert not (tmp_path / "k").exists()
+    (tmp_path / "people.csv").rename(tmp_path / "more.csv")
+    assert every_command.here(privatize)[0] == 0
+    assert (tmp_path / "k").exists()

@@ -1,0 +1,92 @@
+"""On the command line, too, reports belong to their plan, and a delivery is checked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+TOML = """
+[survey]
+name = "Habits"
+[[questions]]
+name = "drug"
+categories = ["no", "yes"]
+epsilon = {epsilon}
+"""
+
+
+@pytest.fixture
+def delivered(run, tmp_path):
+    """Plans at epsilon 1 and 3, answers, and reports of the first plan."""
+    for name, epsilon in (("one", 1.0), ("three", 3.0)):
+        (tmp_path / f"{name}.toml").write_text(TOML.format(epsilon=epsilon))
+        assert run("survey", "plan", f"{name}.toml", "-o", f"{name}.json").exit_code == 0
+    (tmp_path / "answers.csv").write_text("drug\n" + "no\n" * 60 + "yes\n" * 40)
+    (tmp_path / "raw.csv").write_text("drug\n" + "0\n" * 60 + "1\n" * 40)
+    assert run("survey", "privatize", "one.json", "answers.csv", "-o", "r.csv").exit_code == 0
+    assert run("survey", "privatize", "one.json", "answers.csv", "-o", "r.parquet").exit_code == 0
+    for name in ("r.csv", "r.csv.manifest.json"):
+        shutil.copy(tmp_path / name, tmp_path / name.replace("r.csv", "copy.csv"))
+    assert run("survey", "privatize", "one.json", "answers.csv", "-o", "s.csv", "--simulate", "1").exit_code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("estimate", "three.json", "r.csv"), "another plan"),
+        (("estimate", "three.json", "r.parquet"), "another plan"),
+        (("report", "three.json", "r.csv"), "another plan"),
+        (("aggregate", "three.json", "r.csv"), "another plan"),
+        (("estimate", "one.json", "raw.csv"), "--unlabelled"),
+        (("report", "one.json", "raw.csv"), "--unlabelled"),
+        (("aggregate", "one.json", "raw.csv"), "--unlabelled"),
+        (("aggregate", "one.json", "r.csv", "r.csv"), "every file once"),
+        (("aggregate", "one.json", "r.csv", "copy.csv"), "every report once"),
+        (("aggregate", "one.json", "r.csv", "s.csv"), "simulated, or none"),
+        (("verify", "raw.csv"), "a folder"),
+    ],
+)
+def test_reports_that_do_not_belong_are_one_line(delivered, refused, arguments, message):
+    """Another plan's reports, raw answers, a copy, a simulation among others: exit code 2, nothing written."""
+    assert message in refused("survey", *arguments)
+
+
+def test_reports_written_by_hand(delivered, run, refused):
+    """With --unlabelled they are counted; the flag is asked for again where only their counts are seen."""
+    assert run("survey", "aggregate", "one.json", "raw.csv", "--unlabelled").exit_code == 0
+    assert "--unlabelled" in refused("survey", "estimate", "one.json", "counts.json")
+    shown = run("survey", "estimate", "one.json", "counts.json", "--unlabelled")
+    assert shown.exit_code == 0
+    assert "without a manifest" in shown.stdout
+
+
+def test_simulated_reports_are_said_to_be(delivered, run):
+    """What is printed begins with it, what is written as JSON has it, and the page has it in its title."""
+    assert run("survey", "estimate", "one.json", "s.csv").stdout.startswith("SIMULATION")
+    assert json.loads(run("survey", "estimate", "one.json", "s.csv", "--json").stdout)["drug"]["simulation"] is True
+    assert "simulated" in run("survey", "aggregate", "one.json", "s.csv").stdout
+    assert run("survey", "report", "one.json", "counts.json").exit_code == 0
+    assert "<title>Simulation: Habits</title>" in (delivered / "report.html").read_text("utf-8")
+    assert not run("survey", "estimate", "one.json", "r.csv").stdout.startswith("SIMULATION")
+
+
+def test_verify_a_delivery(delivered, run):
+    """Exit code 0 for a whole one; 1 for one that was changed, and the line names the file."""
+    folder = delivered / "delivery"
+    folder.mkdir()
+    for name in ("r.csv", "r.csv.manifest.json"):
+        shutil.copy(delivered / name, folder / name)
+    shutil.copy(delivered / "one.json", folder / "plan.json")
+    shown = run("survey", "estimate", "one.json", "r.csv", "--json")
+    (folder / "estimates.json").write_text(shown.stdout, encoding="utf-8")
+    made = run("survey", "verify", "delivery")
+    assert made.exit_code == 0, made.output
+    assert "Everything that was checked holds" in made.stdout
+    assert json.loads(run("survey", "verify", "delivery", "--json").stdout)["verified"] is True
+    (folder / "estimates.json").write_text(shown.stdout.replace('"n": 100', '"n": 101'), encoding="utf-8")
+    made = run("survey", "verify", "delivery")
+    assert made.exit_code == 1
+    assert "FAILED: estimates.json" in made.stdout
