@@ -40,7 +40,7 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
 
 
 def _remove(path: Path) -> None:
-    """Remove the file while it is held: after that it could be the next holder's.
+    """Remove the file while it is held: after that it could be the next holder's (so the library must not do it).
 
     Who had opened it meanwhile finds it without a name, and opens another. Where a file in use keeps its name, the
     empty file stays.

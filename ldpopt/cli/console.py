@@ -29,10 +29,13 @@ def progress(what: str, steps: int | None = None) -> Iterator[Callable[..., None
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:  # a bar that is disabled ends with an empty line in some versions
+        yield lambda *_: None
+        return
     counted = [MofNCompleteColumn()] if steps is not None else []
     columns = [TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()]
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=steps)
 
         def step(*_: object) -> None:

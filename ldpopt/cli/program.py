@@ -79,7 +79,7 @@ def _from_arrow(error: Exception) -> bool:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"ldpopt: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"ldpopt: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
     return code
 
 

@@ -27,7 +27,7 @@ CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
 
 
 _OPTIONS: Mapping[str, dict[str, Any]] = {
-    "HIGHS": {"highs_options": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}},
+    "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9},
     ALMOST: {
         "tol_gap_abs": 1e-9,

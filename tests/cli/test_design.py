@@ -152,7 +152,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "--out", "same.png", "--picture", "same.png"], "same.png: expected a path for each output"),
         (["-e", "1", "--columns", "a,b"], "expected a FILE they speak of, got none"),
         ([], "--epsilon, --rho or --renyi"),
-        (["-e", "1", "--loud"], "No such option: --loud"),
+        (["-e", "1", "--loud"], "No such option"),
     ],
 )  # fmt: skip
 def test_bad_options(refused, options, message):

@@ -15,6 +15,11 @@ from ldpopt.files import create_private
 _HEADER = b"ldpopt-survey-key 1\n"
 _BYTES = 32
 
+# A link is not followed and a pipe not waited for, where the system knows such flags; elsewhere line ends are kept.
+_READING = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+    _READING |= getattr(os, _flag, 0)
+
 
 class SecretKey:
     """32 secret bytes that no repr, log, traceback or pickle shows.
@@ -77,19 +82,21 @@ def create_key(path: str | os.PathLike[str]) -> SecretKey:
 def read_key(path: str | os.PathLike[str]) -> SecretKey:
     """The key saved at `path`.
 
-    Raises `InvalidInput` if it is missing, malformed, a link, not owned by this user, or open to others.
+    Raises `InvalidInput` if it is missing, malformed, a link, not owned by this user, or open to others. On Windows,
+    where a file's mode says nothing of that, the last three are not looked at: keep it in a folder of your own.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, _READING)
     except OSError as error:
         raise invalid("key file", "a readable file that is no link", error.strerror, str(path)) from None
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise invalid("key file", "a regular file", "something else", str(path))
-        if status.st_uid != os.geteuid():
+        owned = hasattr(os, "geteuid")  # where files have no owner and mode of this kind, others guard them
+        if owned and status.st_uid != os.geteuid():
             raise invalid("key file", "a file of this user", "another user's", str(path))
-        if status.st_mode & 0o077:
+        if owned and status.st_mode & 0o077:
             mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
             raise invalid("key file", "mode 0600 (no access for group and others)", mode, str(path))
         content = os.read(handle, 200)

@@ -1,0 +1,72 @@
+"""Nothing is imported that only POSIX systems have, so that Windows can design, check, plan and estimate."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ldpopt
+
+POSIX = ("fcntl", "pwd", "grp", "resource", "termios", "syslog", "crypt", "posix_ipc")
+
+WITHOUT = f"""
+import sys
+for name in {POSIX!r}:
+    sys.modules[name] = None  # importing it is an ImportError from now on
+import os
+"""
+
+EVERYTHING = """
+import importlib, pkgutil, ldpopt
+for module in pkgutil.walk_packages(ldpopt.__path__, "ldpopt."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print("imported")
+"""
+
+WORK = """
+import numpy as np
+from pathlib import Path
+from ldpopt import *
+from ldpopt.divergences import KL
+from ldpopt.survey import *
+design = optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
+assert design.certified and design.verify()
+frontier(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), lambda e: LocalDP(e), [1.0], resume="folder")
+planned = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),)))
+plan = Plan.from_json(planned.plan.to_json())
+Path("answers.csv").write_text("vote\\n" + "no\\n" * 60 + "yes\\n" * 40)
+privatize(plan, "answers.csv", "reports.csv")
+counts = aggregate("reports.csv", plan)
+table = dict(enumerate(counts["vote"].tolist()))
+assert abs(sum(estimate(table, plan.question("vote").channel.matrix).values) - 1) < 1e-9
+print("worked")
+"""
+
+
+def python(program: str, folder: Path) -> str:
+    """What the program prints."""
+    environment = {"PYTHONPATH": str(Path(ldpopt.__file__).parents[1]), "PATH": "/usr/bin:/bin", "MPLBACKEND": "agg"}
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, env=environment)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+@pytest.mark.parametrize("rest", [EVERYTHING, WORK], ids=["import", "work"])
+def test_without_what_only_posix_has(tmp_path: Path, rest: str) -> None:
+    """Every module is imported, and a survey goes from its plan to its estimate, without those modules and flags."""
+    missing = "".join(f"if hasattr(os, {name!r}): del os.{name}\n" for name in ("geteuid", "O_NOFOLLOW"))
+    assert python(WITHOUT + missing + rest, tmp_path) in ("imported", "worked")
+
+
+def test_no_module_names_them() -> None:
+    """Not even a function of the package imports one of them later."""
+    for path in sorted(Path(ldpopt.__file__).parent.rglob("*.py")):
+        text = path.read_text("utf-8")
+        assert not re.search(rf"\b(import|from) ({'|'.join(POSIX)})\b", text), path
+    assert len(list(pkgutil.walk_packages(ldpopt.__path__, "ldpopt."))) > 300
