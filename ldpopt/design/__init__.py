@@ -8,6 +8,7 @@ from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
@@ -33,6 +34,7 @@ from ldpopt.design.constraints import (
 )
 from ldpopt.design.design import Design
 from ldpopt.design.load import load_design
+from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
@@ -69,6 +71,7 @@ __all__ = [
     "AlphabetLossDual",
     "ApproximateLDP",
     "Around",
+    "BalancedSets",
     "Box",
     "BranchAndBound",
     "BranchDual",
@@ -97,6 +100,7 @@ __all__ = [
     "Hull",
     "HypothesisSet",
     "InformationCapacity",
+    "InformationDual",
     "IntervalDual",
     "Invariant",
     "LabelDual",

@@ -14,6 +14,7 @@ from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.parts import PartsBound
@@ -55,7 +56,8 @@ CONSTRAINTS = (
     TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
-    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, IntervalDual,
+    AlphabetLossDual, BranchDual, Contraction, EnvelopeDual, EquivalenceDual, InformationCapacity, InformationDual,
+    IntervalDual,
     LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ldpopt.design.candidate import Method
+from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
 from ldpopt.design.methods.erasure import Erasure
@@ -29,6 +30,7 @@ METHODS: tuple[Method, ...] = (
     Saddle(),
     EstimationColumns(),
     PatternLP(),
+    BalancedSets(),
     TangentExchange(),
     Exchange(),
     LocalSearch(8),
