@@ -42,6 +42,9 @@ MOST = 20
 BLOCK = 4096
 """Sets that are looked at together."""
 
+MANY = 2**21
+"""Patterns that are looked at one by one, where the rest are inputs of one probability."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InformationDual(Certificate):
@@ -91,8 +94,13 @@ class InformationDual(Certificate):
                 cut = ((sets @ arithmetic.of(given[:n, :n])) * (1 - sets)).sum(axis=1) if n else arithmetic.zeros(1)
                 none = none + cut + sets @ arithmetic.of(given[:n, n])
                 all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
-            ends = _line(masses, sets @ masses.whole, caps.level, none, all_of_it, within)
-            for worth, price in zip(ends, (none, all_of_it), strict=True):
+            own, away = sets @ masses.whole, (1 - sets) @ masses.whole
+            if masses.equal and len(sets) * (len(rest) + 1) <= MANY:
+                ends = _points(masses, own, away, caps.level, none, all_of_it, within, len(rest))
+            else:
+                line = _line(masses, own, away, caps.level, none, all_of_it, within)
+                ends = [(line[0], none), (line[1], all_of_it)]
+            for worth, price in ends:
                 kappa = max(kappa, factor(worth, price))
             if not kappa < math.inf:
                 raise Unproved("a pattern that may pay nothing may be worth something")
@@ -102,11 +110,15 @@ class InformationDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class _Masses:
-    """The probabilities of the inputs taken whole, that of the rest, and 1 - sum (P_x/R)^2 over the rest."""
+    """The probabilities of the inputs taken whole, that of the rest, and 1 - sum (P_x/R)^2 over the rest.
+
+    equal : whether the rest is several inputs of one and the same probability.
+    """
 
     whole: Enclosure
     rest: Enclosure
     spread: Enclosure
+    equal: bool
 
     @classmethod
     def of(cls, prior: Array, whole: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
@@ -115,35 +127,51 @@ class _Masses:
         if mass > 0:
             share = law(prior[rest], arithmetic)
             spread = (1 - share.square().sum()).positive()
-        return cls(p[whole], arithmetic.of(mass / exact_sum(prior)), spread)
+        equal = len(rest) > 0 and bool((prior[rest] == prior[rest[0]]).all())
+        return cls(p[whole], arithmetic.of(mass / exact_sum(prior)), spread, equal)
+
+
+def _points(
+    masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
+    within: float, count: int,
+) -> list[tuple[Enclosure, Enclosure]]:  # fmt: skip
+    """What patterns with 0 to `count` of so many inputs of one probability are worth, and what they pay: no others."""
+    rho = (own.arithmetic.of(np.arange(count + 1)) / count)[None, :]
+    mass, lacks = own[:, None] + masses.rest * rho, away[:, None] + masses.rest * (1 - rho)
+    rise = (all_of_it - none)[:, None]
+    return [(_information(mass, lacks, level), none[:, None] + rise * rho + within * (rho * (1 - rho)))]
+
+
+def _information(mass: Enclosure, away: Enclosure, level: Enclosure) -> Enclosure:
+    """h at a mass, which lacks `away` of one."""
+    mean = level + mass
+    return mass * enclosed_excess(KL, away, mean) + away * enclosed_excess(KL, -mass, mean)
 
 
 def _line(
-    masses: _Masses, own: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure, within: float
-) -> tuple[Enclosure, Enclosure]:
+    masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
+    within: float,
+) -> tuple[Enclosure, Enclosure]:  # fmt: skip
     """At rho = 0 and at 1, a line not below h(own + R rho) - within rho (1 - rho) on [0, 1].
 
     Where that is concave up to rho, and convex beyond from some point on, it is the tangent at rho, raised at 1 if need
     be: beyond that point it is below its chord. Elsewhere it is the chord, of a convex function.
     """
     of = own.arithmetic
-    full = own + masses.rest
     slope = np.asarray((all_of_it - none).midpoint)
-    rho = best_share(
-        np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope
-    )  # untrusted: the line is one wherever it touches
-    at = own + masses.rest * rho
+    # Untrusted: the line is above wherever it touches.
+    share = best_share(np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope)
+    rho = of.of(share)
+    at, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
     mean = level + at
     # e_b(-b) and e_b(1 - b): what the tangent of h is at a = 0 and at a = 1.
-    low, high = enclosed_excess(KL, -at, mean), enclosed_excess(KL, 1 - at, mean)
-    ends = low * (1 - own) + high * own, low * (1 - full) + high * full
+    low, high = enclosed_excess(KL, -at, mean), enclosed_excess(KL, left, mean)
+    first = low * (away + masses.rest) + high * own
+    last = low * away + high * (own + masses.rest)
     if not within > 0:
-        return ends
-    tops = tuple(a * enclosed_excess(KL, 1 - a, level + a) + (1 - a) * enclosed_excess(KL, -a, level + a)
-                 for a in (own, full))  # fmt: skip
-    share = of.of(rho)
-    first = ends[0] - share.square() * within
-    last = ends[1] - (1 - share).square() * within
+        return first, last
+    tops = _information(own, away + masses.rest, level), _information(own + masses.rest, away, level)
+    first, last = first - rho.square() * within, last - (1 - rho).square() * within
     # h'' = -1/(t + a).
     concave = np.asarray((2 * within * mean).upper) <= float(masses.rest.square().lower)
     return of.where(concave, first, tops[0]), of.where(concave, last.maximum(tops[1]), tops[1])

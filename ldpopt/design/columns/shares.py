@@ -22,10 +22,10 @@ def level_of(epsilon: float) -> float:
     return max(math.exp(-epsilon) / -math.expm1(-epsilon), 1e-306)
 
 
-def information_of(mass: Array, level: float) -> Array:
-    """h(a) for masses a of any shape."""
+def information_of(mass: Array, away: Array, level: float) -> Array:
+    """h(a) for masses a and what they lack of one, of any shape."""
     mean = level + mass
-    return np.asarray(mass * KL.excess_of(1 - mass, mean) + (1 - mass) * KL.excess_of(-mass, mean))
+    return np.asarray(mass * KL.excess_of(away, mean) + away * KL.excess_of(-mass, mean))
 
 
 def best_share(own: Array, rest: float, level: float, within: float, slope: Array) -> Array:

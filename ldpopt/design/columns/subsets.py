@@ -41,5 +41,5 @@ def subsets_near(masses: Array, target: float, count: int, rng: np.random.Genera
         made = np.zeros((count, n), dtype=bool)
         made[:, one], made[:, two] = first, second[by[at]]
         found.append(made)
-    both = np.unique(np.vstack(found), axis=0)
-    return both[np.argsort(np.abs(both @ masses - target), kind="stable")[: count]]
+    both = rng.permutation(np.unique(np.vstack(found), axis=0))  # no preference among equally near ones
+    return both[np.argsort(np.abs(both @ masses - target), kind="stable")[:count]]

@@ -28,7 +28,7 @@ ALL = 20
 WHOLE = 16
 """The most inputs that are taken whole among more."""
 
-NOTABLE = 0.125
+NOTABLE = 2.0**-6
 """Inputs of less than this share of the best mass are not taken whole: sets of them have about any mass."""
 
 GROUPS = (45, 200)
@@ -83,8 +83,11 @@ class BalancedSets:
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
         posed = _Posed.of(prior, problem)
-        found = posed.program.solve()
-        classes, masses, sets, phi = posed.realised(found)
+        if problem.cap is None and len(posed.rest) and np.ptp(prior[posed.used]) == 0:
+            found, (classes, masses, sets, phi) = posed.turned()
+        else:
+            found = posed.program.solve()
+            classes, masses, sets, phi = posed.realised(found)
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
         inside[posed.used] = sets[:, classes].T
         inside[prior == 0] = inside[posed.used[0]]
@@ -97,7 +100,7 @@ class BalancedSets:
         matrix = matrix / matrix.sum(axis=1).max()
 
         def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
-            whole = posed.used[: len(posed.program.own)]
+            whole = posed.used[: len(found.rows) - 1]
             yield InformationDual(stated.whole, stated.constraints, channel, whole, found.rows, found.pairs)
 
         how = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
@@ -122,10 +125,23 @@ class _Posed:
             stretch = problem.epsilon / -math.expm1(-problem.epsilon) - 1
             best = stretch * level_of(problem.epsilon)
             n = min(WHOLE, int((p > NOTABLE * best).sum()))
+
         rest = p[n:]
         mass = float(rest.sum())
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
         return cls(used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap))
+
+    def turned(self) -> tuple[Shares, tuple[Index, Array, Array, Array]]:
+        """Inputs of one probability: subset selection of the best size, by the rotations of one set [YB]."""
+        k, level = len(self.used), self.program.level
+        size = np.arange(1, k)
+        keeps = information_of(size / k, 1 - size / k, level) / (level + size / k)
+        best = int(np.argmax(keeps))
+        bound = float(keeps[best]) * (1 + 2.0**-46)
+        proved = Shares(np.zeros((1, 0)), np.ones(1), np.ones(1), np.array([bound]), np.zeros((1, 1)), bound)
+        sets = (np.arange(k)[None, :] - np.arange(k)[:, None]) % k < size[best]
+        weights = np.full(k, 1 / (k * level + size[best]))
+        return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
     def realised(self, found: Shares) -> tuple[Index, Array, Array, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
@@ -140,7 +156,7 @@ class _Posed:
         sums = np.bincount(groups, self.rest)
         masses = np.concatenate([program.own, sums])
         pool = self.pool(found, sums, rng)
-        worth = information_of(pool @ masses, level)
+        worth = _worth(pool, masses, level)
         mean = level + pool @ masses
         rows = np.concatenate([found.rows[:n], found.rows[n] * sums / program.rest])
         gains = (worth - level * math.fsum(rows) - pool @ rows) / mean
@@ -150,7 +166,7 @@ class _Posed:
         chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
         for _ in range(ROUNDS):
             sets = np.vstack([basic, pool[chosen]])
-            of_sets = np.concatenate([information_of(basic @ masses, level), worth[chosen]])
+            of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
             made = weigh(sets.T.astype(np.float64), of_sets, level, unit, None, SIMPLEX)
             if found.bound <= made.value * (1 + CLOSE):
                 break
@@ -161,6 +177,11 @@ class _Posed:
             if not len(new):
                 break
             chosen = np.concatenate([chosen, new])
+        alone = 1 / (1 + len(self.used) * level)
+        p = np.concatenate([program.own, self.rest])
+        if program.cap is None and alone * float(information_of(p, 1 - p, level).sum()) > made.value:
+            k = len(p)
+            return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, alone)
         kept = made.phi > 0
         return np.concatenate([np.arange(n), n + groups]), masses, sets[kept], made.phi[kept]
 
@@ -199,3 +220,7 @@ class _Posed:
         parts = [subsets_near(sums, target, each, rng) for target in targets]
         repeated = np.repeat(own, [len(part) for part in parts], axis=0)
         return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
+
+
+def _worth(sets: Array, masses: Array, level: float) -> Array:
+    return information_of(sets @ masses, ~sets @ masses, level)

@@ -40,6 +40,9 @@ PAID = 1e-11
 CLOSE = 1e-10
 """The relative gap at which pricing ends."""
 
+STILL = 5
+"""Rounds without progress after which pricing ends."""
+
 PADDING = 2.0**-46
 """What patterns pay besides, relatively."""
 
@@ -138,7 +141,8 @@ class SharesProgram:
 
     def worth(self, sets: Array, shares: Array) -> Array:
         """h of patterns."""
-        return information_of(sets @ self.own + self.rest * shares, self.level)
+        away = (1 - sets) @ self.own + self.rest * (1 - shares)
+        return information_of(sets @ self.own + self.rest * shares, away, self.level)
 
     @property
     def every(self) -> Array:
@@ -198,6 +202,7 @@ class SharesProgram:
         index, share = np.repeat(chosen, len(shares)), np.tile(shares, len(chosen))
         proved: Weighed | None = None
         last: tuple[Array, Array, Weighed] | None = None
+        least, reached, still = math.inf, 0.0, 0
         for number in range(ROUNDS):
             sets = every[index]
             inside = np.vstack([sets.T, share]) if divided else sets.T
@@ -214,7 +219,10 @@ class SharesProgram:
             if proved is None or self.bound(made) < self.bound(proved):
                 proved = made
             rho, gain = self.price(every, found)
-            if self.bound(proved) <= found.value * (1 + CLOSE) or not gain.max() > PAID * np.abs(worth).max():
+            if self.bound(made) < least * (1 - CLOSE) or found.value > reached * (1 + CLOSE):
+                still = 0
+            least, reached, still = min(least, self.bound(made)), max(reached, found.value), still + 1
+            if still > STILL or self.bound(proved) <= found.value * (1 + CLOSE) or not gain.max() > PAID * np.abs(worth).max():
                 break
             new = np.argsort(-gain)[:JOIN]
             new = new[gain[new] > 0.0]
