@@ -95,8 +95,8 @@ class InformationDual(Certificate):
                 none = none + cut + sets @ arithmetic.of(given[:n, n])
                 all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
             own, away = sets @ masses.whole, (1 - sets) @ masses.whole
-            if masses.equal and len(sets) * (len(rest) + 1) <= MANY:
-                ends = _points(masses, own, away, caps.level, none, all_of_it, within, len(rest))
+            if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MANY:
+                ends = _points(masses, own, away, caps.level, none, all_of_it, within)
             else:
                 line = _line(masses, own, away, caps.level, none, all_of_it, within)
                 ends = [(line[0], none), (line[1], all_of_it)]
@@ -112,13 +112,13 @@ class InformationDual(Certificate):
 class _Masses:
     """The probabilities of the inputs taken whole, that of the rest, and 1 - sum (P_x/R)^2 over the rest.
 
-    equal : whether the rest is several inputs of one and the same probability.
+    equal : of how many inputs the rest is, where all those that occur have one and the same probability; else 0.
     """
 
     whole: Enclosure
     rest: Enclosure
     spread: Enclosure
-    equal: bool
+    equal: int
 
     @classmethod
     def of(cls, prior: Array, whole: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
@@ -127,16 +127,17 @@ class _Masses:
         if mass > 0:
             share = law(prior[rest], arithmetic)
             spread = (1 - share.square().sum()).positive()
-        equal = len(rest) > 0 and bool((prior[rest] == prior[rest[0]]).all())
+        occur = prior[rest][prior[rest] > 0]  # the others add nothing to a pattern, and pay nothing
+        equal = len(occur) if len(occur) and bool((occur == occur[0]).all()) else 0
         return cls(p[whole], arithmetic.of(mass / exact_sum(prior)), spread, equal)
 
 
 def _points(
     masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
-    within: float, count: int,
+    within: float,
 ) -> list[tuple[Enclosure, Enclosure]]:  # fmt: skip
-    """What patterns with 0 to `count` of so many inputs of one probability are worth, and what they pay: no others."""
-    rho = (own.arithmetic.of(np.arange(count + 1)) / count)[None, :]
+    """What patterns with 0, 1, ... of the rest's inputs of one probability are worth, and what they pay: no others."""
+    rho = (own.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
     mass, lacks = own[:, None] + masses.rest * rho, away[:, None] + masses.rest * (1 - rho)
     rise = (all_of_it - none)[:, None]
     return [(_information(mass, lacks, level), none[:, None] + rise * rho + within * (rho * (1 - rho)))]

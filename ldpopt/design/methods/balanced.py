@@ -13,10 +13,11 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
+from ldpopt.design.columns.affine import Orbit, orbits
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.design.columns.subsets import subsets_near
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.shares import Shares, SharesProgram, weigh
+from ldpopt.design.programs.shares import Caps, Shares, SharesProgram, weigh
 from ldpopt.design.solve import SIMPLEX
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.distribution import Array, Index
@@ -48,6 +49,18 @@ JOIN = 500
 
 ROUNDS = 8
 """The most rounds."""
+
+CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 3
+"""The same under a cap on total variation, where programs are larger by all pairs of inputs."""
+
+PAIRED = 36
+"""The most inputs whose pairs are all in a program."""
+
+ROOM = 2.0**-38
+"""The share of the weights that is left to erasure under a cap."""
+
+TRIED = 24
+"""Orbits of sets that are looked at."""
 
 CLOSE = 2e-8
 """The relative gap at which to stop."""
@@ -83,11 +96,13 @@ class BalancedSets:
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
         posed = _Posed.of(prior, problem)
-        if problem.cap is None and len(posed.rest) and np.ptp(prior[posed.used]) == 0:
+        if problem.cap is None and np.ptp(prior[posed.used]) == 0:
             found, (classes, masses, sets, phi) = posed.turned()
         else:
             found = posed.program.solve()
-            classes, masses, sets, phi = posed.realised(found)
+            classes, masses, sets, phi = posed.best(found)
+        if problem.cap is not None:
+            phi = phi * (1 - ROOM)  # so that the cap holds as it is measured, without a search for what to mix in
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
         inside[posed.used] = sets[:, classes].T
         inside[prior == 0] = inside[posed.used[0]]
@@ -121,10 +136,11 @@ class _Posed:
         used = order[prior[order] > 0]
         p = prior[used]
         n = len(p)
-        if n > ALL:
+        capped = problem.cap is not None
+        if n > (CAPPED_ALL if capped else ALL):
             stretch = problem.epsilon / -math.expm1(-problem.epsilon) - 1
             best = stretch * level_of(problem.epsilon)
-            n = min(WHOLE, int((p > NOTABLE * best).sum()))
+            n = min(CAPPED_WHOLE if capped else WHOLE, int((p > NOTABLE * best).sum()))
 
         rest = p[n:]
         mass = float(rest.sum())
@@ -143,12 +159,50 @@ class _Posed:
         weights = np.full(k, 1 / (k * level + size[best]))
         return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
+    def best(self, found: Shares) -> tuple[Index, Array, Array, Array]:
+        """By a program over sets, under a cap for few inputs only; by an orbit under a cap, if that keeps more."""
+        if self.program.cap is None:
+            return self.realised(found)
+        tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
+        return max(tried, key=lambda made: float(made[3] @ _worth(made[2], made[1], self.program.level)))
+
+    def orbit(self) -> tuple[Index, Array, Array, Array]:
+        """Groups of nearly one probability as the points of a 2-design: the cap is the same for all pairs of them."""
+        program, k = self.program, len(self.used)
+        level, eta = program.level, program.cap or 0.0
+        p = np.concatenate([program.own, self.rest])
+
+        def weight(one: Orbit) -> float:
+            g, size = one.points, one.size
+            return min(1 / (level + size / g), eta * g * (g - 1) / (size * (g - size)))
+
+        listed = sorted(orbits(max(k + k // 4, 5)), key=lambda one: one.length)
+        share = np.array([one.size / one.points for one in listed])
+        hoped = information_of(share, 1 - share, level) * np.array([weight(one) for one in listed])
+        best: tuple[float, tuple[Index, Array, Array, Array]] | None = None
+        seen: set[tuple[int, int]] = set()
+        for number in np.argsort(-hoped, kind="stable"):
+            one = listed[number]
+            if (one.points, one.size) in seen:
+                continue
+            seen.add((one.points, one.size))
+            which, masses, sets = _spread(p, one.points), np.zeros(one.points), one.sets()
+            np.add.at(masses, which, p)
+            keeps = weight(one) * float(_worth(sets, masses, level).mean())
+            if best is None or keeps > best[0]:
+                best = keeps, (which, masses, sets, np.full(len(sets), weight(one) / len(sets)))
+            if len(seen) >= TRIED:
+                break
+        assert best is not None
+        return best[1]
+
     def realised(self, found: Shares) -> tuple[Index, Array, Array, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
         program, n = self.program, len(self.program.own)
         unit, level = program.unit, program.level
         if not len(self.rest):
-            made = weigh(found.sets.T, program.worth(found.sets, found.shares), level, unit, None, SIMPLEX)
+            caps = None if program.cap is None else Caps.of(n, program.cap, None)
+            made = weigh(found.sets.T, program.worth(found.sets, found.shares), level, unit, caps, SIMPLEX)
             kept = made.phi > 0
             return np.arange(n), program.own, found.sets[kept] > 0.5, made.phi[kept]
         rng = np.random.default_rng(len(self.used))
@@ -164,13 +218,14 @@ class _Posed:
         basic = np.vstack([singles, ~singles])
         some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
         chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
-        for _ in range(ROUNDS):
+        caps = None if program.cap is None else Caps.of(len(masses), program.cap, None)
+        for _ in range(ROUNDS if caps is None else CAPPED_ROUNDS):
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
-            made = weigh(sets.T.astype(np.float64), of_sets, level, unit, None, SIMPLEX)
+            made = weigh(sets.T.astype(np.float64), of_sets, level, unit, caps, SIMPLEX)
             if found.bound <= made.value * (1 + CLOSE):
                 break
-            gains = (worth - level * math.fsum(made.rows) - pool @ made.rows) / mean
+            gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - _cut(pool, made.pairs)) / mean
             gains[chosen] = 0.0
             new = np.argsort(-gains)[:JOIN]
             new = new[gains[new] > 0]
@@ -224,3 +279,18 @@ class _Posed:
 
 def _worth(sets: Array, masses: Array, level: float) -> Array:
     return information_of(sets @ masses, ~sets @ masses, level)
+
+
+def _spread(masses: Array, count: int) -> Index:
+    """The group of each mass, of `count` groups with sums as equal as can be."""
+    which, load = np.zeros(len(masses), dtype=np.intp), np.zeros(count)
+    for x in np.argsort(-masses, kind="stable"):
+        which[x] = np.argmin(load)
+        load[which[x]] += masses[x]
+    return which
+
+
+def _cut(sets: Array, pairs: Array) -> Array:
+    if not pairs.any():
+        return np.zeros(len(sets))
+    return np.asarray(((sets @ pairs) * ~sets).sum(axis=1))
