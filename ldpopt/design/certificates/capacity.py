@@ -47,5 +47,5 @@ def information_capacity(epsilon: Enclosure) -> Enclosure:
     return y - y.log1p()
 
 
-SMALL = 1e-3
+SMALL = 3e-3
 """Below this epsilon the closed form cancels, and its expansion is as good."""

@@ -42,10 +42,8 @@ class Orbit:
     def sets(self) -> npt.NDArray[np.bool_]:
         """(n, points) the sets, each once."""
         g, parts = self.points, (self.points - 1) // self.order
-        powers = [1]
-        for _ in range(g - 2):
-            powers.append(powers[-1] * generator(g) % g)
-        power = np.array(powers)
+        root = generator(g)
+        power = np.array([pow(root, i, g) for i in range(g - 1)])
         picked = np.random.default_rng([g, self.order, self.cosets]).permutation(parts)[: self.cosets]
         members = np.concatenate([np.zeros(self.zero, dtype=np.int64), *(power[c::parts] for c in picked)])
         moved = (power[:parts, None, None] * members + np.arange(g)[None, :, None]) % g
@@ -70,11 +68,5 @@ def orbits(most: int) -> Iterator[Orbit]:
 
 
 def generator(g: int) -> int:
-    """The least primitive root of a prime."""
-    for root in range(1, g):
-        power, steps = root, 1
-        while power != 1:
-            power, steps = power * root % g, steps + 1
-        if steps == g - 1:
-            return root
-    raise ValueError(f"{g} is no prime")
+    """The least primitive root of a prime: its powers are all the numbers but 0."""
+    return next(root for root in range(1, g) if len({pow(root, i, g) for i in range(g - 1)}) == g - 1)

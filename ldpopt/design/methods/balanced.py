@@ -50,7 +50,7 @@ JOIN = 500
 ROUNDS = 8
 """The most rounds."""
 
-CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 3
+CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
 """The same under a cap on total variation, where programs are larger by all pairs of inputs."""
 
 PAIRED = 36

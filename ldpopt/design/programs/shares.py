@@ -46,6 +46,9 @@ STILL = 5
 PADDING = 2.0**-46
 """What patterns pay besides, relatively."""
 
+ROUNDED = 2.0**-48
+"""The same, in units of the largest row."""
+
 BEYOND = 1e9
 """A limit so far above what the solver's rows reach is none."""
 
@@ -74,7 +77,11 @@ class Caps:
         first, second = np.triu_indices(size, 1)
         limits = np.full(len(first), eta)
         if spread is not None:
-            first, second, limits = np.append(first, size - 1), np.append(second, size - 1), np.append(limits, eta * spread)
+            first, second, limits = (
+                np.append(first, size - 1),
+                np.append(second, size - 1),
+                np.append(limits, eta * spread),
+            )
         return cls(first, second, limits)
 
 
@@ -180,13 +187,17 @@ class SharesProgram:
             if not short > 0:
                 break
             rows = rows + 1.01 * short * weights
-        return Weighed(found.phi, rows + PADDING * found.value * weights, found.pairs, found.value)
+        # Sums of rows far larger than what they prove round too.
+        more = PADDING * found.value + ROUNDED * float(np.abs(rows).max())
+        return Weighed(found.phi, rows + more * weights, found.pairs, found.value)
 
     def bound(self, found: Weighed) -> float:
         """What multipliers prove."""
         n = len(self.own)
         proper = found.pairs * ~np.eye(n + 1, dtype=bool)
-        return math.fsum(found.rows) + (self.cap or 0.0) * (float(proper.sum()) + self.spread * float(found.pairs[n, n]))
+        return math.fsum(found.rows) + (self.cap or 0.0) * (
+            float(proper.sum()) + self.spread * float(found.pairs[n, n])
+        )
 
     def solve(self) -> Shares:
         """Column generation, from the patterns that are worth most for their mass."""
@@ -207,7 +218,9 @@ class SharesProgram:
             sets = every[index]
             inside = np.vstack([sets.T, share]) if divided else sets.T
             try:
-                found = weigh(inside, self.worth(sets, share), self.level, self.unit, caps, INTERIOR if number < 25 else SIMPLEX)
+                found = weigh(
+                    inside, self.worth(sets, share), self.level, self.unit, caps, INTERIOR if number < 25 else SIMPLEX
+                )
             except SolverError:
                 if last is None:
                     raise
@@ -222,12 +235,17 @@ class SharesProgram:
             if self.bound(made) < least * (1 - CLOSE) or found.value > reached * (1 + CLOSE):
                 still = 0
             least, reached, still = min(least, self.bound(made)), max(reached, found.value), still + 1
-            if still > STILL or self.bound(proved) <= found.value * (1 + CLOSE) or not gain.max() > PAID * np.abs(worth).max():
+            if (
+                still > STILL
+                or self.bound(proved) <= found.value * (1 + CLOSE)
+                or not gain.max() > PAID * np.abs(worth).max()
+            ):
                 break
             new = np.argsort(-gain)[:JOIN]
             new = new[gain[new] > 0.0]
             index, share = np.append(index, new), np.append(share, rho[new])
-        assert last is not None and proved is not None
+        assert last is not None
+        assert proved is not None
         sets, share, found = last
         # A vertex: few patterns, which cover all inputs alike.
         inside = np.vstack([sets.T, share]) if divided else sets.T
