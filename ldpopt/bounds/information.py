@@ -40,11 +40,8 @@ def capacity_mass(epsilon: float) -> float:
     (0.339, 0.113)
     """
     epsilon = positive_epsilon(epsilon)
-    if epsilon < 1e-3:
-        above = epsilon / 2 + epsilon**2 / 12  # t - 1, less epsilon^4/720
-    else:
-        above = epsilon / -math.expm1(-epsilon) - 1
-    return above * level_of(epsilon)
+    series = epsilon / 2 + epsilon**2 / 12  # t - 1, less epsilon^4/720
+    return (series if epsilon < 1e-3 else epsilon / -math.expm1(-epsilon) - 1) * level_of(epsilon)
 
 
 def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:

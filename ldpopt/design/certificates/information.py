@@ -1,11 +1,11 @@
 """Multipliers for mutual information: a few inputs taken whole, and the rest as if it could be divided at will.
 
-On a staircase pattern S_A = t + 1_A, t = 1/(e^epsilon - 1), the information is a concave function of the mass a = P(A)
+On a staircase pattern S_A = t + 1_A, t = 1/(e^epsilon - 1), the information is a concave function of its mass a = P(A)
 alone [KOV14, section 4]:
 
     h(a) = a e(1 - a) + (1 - a) e(-a),    e(d) = (m + d) log((m + d)/m) - d,    m = t + a,
 
-and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. A pattern is a set I of the inputs that are taken
+and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. A pattern is a set I of the inputs taken
 whole, and a share rho of the others, of mass R together. Multipliers lambda of the rows and nu >= 0 of the pairs, the
 rest as one input among them, prove  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
 
@@ -52,8 +52,8 @@ class InformationDual(Certificate):
 
     whole : positions of n different inputs, at most 20. rows : (n + 1,), theirs and, last, the sum of all others'.
     pairs : (n + 1, n + 1) non-negative, for patterns with the one and without the other, the rest last; the last entry
-    of the diagonal is for pairs of the rest, the others are of no meaning. With none taken whole, rows [c] and pairs [[n]]
-    it is a bound for every prior; with all of them it knows all that `PatternDual` knows.
+    of the diagonal is for pairs of the rest, the others are of no meaning. With none taken whole, rows [c] and pairs
+    [[n]] it is a bound for every prior; with all of them it knows all that `PatternDual` knows.
     """
 
     proves = MutualInformation
@@ -94,7 +94,7 @@ class InformationDual(Certificate):
                 cut = ((sets @ arithmetic.of(given[:n, :n])) * (1 - sets)).sum(axis=1) if n else arithmetic.zeros(1)
                 none = none + cut + sets @ arithmetic.of(given[:n, n])
                 all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
-            own, away = sets @ masses.whole, (1 - sets) @ masses.whole
+            own, away = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
             if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MANY:
                 ends = _points(masses, own, away, caps.level, none, all_of_it, within)
             else:

@@ -15,7 +15,7 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.affine import Orbit, orbits
 from ldpopt.design.columns.shares import information_of, level_of
-from ldpopt.design.columns.subsets import subsets_near
+from ldpopt.design.columns.subsets import Subsets, subsets_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Caps, Shares, SharesProgram, weigh
 from ldpopt.design.solve import SIMPLEX
@@ -68,7 +68,7 @@ CLOSE = 2e-8
 
 @dataclass(frozen=True)
 class BalancedSets:
-    """Patterns whose sets cover all inputs alike and have nearly the best mass, for mutual information [KOV14, section 4].
+    """Patterns whose sets cover all inputs alike and have nearly the best mass, for mutual information [KOV14].
 
     A pattern's information depends on the probability of its set alone. Inputs of large probability are taken whole and
     the rest as if it could be divided, which makes a small program and its proof; then sets of the rest are looked for
@@ -124,7 +124,7 @@ class BalancedSets:
 
 @dataclass(frozen=True, eq=False)
 class _Posed:
-    """used : the inputs that occur, by falling probability, the first of them taken whole; rest : the others' masses."""
+    """used : the inputs that occur, by falling probability, the first taken whole; rest : the others' masses."""
 
     used: Index
     rest: Array
@@ -147,7 +147,7 @@ class _Posed:
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
         return cls(used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap))
 
-    def turned(self) -> tuple[Shares, tuple[Index, Array, Array, Array]]:
+    def turned(self) -> tuple[Shares, tuple[Index, Array, Subsets, Array]]:
         """Inputs of one probability: subset selection of the best size, by the rotations of one set [YB]."""
         k, level = len(self.used), self.program.level
         size = np.arange(1, k)
@@ -159,14 +159,14 @@ class _Posed:
         weights = np.full(k, 1 / (k * level + size[best]))
         return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
-    def best(self, found: Shares) -> tuple[Index, Array, Array, Array]:
+    def best(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
         """By a program over sets, under a cap for few inputs only; by an orbit under a cap, if that keeps more."""
         if self.program.cap is None:
             return self.realised(found)
         tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
         return max(tried, key=lambda made: float(made[3] @ _worth(made[2], made[1], self.program.level)))
 
-    def orbit(self) -> tuple[Index, Array, Array, Array]:
+    def orbit(self) -> tuple[Index, Array, Subsets, Array]:
         """Groups of nearly one probability as the points of a 2-design: the cap is the same for all pairs of them."""
         program, k = self.program, len(self.used)
         level, eta = program.level, program.cap or 0.0
@@ -179,7 +179,7 @@ class _Posed:
         listed = sorted(orbits(max(k + k // 4, 5)), key=lambda one: one.length)
         share = np.array([one.size / one.points for one in listed])
         hoped = information_of(share, 1 - share, level) * np.array([weight(one) for one in listed])
-        best: tuple[float, tuple[Index, Array, Array, Array]] | None = None
+        best: tuple[float, tuple[Index, Array, Subsets, Array]] | None = None
         seen: set[tuple[int, int]] = set()
         for number in np.argsort(-hoped, kind="stable"):
             one = listed[number]
@@ -196,7 +196,7 @@ class _Posed:
         assert best is not None
         return best[1]
 
-    def realised(self, found: Shares) -> tuple[Index, Array, Array, Array]:
+    def realised(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
         """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
         program, n = self.program, len(self.program.own)
         unit, level = program.unit, program.level
@@ -207,7 +207,7 @@ class _Posed:
             return np.arange(n), program.own, found.sets[kept] > 0.5, made.phi[kept]
         rng = np.random.default_rng(len(self.used))
         groups = self.grouped(found, rng)
-        sums = np.bincount(groups, self.rest)
+        sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
         masses = np.concatenate([program.own, sums])
         pool = self.pool(found, sums, rng)
         worth = _worth(pool, masses, level)
@@ -257,7 +257,7 @@ class _Posed:
             room[which[x]] -= mass
         return np.unique(which, return_inverse=True)[1].reshape(-1)
 
-    def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Array:
+    def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Subsets:
         """Sets whose part among the inputs taken whole, and share of the rest, nearly pay."""
         program = self.program
         each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
@@ -277,7 +277,7 @@ class _Posed:
         return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
 
 
-def _worth(sets: Array, masses: Array, level: float) -> Array:
+def _worth(sets: Subsets, masses: Array, level: float) -> Array:
     return information_of(sets @ masses, ~sets @ masses, level)
 
 
@@ -290,7 +290,7 @@ def _spread(masses: Array, count: int) -> Index:
     return which
 
 
-def _cut(sets: Array, pairs: Array) -> Array:
+def _cut(sets: Subsets, pairs: Array) -> Array:
     if not pairs.any():
         return np.zeros(len(sets))
     return np.asarray(((sets @ pairs) * ~sets).sum(axis=1))

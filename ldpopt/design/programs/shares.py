@@ -25,7 +25,7 @@ from ldpopt.design.columns.masks import members
 from ldpopt.design.columns.shares import best_share, information_of
 from ldpopt.design.programs.patterns import balanced
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
 
 JOIN = 300
@@ -67,8 +67,8 @@ class Weighed:
 class Caps:
     """Pairs that a cap on total variation is posed for: sum phi z_x (1 - z_x') <= limit, one order of each."""
 
-    first: Array
-    second: Array
+    first: Index
+    second: Index
     limits: Array
 
     @classmethod

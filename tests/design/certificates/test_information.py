@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.certificates.information`: some inputs taken whole, and the rest as if it could be divided."""
+"""Tests of `ldpopt.design.certificates.information`: some inputs whole, the rest as if it could be divided."""
 
 import math
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_any_multipliers_bound_the_optimum(cap):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("cap", [None, 0.5])
 def test_with_all_inputs_whole_it_proves_the_optimum(epsilon, cap):
-    """With nothing left to divide the best multipliers prove the optimum of the pattern program, in both arithmetics."""
+    """With nothing left to divide the best multipliers prove the optimum of the pattern program."""
     prior = np.random.default_rng(1).dirichlet(np.ones(6))
     caps = [LocalDP(epsilon)] + ([] if cap is None else [TotalVariation(cap * math.tanh(epsilon / 2))])
     design = optimal_channel(MutualInformation(prior), caps, method=BalancedSets())

@@ -30,14 +30,11 @@ def test_the_best_share():
             top = information_of(np.array(0.3), np.array(0.7), level)
             slope = rng.uniform(-1, 1, 5) * float(top)
             found = best_share(own, rest, level, within * float(top), slope)
-            for i in range(5):
-
-                def gain(rho, i=i):
-                    a = own[i] + rest * rho
-                    return information_of(a, 1 - a, level) - within * float(top) * rho * (1 - rho) - slope[i] * rho
-
-                assert 0 <= found[i] <= 1
-                assert gain(found[i]) >= gain(grid).max() - 1e-7 * float(top)
+            mass = own[:, None] + rest * np.append(grid[None, :].repeat(5, 0), found[:, None], axis=1)
+            rho = (mass - own[:, None]) / rest
+            gain = information_of(mass, 1 - mass, level) - within * float(top) * rho * (1 - rho) - slope[:, None] * rho
+            assert ((found >= 0) & (found <= 1)).all()
+            assert (gain[:, -1] >= gain.max(axis=1) - 1e-7 * float(top)).all()
 
 
 def test_the_level():

@@ -8,7 +8,7 @@ from ldpopt.design.columns.subsets import subsets_near
 
 @pytest.mark.parametrize("n", [1, 6, 13, 45])
 def test_sums_are_near_and_sets_differ(n):
-    """Sets are different; of many masses their sums are within 1e-3 of the target, and each mass is in about as often."""
+    """Sets are different; of many masses their sums are within 1e-3 of the target, each mass in about as often."""
     rng = np.random.default_rng(n)
     masses = rng.dirichlet(np.ones(n))
     found = subsets_near(masses, 0.4, 500, rng)
