@@ -34,7 +34,7 @@ def capacity_mass(epsilon: float) -> float:
     """(t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon): the probability of the best sets of answers.
 
     epsilon : nats. A report that favours a set of answers of this probability tells `information_capacity(epsilon)`
-    on average. 1/2 for small epsilon, about epsilon e^-epsilon for large ones.
+    on average [KOV14, section 4]. 1/2 for small epsilon, about epsilon e^-epsilon for large ones.
 
     >>> round(capacity_mass(1.0), 3), round(capacity_mass(3.0), 3)
     (0.339, 0.113)
