@@ -52,7 +52,7 @@ def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
     0 <= a <= 1, t = 1/(e^epsilon - 1): the rows of the cap averaged with weights P_x P_x'. 0 for eta = 0.
 
     >>> round(information_under_cap([0.01] * 100, 1.0, 0.2), 4), information_under_cap([0.5, 0.5], 1.0, 0.0)
-    (0.1068, 0.0)
+    (0.1062, 0.0)
     """
     p, epsilon, eta = distribution(prior, "prior"), positive_epsilon(epsilon), unit_interval(eta, "eta")
     if np.count_nonzero(p) < 2:
