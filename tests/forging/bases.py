@@ -208,7 +208,12 @@ def _certificates(design: Any) -> Iterator[Any]:
     if design.utility.contracts and not design.utility.continuous and not isinstance(own, ld.Contraction):
         yield ld.Contraction(*fields)
     if design.utility.information and not isinstance(own, ld.InformationCapacity):
-        yield ld.InformationCapacity(*fields)
+        capacity = ld.InformationCapacity(*fields)
+        yield capacity
+        if np.isfinite(capacity.bound) and not isinstance(own, ld.InformationDual):
+            first = float(design.utility.prior[0])
+            rows = 1.01 * capacity.bound * np.array([first, 1 - first])
+            yield ld.InformationDual(*fields, np.array([0]), rows, np.full((2, 2), 0.01 * capacity.bound))
     if isinstance(own, ld.BranchDual):
         yield _pruned(own)
     if any(isinstance(one, ld.Outputs) for one in design.constraints) and not isinstance(own, ld.Relaxed):
