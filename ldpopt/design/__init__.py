@@ -9,6 +9,7 @@ from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
@@ -35,6 +36,7 @@ from ldpopt.design.constraints import (
 )
 from ldpopt.design.design import Design
 from ldpopt.design.load import load_design
+from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
@@ -73,6 +75,7 @@ __all__ = [
     "AlphabetLossDual",
     "ApproximateLDP",
     "Around",
+    "BalancedSets",
     "Box",
     "BranchAndBound",
     "BranchDual",
@@ -102,6 +105,7 @@ __all__ = [
     "Hull",
     "HypothesisSet",
     "InformationCapacity",
+    "InformationDual",
     "IntervalDual",
     "Invariant",
     "LabelDual",

@@ -53,6 +53,9 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "normal": lambda: (ld.Divergence(KL, stats.norm(0, 1), stats.norm(1, 1)), [LocalDP(1.0), TotalVariation(0.3)]),
         "information": lambda: (ld.MutualInformation(P0), [LocalDP(1.0), TotalVariation(0.3)]),
         "information of many": lambda: (ld.MutualInformation(wide[0]), [LocalDP(1.0)]),
+        "information of more": lambda: (
+            ld.MutualInformation(np.random.default_rng(5).dirichlet(np.ones(24))), [LocalDP(1.0)]
+        ),
         "divergence of many": lambda: (ld.Divergence(KL, wide[0], wide[1]), [LocalDP(1.0), TotalVariation(0.3)]),
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
@@ -205,7 +208,12 @@ def _certificates(design: Any) -> Iterator[Any]:
     if design.utility.contracts and not design.utility.continuous and not isinstance(own, ld.Contraction):
         yield ld.Contraction(*fields)
     if design.utility.information and not isinstance(own, ld.InformationCapacity):
-        yield ld.InformationCapacity(*fields)
+        capacity = ld.InformationCapacity(*fields)
+        yield capacity
+        if np.isfinite(capacity.bound) and not isinstance(own, ld.InformationDual):
+            first = float(design.utility.prior[0])
+            rows = 1.01 * capacity.bound * np.array([first, 1 - first])
+            yield ld.InformationDual(*fields, np.array([0]), rows, np.full((2, 2), 0.01 * capacity.bound))
     if isinstance(own, ld.BranchDual):
         yield _pruned(own)
     if any(isinstance(one, ld.Outputs) for one in design.constraints) and not isinstance(own, ld.Relaxed):

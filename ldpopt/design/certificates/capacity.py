@@ -37,13 +37,15 @@ def information_capacity(epsilon: Enclosure) -> Enclosure:
     """The most nats of mutual information that epsilon-LDP leaves, between two ends."""
     of = epsilon.arithmetic
     if epsilon.upper < SMALL:
-        # y is between epsilon/2 and epsilon/2 + epsilon^2/12, and y - log(1 + y) is an alternating series in y.
-        low, high = epsilon / 2, epsilon / 2 + epsilon.square() / 12
-        at_most = high.square() * (of.of(0.5) - high / 3 + high.square() / 4)
-        return of.between((low.square() * (of.of(0.5) - low / 3)).lower, at_most.upper)
+        # x = 1 + epsilon/2 + epsilon^2/12 - epsilon^4/720 + ..., and y - log(1 + y) alternates in y: both between sums.
+        high = epsilon / 2 + epsilon.square() / 12
+        low = high - epsilon.square().square() / 720
+        first = [of.of(0.5) - y / 3 + y.square() / 4 for y in (low, high)]
+        at_least = low.square() * (first[0] - low * low.square() / 5)
+        return of.between(at_least.lower, (high.square() * first[1]).upper)
     y = epsilon / -(-epsilon).expm1() - 1
     return y - y.log1p()
 
 
-SMALL = 1e-3
+SMALL = 3e-3
 """Below this epsilon the closed form cancels, and its expansion is as good."""

@@ -15,6 +15,7 @@ from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
 from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
+from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
@@ -58,7 +59,7 @@ CONSTRAINTS = (
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    IntervalDual, LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual,
+    InformationDual, IntervalDual, LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual,
     Unbounded,
 )  # fmt: skip
 CHOICES = (

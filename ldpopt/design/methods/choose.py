@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ldpopt.design.candidate import Method
+from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
 from ldpopt.design.methods.erasure import Erasure
@@ -34,6 +35,7 @@ METHODS: tuple[Method, ...] = (
     EstimationColumns(),
     PatternLP(),
     LevelLP(),
+    BalancedSets(),
     TangentExchange(),
     Exchange(),
     LevelShapes(),

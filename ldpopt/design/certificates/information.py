@@ -1,0 +1,178 @@
+"""Multipliers for mutual information: a few inputs taken whole, and the rest as if it could be divided at will.
+
+On a staircase pattern S_A = t + 1_A, t = 1/(e^epsilon - 1), the information is a concave function of its mass a = P(A)
+alone [KOV14, section 4]:
+
+    h(a) = a e(1 - a) + (1 - a) e(-a),    e(d) = (m + d) log((m + d)/m) - d,    m = t + a,
+
+and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. A pattern is a set I of the inputs taken
+whole, and a share rho of the others, of mass R together. Multipliers lambda of the rows and nu >= 0 of the pairs, the
+rest as one input among them, prove  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
+
+    h(P(I) + R rho) - n rho (1 - rho) <= t sum lambda + lambda(I) + lambda_R rho + cut_nu(I, rho)    for all I and rho,
+
+since the rest's multipliers are spread over it in proportion to the prior: nu_R P_x/R between an input and one of the
+rest, n P_x P_x'/R^2 between two of them. Every set is one of these patterns. For each I there is a line above the left
+side, and what it has to stay below is linear in rho too, so that two ends decide.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.numbers import nonnegative_array, positions, real_array
+from ldpopt.design.certificates.plain import Caps, factor
+from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.shares import best_share
+from ldpopt.design.utilities.column import MutualInformation
+from ldpopt.design.utilities.laws import law
+from ldpopt.distribution import Array, Index
+from ldpopt.divergences import KL
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
+
+MOST = 20
+"""The most inputs that are taken whole: all sets of them are looked at."""
+
+BLOCK = 4096
+"""Sets that are looked at together."""
+
+MANY = 2**21
+"""Patterns that are looked at one by one, where the rest are inputs of one probability."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InformationDual(Certificate):
+    """Row and pair multipliers for mutual information, checked on every pattern without listing them [KOV14, Thm 4].
+
+    whole : positions of n different inputs, at most 20. rows : (n + 1,), theirs and, last, the sum of all others'.
+    pairs : (n + 1, n + 1) non-negative, for patterns with the one and without the other, the rest last; the last entry
+    of the diagonal is for pairs of the rest, the others are of no meaning. With none taken whole, rows [c] and pairs
+    [[n]] it is a bound for every prior; with all of them it knows all that `PatternDual` knows.
+    """
+
+    proves = MutualInformation
+
+    whole: Index
+    rows: Array
+    pairs: Array
+
+    argument = "multipliers that pay for every set of some inputs with every share of the others"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """(sum rows + eta sum pairs) times the factor by which the multipliers fall short."""
+        prior = np.asarray(self.utility.prior)
+        whole = positions(self.whole, -1, len(prior), "the inputs taken whole")
+        n = len(whole)
+        if len(np.unique(whole)) != n:
+            raise Unproved("an input is taken whole twice")
+        if n > MOST:
+            raise Unproved(f"{n} inputs have too many sets to look at all of them")
+        caps = Caps.of(self.constraints, arithmetic)
+        rows = real_array(self.rows, (n + 1,), "rows")
+        given = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
+        within = float(given[n, n])
+        given = given * ~np.eye(n + 1, dtype=bool)
+        rest = np.delete(np.arange(len(prior)), whole)
+        if not len(rest) and (rows[n] != 0 or within > 0 or given[n].any() or given[:, n].any()):
+            raise Unproved("there are multipliers for a rest that is empty")
+        masses = _Masses.of(prior, whole, rest, arithmetic)
+        # Without rounding, as it is charged t times: a total of zero stays zero.
+        total = arithmetic.of(exact_sum(rows))
+        free = caps.level * total
+        kappa = 1.0
+        for start in range(0, 2**n, BLOCK):
+            sets = members(np.arange(start, min(start + BLOCK, 2**n), dtype=np.int64), n).astype(np.float64)
+            paid = free + sets @ arithmetic.of(rows[:n])
+            none, all_of_it = paid, paid + rows[n]
+            if given.any():
+                cut = ((sets @ arithmetic.of(given[:n, :n])) * (1 - sets)).sum(axis=1) if n else arithmetic.zeros(1)
+                none = none + cut + sets @ arithmetic.of(given[:n, n])
+                all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
+            own, away = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
+            if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MANY:
+                ends = _points(masses, own, away, caps.level, none, all_of_it, within)
+            else:
+                line = _line(masses, own, away, caps.level, none, all_of_it, within)
+                ends = [(line[0], none), (line[1], all_of_it)]
+            for worth, price in ends:
+                kappa = max(kappa, factor(worth, price))
+            if not kappa < math.inf:
+                raise Unproved("a pattern that may pay nothing may be worth something")
+        charged = arithmetic.of(given).sum() + masses.spread * within
+        return (total + caps.eta * charged) * kappa
+
+
+@dataclass(frozen=True, eq=False)
+class _Masses:
+    """The probabilities of the inputs taken whole, that of the rest, and 1 - sum (P_x/R)^2 over the rest.
+
+    equal : of how many inputs the rest is, where all those that occur have one and the same probability; else 0.
+    """
+
+    whole: Enclosure
+    rest: Enclosure
+    spread: Enclosure
+    equal: int
+
+    @classmethod
+    def of(cls, prior: Array, whole: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
+        p, mass = law(prior, arithmetic), exact_sum(prior[rest])
+        spread = arithmetic.of(1.0)
+        if mass > 0:
+            share = law(prior[rest], arithmetic)
+            spread = (1 - share.square().sum()).positive()
+        occur = prior[rest][prior[rest] > 0]  # the others add nothing to a pattern, and pay nothing
+        equal = len(occur) if len(occur) and bool((occur == occur[0]).all()) else 0
+        return cls(p[whole], arithmetic.of(mass / exact_sum(prior)), spread, equal)
+
+
+def _points(
+    masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
+    within: float,
+) -> list[tuple[Enclosure, Enclosure]]:  # fmt: skip
+    """What patterns with 0, 1, ... of the rest's inputs of one probability are worth, and what they pay: no others."""
+    rho = (own.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
+    mass, lacks = own[:, None] + masses.rest * rho, away[:, None] + masses.rest * (1 - rho)
+    rise = (all_of_it - none)[:, None]
+    return [(_information(mass, lacks, level), none[:, None] + rise * rho + within * (rho * (1 - rho)))]
+
+
+def _information(mass: Enclosure, away: Enclosure, level: Enclosure) -> Enclosure:
+    """h at a mass, which lacks `away` of one."""
+    mean = level + mass
+    return mass * enclosed_excess(KL, away, mean) + away * enclosed_excess(KL, -mass, mean)
+
+
+def _line(
+    masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
+    within: float,
+) -> tuple[Enclosure, Enclosure]:  # fmt: skip
+    """At rho = 0 and at 1, a line not below h(own + R rho) - within rho (1 - rho) on [0, 1].
+
+    Where that is concave up to rho, and convex beyond from some point on, it is the tangent at rho, raised at 1 if need
+    be: beyond that point it is below its chord. Elsewhere it is the chord, of a convex function.
+    """
+    of = own.arithmetic
+    slope = np.asarray((all_of_it - none).midpoint)
+    # Untrusted: the line is above wherever it touches.
+    share = best_share(np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope)
+    rho = of.of(share)
+    at, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
+    mean = level + at
+    # e_b(-b) and e_b(1 - b): what the tangent of h is at a = 0 and at a = 1.
+    low, high = enclosed_excess(KL, -at, mean), enclosed_excess(KL, left, mean)
+    first = low * (away + masses.rest) + high * own
+    last = low * away + high * (own + masses.rest)
+    if not within > 0:
+        return first, last
+    tops = _information(own, away + masses.rest, level), _information(own + masses.rest, away, level)
+    first, last = first - rho.square() * within, last - (1 - rho).square() * within
+    # h'' = -1/(t + a).
+    concave = np.asarray((2 * within * mean).upper) <= float(masses.rest.square().lower)
+    return of.where(concave, first, tops[0]), of.where(concave, last.maximum(tops[1]), tops[1])

@@ -1,0 +1,296 @@
+"""Mutual information for any number of inputs: sets that cover all inputs alike, each of nearly the best mass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.information import InformationDual
+from ldpopt.design.columns.affine import Orbit, orbits
+from ldpopt.design.columns.shares import information_of, level_of
+from ldpopt.design.columns.subsets import Subsets, subsets_near
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.shares import Caps, Shares, SharesProgram, weigh
+from ldpopt.design.solve import SIMPLEX
+from ldpopt.design.utilities.column import MutualInformation
+from ldpopt.distribution import Array, Index
+from ldpopt.rounding import toward_privacy
+
+ALL = 20
+"""Up to this many inputs, all of them are taken whole: the program is exact."""
+
+WHOLE = 16
+"""The most inputs that are taken whole among more."""
+
+NOTABLE = 2.0**-6
+"""Inputs of less than this share of the best mass are not taken whole: sets of them have about any mass."""
+
+GROUPS = (45, 200)
+"""The fewest and the most groups that inputs are put into, as far as there are so many."""
+
+MEMBERS = 6
+"""Groups that a set has about, or more."""
+
+POOL = 60_000
+"""Sets that are looked at."""
+
+STARTED = 3000
+"""Sets in the first program."""
+
+JOIN = 500
+"""Sets that join in a round."""
+
+ROUNDS = 8
+"""The most rounds."""
+
+CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
+"""The same under a cap on total variation, where programs are larger by all pairs of inputs."""
+
+PAIRED = 36
+"""The most inputs whose pairs are all in a program."""
+
+ROOM = 2.0**-38
+"""The share of the weights that is left to erasure under a cap."""
+
+TRIED = 24
+"""Orbits of sets that are looked at."""
+
+CLOSE = 2e-8
+"""The relative gap at which to stop."""
+
+
+@dataclass(frozen=True)
+class BalancedSets:
+    """Patterns whose sets cover all inputs alike and have nearly the best mass, for mutual information [KOV14].
+
+    A pattern's information depends on the probability of its set alone. Inputs of large probability are taken whole and
+    the rest as if it could be divided, which makes a small program and its proof; then sets of the rest are looked for
+    that have the shares which it asks for, small inputs put into groups.
+
+    >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
+    >>> prior = [(x + 1) / 5050 for x in range(100)]
+    >>> design = optimal_channel(MutualInformation(prior), LocalDP(1.0), method=BalancedSets())
+    >>> round(design.value, 6), design.certified
+    (0.123302, True)
+    """
+
+    reference: ClassVar[str] = "[KOV14]"
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs mutual information under LocalDP."""
+        if not isinstance(problem.utility, MutualInformation):
+            return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
+        if not problem.plain or math.isinf(problem.epsilon):
+            return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the sets' weights."""
+        prior = np.asarray(problem.utility.prior)
+        prior = prior / prior.sum()
+        posed = _Posed.of(prior, problem)
+        if problem.cap is None and np.ptp(prior[posed.used]) == 0:
+            found, (classes, masses, sets, phi) = posed.turned()
+        else:
+            found = posed.program.solve()
+            classes, masses, sets, phi = posed.best(found)
+        if problem.cap is not None:
+            phi = phi * (1 - ROOM)  # so that the cap holds as it is measured, without a search for what to mix in
+        inside = np.zeros((len(prior), len(phi)), dtype=bool)
+        inside[posed.used] = sets[:, classes].T
+        inside[prior == 0] = inside[posed.used[0]]
+        level = posed.program.level
+        mass = level * phi.sum() + float((phi @ sets).max())
+        erased = max(1 - mass, 0.0) / level
+        if erased * level > 1e-12:
+            phi, inside = np.append(phi, erased), np.column_stack([inside, np.zeros(len(prior), dtype=bool)])
+        matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * (phi * (level + 1))
+        matrix = matrix / matrix.sum(axis=1).max()
+
+        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
+            whole = posed.used[: len(found.rows) - 1]
+            yield InformationDual(stated.whole, stated.constraints, channel, whole, found.rows, found.pairs)
+
+        how = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
+        return Candidate(matrix, how, prove)
+
+
+@dataclass(frozen=True, eq=False)
+class _Posed:
+    """used : the inputs that occur, by falling probability, the first taken whole; rest : the others' masses."""
+
+    used: Index
+    rest: Array
+    program: SharesProgram
+
+    @classmethod
+    def of(cls, prior: Array, problem: Problem) -> _Posed:
+        order = np.argsort(-prior, kind="stable")
+        used = order[prior[order] > 0]
+        p = prior[used]
+        n = len(p)
+        capped = problem.cap is not None
+        if n > (CAPPED_ALL if capped else ALL):
+            stretch = problem.epsilon / -math.expm1(-problem.epsilon) - 1
+            best = stretch * level_of(problem.epsilon)
+            n = min(CAPPED_WHOLE if capped else WHOLE, int((p > NOTABLE * best).sum()))
+
+        rest = p[n:]
+        mass = float(rest.sum())
+        spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
+        return cls(used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap))
+
+    def turned(self) -> tuple[Shares, tuple[Index, Array, Subsets, Array]]:
+        """Inputs of one probability: subset selection of the best size, by the rotations of one set [YB]."""
+        k, level = len(self.used), self.program.level
+        size = np.arange(1, k)
+        keeps = information_of(size / k, 1 - size / k, level) / (level + size / k)
+        best = int(np.argmax(keeps))
+        bound = float(keeps[best]) * (1 + 2.0**-46)
+        proved = Shares(np.zeros((1, 0)), np.ones(1), np.ones(1), np.array([bound]), np.zeros((1, 1)), bound)
+        sets = (np.arange(k)[None, :] - np.arange(k)[:, None]) % k < size[best]
+        weights = np.full(k, 1 / (k * level + size[best]))
+        return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
+
+    def best(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
+        """By a program over sets, under a cap for few inputs only; by an orbit under a cap, if that keeps more."""
+        if self.program.cap is None:
+            return self.realised(found)
+        tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
+        return max(tried, key=lambda made: float(made[3] @ _worth(made[2], made[1], self.program.level)))
+
+    def orbit(self) -> tuple[Index, Array, Subsets, Array]:
+        """Groups of nearly one probability as the points of a 2-design: the cap is the same for all pairs of them."""
+        program, k = self.program, len(self.used)
+        level, eta = program.level, program.cap or 0.0
+        p = np.concatenate([program.own, self.rest])
+
+        def weight(one: Orbit) -> float:
+            g, size = one.points, one.size
+            return min(1 / (level + size / g), eta * g * (g - 1) / (size * (g - size)))
+
+        listed = sorted(orbits(max(k + k // 4, 5)), key=lambda one: one.length)
+        share = np.array([one.size / one.points for one in listed])
+        hoped = information_of(share, 1 - share, level) * np.array([weight(one) for one in listed])
+        best: tuple[float, tuple[Index, Array, Subsets, Array]] | None = None
+        seen: set[tuple[int, int]] = set()
+        for number in np.argsort(-hoped, kind="stable"):
+            one = listed[number]
+            if (one.points, one.size) in seen:
+                continue
+            seen.add((one.points, one.size))
+            which, masses, sets = _spread(p, one.points), np.zeros(one.points), one.sets()
+            np.add.at(masses, which, p)
+            keeps = weight(one) * float(_worth(sets, masses, level).mean())
+            if best is None or keeps > best[0]:
+                best = keeps, (which, masses, sets, np.full(len(sets), weight(one) / len(sets)))
+            if len(seen) >= TRIED:
+                break
+        assert best is not None
+        return best[1]
+
+    def realised(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
+        """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
+        program, n = self.program, len(self.program.own)
+        unit, level = program.unit, program.level
+        if not len(self.rest):
+            caps = None if program.cap is None else Caps.of(n, program.cap, None)
+            made = weigh(found.sets.T, program.worth(found.sets, found.shares), level, unit, caps, SIMPLEX)
+            kept = made.phi > 0
+            return np.arange(n), program.own, found.sets[kept] > 0.5, made.phi[kept]
+        rng = np.random.default_rng(len(self.used))
+        groups = self.grouped(found, rng)
+        sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
+        masses = np.concatenate([program.own, sums])
+        pool = self.pool(found, sums, rng)
+        worth = _worth(pool, masses, level)
+        mean = level + pool @ masses
+        rows = np.concatenate([found.rows[:n], found.rows[n] * sums / program.rest])
+        gains = (worth - level * math.fsum(rows) - pool @ rows) / mean
+        singles = np.eye(len(masses), dtype=bool)
+        basic = np.vstack([singles, ~singles])
+        some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
+        chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
+        caps = None if program.cap is None else Caps.of(len(masses), program.cap, None)
+        for _ in range(ROUNDS if caps is None else CAPPED_ROUNDS):
+            sets = np.vstack([basic, pool[chosen]])
+            of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
+            made = weigh(sets.T.astype(np.float64), of_sets, level, unit, caps, SIMPLEX)
+            if found.bound <= made.value * (1 + CLOSE):
+                break
+            gains = (worth - level * math.fsum(made.rows) - pool @ made.rows - _cut(pool, made.pairs)) / mean
+            gains[chosen] = 0.0
+            new = np.argsort(-gains)[:JOIN]
+            new = new[gains[new] > 0]
+            if not len(new):
+                break
+            chosen = np.concatenate([chosen, new])
+        alone = 1 / (1 + len(self.used) * level)
+        p = np.concatenate([program.own, self.rest])
+        if program.cap is None and alone * float(information_of(p, 1 - p, level).sum()) > made.value:
+            k = len(p)
+            return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, alone)
+        kept = made.phi > 0
+        return np.concatenate([np.arange(n), n + groups]), masses, sets[kept], made.phi[kept]
+
+    def grouped(self, found: Shares, rng: np.random.Generator) -> Index:
+        """Groups of the rest, of many different masses: about `MEMBERS` or more make up what patterns have of it."""
+        program = self.program
+        share = float(found.shares @ found.phi) / max(float(found.phi.sum()), 1e-300)
+        least, most = GROUPS
+        wanted = min(MEMBERS / max(share, 1e-9), most)
+        count = int(max(wanted, least - len(program.own)))
+        if len(self.rest) <= count:
+            return np.arange(len(self.rest))
+        room = rng.uniform(0.5, 1.5, count)
+        room *= program.rest / room.sum()
+        which = np.zeros(len(self.rest), dtype=np.intp)
+        for x, mass in enumerate(self.rest):
+            which[x] = np.argmax(room)
+            room[which[x]] -= mass
+        return np.unique(which, return_inverse=True)[1].reshape(-1)
+
+    def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Subsets:
+        """Sets whose part among the inputs taken whole, and share of the rest, nearly pay."""
+        program = self.program
+        each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
+        most = POOL // each
+        every = program.every
+        shares, gain = program.price(every, found)
+        gain = gain / (program.level + every @ program.own + program.rest * shares)
+        # Those that the program uses cover all inputs alike; many others nearly pay, often too many to take.
+        used = np.argsort(-found.phi)[: most // 2]
+        used = used[found.phi[used] > 0]
+        near = np.argsort(-gain)[: max(most - len(used), 1)]
+        own = np.vstack([found.sets[used], every[near]]) > 0.5
+        targets = program.rest * np.concatenate([found.shares[used], shares[near]])
+        each = max(each, min(POOL // len(own), 5000))
+        parts = [subsets_near(sums, target, each, rng) for target in targets]
+        repeated = np.repeat(own, [len(part) for part in parts], axis=0)
+        return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
+
+
+def _worth(sets: Subsets, masses: Array, level: float) -> Array:
+    return information_of(sets @ masses, ~sets @ masses, level)
+
+
+def _spread(masses: Array, count: int) -> Index:
+    """The group of each mass, of `count` groups with sums as equal as can be."""
+    which, load = np.zeros(len(masses), dtype=np.intp), np.zeros(count)
+    for x in np.argsort(-masses, kind="stable"):
+        which[x] = np.argmin(load)
+        load[which[x]] += masses[x]
+    return which
+
+
+def _cut(sets: Subsets, pairs: Array) -> Array:
+    if not pairs.any():
+        return np.zeros(len(sets))
+    return np.asarray(((sets @ pairs) * ~sets).sum(axis=1))
