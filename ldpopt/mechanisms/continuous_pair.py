@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import finite_array, number, positive_integer, unit_interval
+from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.concentration import subgaussian, zero_concentration
 from ldpopt.mechanisms.outward import guarantee
@@ -173,12 +173,12 @@ class ContinuousPair:
 
     # -- quadrature, replaced by closed forms in subclasses -------------------------------------------
 
-    def _integral(self, function: Callable[[float], float]) -> Interval:
-        """The integral over the support and its error estimate."""
+    def _integral(self, function: Callable[[float], float], cuts: Sequence[float] = ()) -> Interval:
+        """The integral over the support, cut at further points too, and its error estimate."""
         from scipy.integrate import quad
 
         total, error = 0.0, 0.0
-        for a, b in pairwise(self.edges):
+        for a, b in pairwise(sorted({*self.edges, *cuts})):
             # full_output keeps scipy from warning; what it would warn of is in the error estimate.
             part = quad(function, a, b, epsabs=0.0, epsrel=1e-12, limit=400, full_output=1)
             total, error = total + part[0], error + part[1]
@@ -197,6 +197,23 @@ class ContinuousPair:
                 found += np.concatenate([-steps, [0.0], steps]).tolist()
         finite = [x for x in found if math.isfinite(float(self.log_p(x))) and math.isfinite(float(self.log_q(x)))]
         return finite or [0.0]
+
+    @cached_property
+    def _losses(self) -> tuple[Array, Array]:
+        """Points of the support in order, and the loss log p/q at them."""
+        at = sorted(self._probes())
+        return np.array(at), np.array([float(self.log_p(x)) - float(self.log_q(x)) for x in at])
+
+    def _crossings(self, level: float) -> list[float]:
+        """Where the loss crosses a level, as far as the probes show it: the kinks of a hockey stick's integrand."""
+        from scipy.optimize import brentq
+
+        def excess(x: float) -> float:
+            return float(self.log_p(x)) - float(self.log_q(x)) - level
+
+        at, losses = self._losses
+        above = losses > level
+        return [float(brentq(excess, at[n], at[n + 1])) for n in np.flatnonzero(above[1:] != above[:-1])]
 
     def _epsilon_at(self, delta: float) -> Interval:
         """Bounds on the smallest epsilon at which the hockey stick is at most delta, by bisection on its bounds."""
@@ -229,7 +246,7 @@ class ContinuousPair:
                 loss = float(log_p(x) - log_q(x)) - epsilon
                 return -math.exp(log_p(x)) * math.expm1(-loss) if loss > 0 else 0.0
 
-            total, error = self._integral(excess)
+            total, error = self._integral(excess, self._crossings(epsilon if log_p is self.log_p else -epsilon))
             low, high = max(low, total - error), max(high, total + error)
         # Densities below the range of floats are left out of the integral.
         return low, high if epsilon >= self.epsilon else max(high, _LEAST)

@@ -55,7 +55,7 @@ def largest_renyi(target: ApproximateDP, order: float) -> RenyiDP:
     """The largest Rényi epsilon at `order` > 1 that implies `target` [ALCKS, Thm 3]; raises if none does.
 
     >>> largest_renyi(ApproximateDP(1.0, 1e-6), 32.0)
-    RenyiDP(order=32, epsilon=0.6989020225) (not tight, [ALCKS, Thm 3])
+    RenyiDP(order=32, epsilon=0.6978849997) (not tight, [ALCKS, Thm 3])
     """
     target = need(ApproximateDP, target, "target")
     delta, reference = positive_delta(target.delta), "[ALCKS, Thm 3]"

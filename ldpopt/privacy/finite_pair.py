@@ -17,6 +17,7 @@ from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.hockey_stick import hockey_stick, hockey_stick_of_pairs
+from ldpopt.privacy.laws import shift
 from ldpopt.privacy.least_pair import least_pair, pair_through
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import log_ratios
@@ -225,8 +226,10 @@ def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
 
     Both are convex in e^epsilon, and the first is linear between its losses: there it is decided.
     """
-    sizes = np.abs(made.losses)
-    for epsilon in np.unique(np.concatenate([[0.0], sizes[np.isfinite(sizes)]])).tolist():
+    # Of the laws, and a little beyond: past the largest loss nothing may be left.
+    sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])
+    sizes = sizes[np.isfinite(sizes)]
+    for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
         growth, forward, back = math.expm1(epsilon), 0.0, 0.0
         # r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q), and q - E (r p + (1 - r) q) = c (q - (E r/c) p).
         inner = math.log1p(growth / rate) * (1 - 16 * ULP)

@@ -203,3 +203,21 @@ def test_poisson_subsampling_amplifies_as_it_should(rate):
     for bad in (0.0, -0.1, 1.5, math.nan):
         with pytest.raises(InvalidInput, match="rate"):
             pair.subsampled(bad)
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate"), [(2.3376242493567876, 0.01636202061447609), (2.7783683438997477, 4.36e-4), (0.5, 0.2)]
+)
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.9])
+def test_the_kink_of_a_hockey_stick_is_integrated_up_to(mu, rate, epsilon):
+    """A subsampled Gaussian's curve is two normal tails beyond one threshold, which quadrature is cut at."""
+    with mp.workdps(50):
+        r, m, e = mp.mpf(rate), mp.mpf(mu), mp.exp(mp.mpf(epsilon))
+        cut = (mp.log((e - 1 + r) / r) + m**2 / 2) / m
+        exact = r * mp.ncdf(m - cut) + (1 - r - e) * mp.ncdf(-cut)
+        if 1 / e - 1 + r > 0:
+            low = (mp.log((1 / e - 1 + r) / r) + m**2 / 2) / m
+            exact = max(exact, mp.ncdf(low) * (1 - e * (1 - r)) - e * r * mp.ncdf(low - m))
+        found = GaussianPair(mu).subsampled(rate).hockey_stick(epsilon)
+        assert found.lower * (1 - 1e-9) <= exact <= found.value * (1 + 1e-9)
+        assert found.value == pytest.approx(float(exact), rel=1e-8)
