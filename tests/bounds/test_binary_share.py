@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ldpopt import Divergence, LocalDP, optimal_channel
+from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.mechanisms import binary
 
@@ -60,3 +60,16 @@ def test_other_smooth_divergences_come_as_low(f):
     for epsilon in (0.5, 2.0, 4.0):
         share = utility.value(binary(p0, p1, epsilon)) / optimal_channel(utility, LocalDP(epsilon), certify=False).value
         assert share == pytest.approx(least_share(np.exp(epsilon)), rel=1e-2)
+
+
+@pytest.mark.parametrize("f", [CHI_SQUARED, KL])
+def test_erasing_the_pure_optimum_loses_nearly_a_quarter(f):
+    """At e^epsilon = 2 and a small cap the erased optimum keeps max((E+2)^-1 (E+1), (1 + 1/E)/2) = 3/4 [GI, Thm 8]."""
+    p1 = np.array([1e-4, 0.9998, 1e-4])
+    p0 = p1 + np.array([1e-5, 0.0, -1e-5])
+    utility, epsilon = Divergence(f, p0, p1), float(np.log(2.0))
+    eta = 0.1 * np.tanh(epsilon / 2)
+    pure = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+    capped = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
+    assert capped.certified
+    assert 0.1 * pure / capped.value == pytest.approx(0.75, rel=1e-3)

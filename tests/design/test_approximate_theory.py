@@ -250,6 +250,59 @@ def test_seen_three_inputs_follow_one_envelope(f):
             assert optimum(f, p0, p1, e, delta) == pytest.approx(max(coin, bent), rel=1e-7, abs=1e-12)
 
 
+def closed_form_dual(mu, e, third):
+    """Prices (rows, pairs) of three answers; `third` : the column that fixes the rows, None on the right piece."""
+    d = e * e - e
+    if third is None:
+        tight = (0.0, d + 2 * (e - 1), 0.0)
+        value = mu(e, e * e, 1) + mu(1, e * e, e) - mu(e, 1, 1) - mu(1, 1, e) - d * mu(0, 1, 0)
+    else:
+        tight, value = third, mu(*third)
+    rows = np.linalg.solve([(e, 1, 1), (1, 1, e), tight], [mu(e, 1, 1), mu(1, 1, e), value])
+
+    def rest(*column):
+        return mu(*column) - float(rows @ column)
+
+    up, down = rest(e, e * e, 1) / d, rest(1, e * e, e) / d
+    first = max(0.0, rest(e * e, e, 1) / d, (rest(e, 1, 0) - up) / e, rest(1, e, 0) - e * up)
+    last = max(0.0, rest(1, e, e * e) / d, (rest(0, 1, e) - down) / e, rest(0, e, 1) - e * down)
+    pairs = np.array([[0.0, rest(1, 0, 0) - first, first], [down, 0.0, up], [last, rest(0, 0, 1) - last, 0.0]])
+    return rows, pairs
+
+
+@pytest.mark.parametrize("f", F)
+def test_seen_three_inputs_have_a_dual_in_closed_form(f):
+    """Seen, not proved: where the two-step channel beats the coin, explicit prices prove both pieces of the envelope."""
+    tried = 0
+    for seed in range(600):
+        p0, p1 = sorted_pair(3, 1000 + seed)
+        e = float(np.exp(0.2 + (seed % 12) / 5))
+
+        def mu(*column, p0=p0, p1=p1):
+            return float(f.excess(np.dot(column, p0), np.dot(column, p1)))
+
+        corner, made = two_step_columns(e)
+        middle, full = sum(mu(*c) for c in made), mu(1, 0, 0) + mu(0, 1, 0) + mu(0, 0, 1)
+        best, block, _ = pure(f, p0, p1, e)
+        if not middle > ((1 - corner) * best + corner * full) * (1 + 1e-6):
+            continue
+        tried += 1
+        third = {(0, 1, 2): (1, e, 1), (0, 1, 1): (1, e, e), (0, 0, 1): (e, e, 1)}[tuple(block.tolist())]
+        columns = entries(level_columns(3), e)
+        for tight, delta in ((third, corner / 2), (None, (1 + corner) / 2)):
+            rows, pairs = closed_form_dual(mu, e, tight)
+            assert pairs.min() >= -1e-9 * full
+            over = sum(
+                pairs[x, y] * np.maximum(columns[:, x] - e * columns[:, y], 0) for x in range(3) for y in range(3)
+            )
+            short = f.excess(columns @ p0, columns @ p1) - columns @ rows - over
+            assert (short <= 1e-9 * full * columns.sum(axis=1)).all()
+            share = delta / corner if tight else (1 - delta) / (1 - corner)
+            reached = share * middle + (1 - share) * (best if tight else full)
+            assert rows.sum() + delta * pairs.sum() == pytest.approx(reached, rel=1e-9)
+    assert tried >= 10
+
+
 @pytest.mark.parametrize("k", [4, 5])
 def test_seen_the_unimodal_shapes_are_enough(k):
     """Seen, not proved: unit vectors and seven shapes keep what all extreme columns keep."""
