@@ -272,9 +272,9 @@ def closed_form_dual(mu, e, third):
 
 @pytest.mark.parametrize("f", F)
 def test_seen_three_inputs_have_a_dual_in_closed_form(f):
-    """Seen, not proved: where the two-step channel beats the coin, explicit prices prove both pieces of the envelope."""
+    """Seen, not proved: where the two-step channel beats the coin, explicit prices prove both pieces."""
     tried = 0
-    for seed in range(600):
+    for seed in range(250):
         p0, p1 = sorted_pair(3, 1000 + seed)
         e = float(np.exp(0.2 + (seed % 12) / 5))
 
@@ -292,15 +292,13 @@ def test_seen_three_inputs_have_a_dual_in_closed_form(f):
         for tight, delta in ((third, corner / 2), (None, (1 + corner) / 2)):
             rows, pairs = closed_form_dual(mu, e, tight)
             assert pairs.min() >= -1e-9 * full
-            over = sum(
-                pairs[x, y] * np.maximum(columns[:, x] - e * columns[:, y], 0) for x in range(3) for y in range(3)
-            )
+            over = (pairs * np.maximum(columns[:, :, None] - e * columns[:, None, :], 0)).sum(axis=(1, 2))
             short = f.excess(columns @ p0, columns @ p1) - columns @ rows - over
             assert (short <= 1e-9 * full * columns.sum(axis=1)).all()
             share = delta / corner if tight else (1 - delta) / (1 - corner)
             reached = share * middle + (1 - share) * (best if tight else full)
             assert rows.sum() + delta * pairs.sum() == pytest.approx(reached, rel=1e-9)
-    assert tried >= 10
+    assert tried >= 4
 
 
 @pytest.mark.parametrize("k", [4, 5])
