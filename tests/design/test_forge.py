@@ -16,9 +16,9 @@ from ldpopt import design as ld
 from ldpopt.design.codec.kinds import CERTIFICATES
 
 SOME = {
-    "divergence and TV", "hockey stick", "worst", "worst, approximate", "outputs", "approximate, chi", "renyi and LDP",
-    "support, two answers", "information", "loss", "loss, support", "sampling", "set, chi",
-    "estimation DOptimal()", "estimation AOptimal()",
+    "divergence and TV", "hockey stick", "worst", "worst, approximate, TV", "outputs", "approximate",
+    "approximate, chi", "renyi and LDP", "support, two answers", "information", "loss", "loss, support", "sampling",
+    "set, chi", "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip
 BLOCKS = 1
 

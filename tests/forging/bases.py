@@ -60,8 +60,11 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
         "worst, approximate": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(1.0, 0.01)]),
+        "worst, approximate, TV": lambda: (
+            ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(0.5, 0.1), TotalVariation(0.25)]
+        ),
         "sum, approximate": lambda: (
-            ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)]
+            ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)],
         ),
         "total variation": lambda: (kl, [TotalVariation(0.2)]),
         "information, TV": lambda: (ld.MutualInformation(P0), [TotalVariation(0.2)]),
@@ -124,6 +127,10 @@ def designs(each: int, only: set[str] | None = None, seed: int = 77) -> Iterator
         design = designed(problem)
         if design is not None:
             yield name, design
+        if name == "approximate":
+            design = designed(problem, method=ld.LevelShapes(points=3))
+            if design is not None:
+                yield f"{name}, by shapes", design
         if name in ("divergence", "divergence and TV", "hockey stick", "tied", "divergence, LDP and TV 0"):
             design = designed(problem, method=ld.ColumnGeneration())
             if design is not None:

@@ -294,9 +294,9 @@ def _weaker(constraint: Any, by: float) -> Any:
 def brief(value: Any) -> str:
     """What was put in, in few words."""
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{list(value.shape)} {np.array2string(value, threshold=12, precision=17)}"[:240].replace(
-            "\n", ""
-        )
+        shown = np.ma.getdata(value)  # a masked entry has no format of its own
+        words = f"{value.dtype}{list(value.shape)} {np.array2string(shown, threshold=12, precision=17)}"
+        return words[:240].replace("\n", "")
     try:
         return repr(value)[:160]
     except Exception as error:

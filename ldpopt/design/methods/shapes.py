@@ -26,6 +26,9 @@ from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError, invalid
 
+LIMIT = 20_000
+"""The most inputs: the time for measuring a channel grows with their number, and is minutes beyond."""
+
 SHORT = "the shapes are enough in every case that was looked at, but the bound is that of fewer, extremer answers"
 
 
@@ -57,6 +60,8 @@ class LevelShapes:
             return f"it goes by the likelihood ratio of two finite hypotheses, and {utility.name} has none, or several"
         if approximate_only(problem) is None:
             return "its shapes are for ApproximateLDP alone, with epsilon and delta above 0"
+        if utility.size > LIMIT:
+            return f"{utility.size} inputs are too many to measure a channel of (at most {LIMIT})"
         if not np.isfinite(utility.unprivate):
             return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
         return ""
