@@ -59,8 +59,8 @@ CONSTRAINTS = (
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    InformationDual, IntervalDual, LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint, SamplingDual,
-    Unbounded,
+    InformationDual, IntervalDual, LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint,
+    SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,
