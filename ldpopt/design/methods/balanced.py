@@ -66,6 +66,10 @@ CLOSE = 2e-8
 """The relative gap at which to stop."""
 
 
+MOST = 2000
+"""The most answers: a channel may need as many reports, which takes a gigabyte."""
+
+
 @dataclass(frozen=True)
 class BalancedSets:
     """Patterns whose sets cover all inputs alike and have nearly the best mass, for mutual information [KOV14].
@@ -89,6 +93,8 @@ class BalancedSets:
             return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
         if not problem.plain or math.isinf(problem.epsilon):
             return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
+        if problem.utility.size > MOST:
+            return f"{problem.utility.size} answers make channels too large to hold (at most {MOST})"
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:

@@ -55,9 +55,9 @@ class Saddle:
             return f"{problem.utility.name} is not of two sets of hypotheses"
         if problem.given:
             return "constraints fix the outputs"
-        # Full disclosure has a report for each input; channels that LocalDP allows have two at least.
+        # Channels that LocalDP allows have two reports at least; others may have one for each input, and one more.
         k = problem.utility.size
-        entries = len(GRID) * k * (k + 1 if problem.plain and math.isinf(problem.epsilon) else 2)
+        entries = len(GRID) * k * (2 if problem.plain and math.isfinite(problem.epsilon) else k + 1)
         return f"its programs would have {entries} entries, and it takes at most {ENTRIES}" if entries > ENTRIES else ""
 
     def using(self, method: Any) -> Saddle:
