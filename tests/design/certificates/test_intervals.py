@@ -35,7 +35,7 @@ PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 LOSS = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
 
 DESIGNS = {
-    "approximate": lambda: optimal_channel(utility(5, 3), ApproximateLDP(0.8, 0.05)),
+    "approximate": lambda: optimal_channel(utility(5, 3), ApproximateLDP(0.8, 0.05), method=Exchange()),
     "Renyi": lambda: optimal_channel(utility(4, 3), RenyiLDP(2.0, 0.4)),
     "total variation": lambda: optimal_channel(
         utility(5, 3), [LocalDP(1.0), TotalVariation(0.2), ApproximateLDP(0.6, 0.05)]
@@ -292,7 +292,7 @@ def test_forged_numbers_prove_nothing_that_is_false(name):
 def test_inputs_of_equal_ratio_are_merged_only_when_the_ratios_are_equal():
     """Classes prove the bound of the inputs themselves; inputs whose ratios differ in the last digit are refused."""
     p0, p1 = np.array([0.25, 0.125, 0.375, 0.25]), np.array([0.125, 0.0625, 0.3125, 0.5])
-    design = optimal_channel(Divergence(KL, p0, p1), ApproximateLDP(0.7, 0.1))
+    design = optimal_channel(Divergence(KL, p0, p1), ApproximateLDP(0.7, 0.1), method=Exchange())
     dual = design.certificate
     assert dual.classes.tolist() == [2, 2, 1, 0]
     assert dual.bound >= optimum(KL, p0, p1, 0.7, 0.1) * (1 - 1e-9)
