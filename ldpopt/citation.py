@@ -42,6 +42,7 @@ _FOUND_BY = {
     "exchange": "[HK]",
     "linear program on the decisions": "[BCP]",
     "column generation": "[KOV14, Thm 2; KW]",
+    "mirror descent": "[KOV14, Thm 2; KW]",
     "public coin between": "[HS; Huber]",
     "linear program on tangents": "[PAL]",
     "distributions": "[PAL]",

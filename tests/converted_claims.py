@@ -188,7 +188,7 @@ def _calibrated(eps: float, xi: float, delta: float, order: float, least: Least)
     except InvalidInput:
         renyi = None  # no divergence at this order meets the target
     if renyi is not None:
-        needed = least_divergence(mpf(order), mpf(eps), d) if delta < 1 else mpmath.inf
+        needed = max(mpf(0), least_divergence(mpf(order), mpf(eps), d)) if delta < 1 else mpmath.inf
         if not needed >= mpf(renyi.epsilon) * (1 - mpf(10) ** -60):
             least("largest_renyi", eps, mpmath.inf)
     pure = cal.largest_pure(target).epsilon

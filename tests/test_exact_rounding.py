@@ -31,8 +31,10 @@ def staircase(rng: np.random.Generator, k: int, m: int, epsilon: float) -> np.nd
 
 def assert_proved(matrix: np.ndarray, bits: int = 62) -> None:
     exact = round_exact(matrix, bits)
-    assert exact.epsilon <= local_dp(matrix).value
-    assert exact.eta <= total_variation(matrix).value
+    # What is measured is of the laws that the rows are proportional to; their sums are off by a few ulps.
+    rounding = 4 * (matrix.shape[1] + 4) * 2.0**-53
+    assert exact.epsilon <= local_dp(matrix).value + rounding
+    assert exact.eta <= total_variation(matrix).value + rounding
     mpmath.mp.dps = 60
     weights = [[int(w) for w in row] for row in exact.weights]
     assert all(sum(row) == 2**bits for row in weights)
@@ -47,7 +49,7 @@ def assert_proved(matrix: np.ndarray, bits: int = 62) -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from([4, 16, 53, 62]))
 @settings(max_examples=150, deadline=None)
 def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> None:
-    """The proved epsilon and eta are never above those measured on the float matrix, at any number of bits."""
+    """The proved epsilon and eta are those that the float matrix measures, up to its rounding, at any number of bits."""
     rng = np.random.default_rng(seed)
     k, m = (int(n) for n in rng.integers(1, 7, 2))
     kind = rng.integers(4)

@@ -27,5 +27,5 @@ def test_the_extras_are_those_of_the_project():
     """Every extra that is named exists, and installs the package that it is named for."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
     for module, extra in EXTRAS.items():
-        assert any(one.startswith(module.replace("_", "-")) or extra == "dask" for one in
-                   project["optional-dependencies"][extra])  # fmt: skip
+        named = project["optional-dependencies"][extra] if extra else project["dependencies"]
+        assert any(one.startswith(module.replace("_", "-")) or extra == "dask" for one in named)

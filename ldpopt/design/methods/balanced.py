@@ -17,7 +17,7 @@ from ldpopt.design.columns.affine import Orbit, orbits
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.design.columns.subsets import Subsets, subsets_near
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.shares import Caps, Shares, SharesProgram, weigh
+from ldpopt.design.programs.shares import CutCaps, Shares, SharesProgram, weigh
 from ldpopt.design.solve import SIMPLEX
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.distribution import Array, Index
@@ -207,7 +207,7 @@ class _Posed:
         program, n = self.program, len(self.program.own)
         unit, level = program.unit, program.level
         if not len(self.rest):
-            caps = None if program.cap is None else Caps.of(n, program.cap, None)
+            caps = None if program.cap is None else CutCaps.of(n, program.cap, None)
             made = weigh(found.sets.T, program.worth(found.sets, found.shares), level, unit, caps, SIMPLEX)
             kept = made.phi > 0
             return np.arange(n), program.own, found.sets[kept] > 0.5, made.phi[kept]
@@ -224,7 +224,7 @@ class _Posed:
         basic = np.vstack([singles, ~singles])
         some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
         chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
-        caps = None if program.cap is None else Caps.of(len(masses), program.cap, None)
+        caps = None if program.cap is None else CutCaps.of(len(masses), program.cap, None)
         for _ in range(ROUNDS if caps is None else CAPPED_ROUNDS):
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])

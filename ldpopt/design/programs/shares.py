@@ -54,7 +54,7 @@ BEYOND = 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class WeighedSets:
     """Weights phi of the given columns, and the multipliers of the program over them."""
 
     phi: Array
@@ -64,7 +64,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Caps:
+class CutCaps:
     """Pairs that a cap on total variation is posed for: sum phi z_x (1 - z_x') <= limit, one order of each."""
 
     first: Index
@@ -72,7 +72,7 @@ class Caps:
     limits: Array
 
     @classmethod
-    def of(cls, size: int, eta: float, spread: float | None) -> Caps:
+    def of(cls, size: int, eta: float, spread: float | None) -> CutCaps:
         """All pairs of `size` inputs, and the last with itself where it has a `spread`."""
         first, second = np.triu_indices(size, 1)
         limits = np.full(len(first), eta)
@@ -85,7 +85,9 @@ class Caps:
         return cls(first, second, limits)
 
 
-def weigh(inside: Array, worth: Array, level: float, unit: float, caps: Caps | None, solvers: Sequence[str]) -> Weighed:
+def weigh(
+    inside: Array, worth: Array, level: float, unit: float, caps: CutCaps | None, solvers: Sequence[str]
+) -> WeighedSets:
     """The best weights of columns with shares `inside` (inputs, n), erasure besides, and their multipliers."""
     import cvxpy as cp
 
@@ -113,7 +115,7 @@ def weigh(inside: Array, worth: Array, level: float, unit: float, caps: Caps | N
         rows = rows + max(0.0, float(whole.dual_value)) / (level + 1) / k
     both = pairs + pairs.T  # of the last with itself: twice the half, as there is one order only
     phi = np.maximum(np.asarray(tau.value), 0.0) * unit
-    return Weighed(phi, rows * scale, both * scale, float(worth @ phi))
+    return WeighedSets(phi, rows * scale, both * scale, float(worth @ phi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +159,7 @@ class SharesProgram:
         n = len(self.own)
         return members(np.arange(2**n, dtype=np.int64), n).astype(np.float64)
 
-    def price(self, sets: Array, found: Weighed | Shares) -> tuple[Array, Array]:
+    def price(self, sets: Array, found: WeighedSets | Shares) -> tuple[Array, Array]:
         """For each set the best share of the rest, and what the pattern gains there above its price."""
         rows, pairs, n = found.rows, found.pairs, len(self.own)
         proper = pairs[:n, :n] * ~np.eye(n, dtype=bool)
@@ -176,12 +178,12 @@ class SharesProgram:
             rho, best = np.where(there > best, end, rho), np.maximum(best, there)
         return rho, best
 
-    def raised(self, sets: Array, found: Weighed) -> Weighed:
+    def raised(self, sets: Array, found: WeighedSets) -> WeighedSets:
         """Rows raised in proportion to the prior until no pattern gains."""
         rows = found.rows
         weights = np.append(self.own, self.rest)
         for _ in range(6):
-            made = Weighed(found.phi, rows, found.pairs, found.value)
+            made = WeighedSets(found.phi, rows, found.pairs, found.value)
             rho, gain = self.price(sets, made)
             short = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
             if not short > 0:
@@ -189,9 +191,9 @@ class SharesProgram:
             rows = rows + 1.01 * short * weights
         # Sums of rows far larger than what they prove round too.
         more = PADDING * found.value + ROUNDED * float(np.abs(rows).max())
-        return Weighed(found.phi, rows + more * weights, found.pairs, found.value)
+        return WeighedSets(found.phi, rows + more * weights, found.pairs, found.value)
 
-    def bound(self, found: Weighed) -> float:
+    def bound(self, found: WeighedSets) -> float:
         """What multipliers prove."""
         n = len(self.own)
         proper = found.pairs * ~np.eye(n + 1, dtype=bool)
@@ -204,15 +206,15 @@ class SharesProgram:
         n = len(self.own)
         every = self.every
         divided = self.rest > 0
-        caps = None if self.cap is None else Caps.of(n + divided, self.cap, self.spread if divided else None)
+        caps = None if self.cap is None else CutCaps.of(n + divided, self.cap, self.spread if divided else None)
         shares = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
         worth = np.stack([self.worth(every, np.full(len(every), rho)) for rho in shares])
         mean = self.level + every @ self.own + self.rest * shares[:, None]
         best = np.argsort(-(worth / mean).max(axis=0))[:JOIN]
         chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
         index, share = np.repeat(chosen, len(shares)), np.tile(shares, len(chosen))
-        proved: Weighed | None = None
-        last: tuple[Array, Array, Weighed] | None = None
+        proved: WeighedSets | None = None
+        last: tuple[Array, Array, WeighedSets] | None = None
         least, reached, still = math.inf, 0.0, 0
         for number in range(ROUNDS):
             sets = every[index]
@@ -226,7 +228,7 @@ class SharesProgram:
                     raise
                 break
             if not divided:
-                found = Weighed(found.phi, np.append(found.rows, 0.0), np.pad(found.pairs, (0, 1)), found.value)
+                found = WeighedSets(found.phi, np.append(found.rows, 0.0), np.pad(found.pairs, (0, 1)), found.value)
             last = sets, share, found
             made = self.raised(every, found)
             if proved is None or self.bound(made) < self.bound(proved):

@@ -50,7 +50,9 @@ def test_an_infinite_bound_is_no_proof():
 def test_verification_shares_nothing_with_the_search(monkeypatch):
     """A search that returns a wrong but plausible partition is caught: its gap shows in the bound."""
     honest = optimal_channel(utility(12, 2), LocalDP(2.0))
-    monkeypatch.setattr("ldpopt.design.methods.blocks.Blocks.best", lambda self, price: self.cut([0, 6, len(self.pair)]))
+    monkeypatch.setattr(
+        "ldpopt.design.methods.blocks.Blocks.best", lambda self, price: self.cut([0, 6, len(self.pair)])
+    )
     wrong = optimal_channel(utility(12, 2), LocalDP(2.0), method=Partition())
     assert wrong.value < honest.value
     assert wrong.upper_bound >= honest.value
