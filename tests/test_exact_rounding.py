@@ -49,7 +49,7 @@ def assert_proved(matrix: np.ndarray, bits: int = 62) -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from([4, 16, 53, 62]))
 @settings(max_examples=150, deadline=None)
 def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> None:
-    """The proved epsilon and eta are those that the float matrix measures, up to its rounding, at any number of bits."""
+    """The proved epsilon and eta are what the float matrix measures, up to its rounding, at any number of bits."""
     rng = np.random.default_rng(seed)
     k, m = (int(n) for n in rng.integers(1, 7, 2))
     kind = rng.integers(4)
