@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ldpopt.design.arrange import Arranged, arrange
+from ldpopt.design.arrange import Arranged, arrange, rearranged
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.unbounded import Unbounded
@@ -24,9 +24,12 @@ ENOUGH = 0.2
 
 def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
     """The design of a candidate's channel, with the best of the proofs that the problem admits."""
-    made = arrange(problem, candidate)
-    utility, constraints, channel = problem.whole, problem.constraints, made.channel
-    guarantees = tuple(constraint.measure(channel) for constraint in constraints)
+    utility, constraints, made = problem.whole, problem.constraints, arrange(problem, candidate)
+    guarantees = tuple(constraint.measure(made.channel) for constraint in constraints)
+    if not all(float(measured) <= c.bound for c, measured in zip(constraints, guarantees, strict=True)):
+        made = rearranged(problem, made)
+        guarantees = tuple(constraint.measure(made.channel) for constraint in constraints)
+    channel = made.channel
     nothing = Unbounded(utility, constraints, channel, edges=made.edges)
     value = nothing.value_in(arithmetic(False))
     tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)

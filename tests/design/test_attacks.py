@@ -13,6 +13,7 @@ from truth.optimum import optimum, rows_of
 from truth.utilities import Kept, Pair, Prior, divergence_utility
 
 from ldpopt import (
+    AgainstSet,
     ApproximateLDP,
     Channel,
     Divergence,
@@ -29,11 +30,12 @@ from ldpopt import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design import ZCDP, ColumnUtility, LocalSearch, Outputs, TradeOff
+from ldpopt.design import ZCDP, ColumnUtility, Hull, LocalSearch, Outputs, TradeOff
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
     KL,
+    LE_CAM,
     SQUARED_HELLINGER,
     TOTAL_VARIATION,
     hockey_stick,
@@ -343,3 +345,28 @@ def test_a_channel_within_an_asymmetric_trade_off_curve_is_nowhere_below_it():
     knots = ((0.0, 1.0), (0.03, 0.83), (0.21, 0.67), (1.0, 0.0))
     design = optimal_channel(Divergence(SQUARED_HELLINGER, [0.44, 0.56], [0.84, 0.16]), TradeOff(TradeOffCurve(knots)))
     assert not violations(design.channel.matrix, [("trade-off", knots)])
+
+
+@pytest.mark.parametrize(
+    ("utility", "constraints"),
+    [
+        (
+            Divergence(LE_CAM, [0.6655968747878074, 0.2668149100437507, 0.06758821516844193],
+                       [0.7426929281303485, 0.2573070718696515, 0.0]),
+            [LocalDP(0.866), TotalVariation(0.35162767640552556)],
+        ),
+        (
+            AgainstSet(LE_CAM, [1 / 3] * 3, Hull([[0.53600894, 0.22767243, 0.23631863],
+                                                 [0.53771669, 0.21182367, 0.25045964]])),
+            [LocalDP(6.6068307088342334e-06)],
+        ),
+    ],
+    ids=["cap", "set"],
+)  # fmt: skip
+def test_the_channel_that_is_returned_keeps_its_caps(utility, constraints):
+    """Merged reports and rows spread over all inputs may measure an ulp more than what was repaired: it is seen."""
+    design = optimal_channel(utility, constraints)
+    for constraint, guarantee in zip(constraints, design.guarantees, strict=True):
+        assert guarantee.value <= constraint.bound
+        assert constraint.measure(design.channel).value <= constraint.bound
+    assert design.verify() or not design.certified

@@ -107,8 +107,8 @@ def truth(posed: Posed, rng: np.random.Generator, channel: np.ndarray | None, st
     with mpmath.workdps(digits):
         for q in attempts(rng, k, posed.constraints, score, outputs, starts, steps):
             value = utility.value(rows_of(q))
-            if abs(value) < mpf(10) ** (-0.9 * digits):
-                value = mpf(0)  # the rounding of equal rows
+            if isinstance(utility, Kept) and not np.ptp(q, axis=0).any():
+                value = mpf(0)  # equal rows keep nothing but rounding
             if sign < 0 and utility.criterion != "d" and not value > 0:
                 continue  # a variance below zero is the rounding of a singular matrix
             if sign < 0 and value <= found.upper:
