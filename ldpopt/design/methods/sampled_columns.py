@@ -18,7 +18,6 @@ from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.columns.prices import EXACT_LIMIT
 from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.problems.problem import Problem
@@ -98,9 +97,11 @@ class SampledColumns:
             return "it takes LocalDP, and caps on total variation that do not bind"
         if not any(isinstance(c, LocalDP) for c in problem.constraints):
             return "a design for estimation needs constraints with LocalDP among them"
+        if not problem.symmetric:  # before the extreme columns of a policy graph are listed
+            return "it takes one epsilon between all categories, not a policy graph"
         columns, eta = columns_for(utility, problem.constraints)
-        if not isinstance(columns, StaircaseColumns) or eta is not None:
-            return "it takes one epsilon between all categories, and no cap on total variation that binds"
+        if eta is not None:
+            return "it takes no cap on total variation that binds"
         if not columns.epsilon <= WIDEST:
             return f"epsilon is above {WIDEST:g}, where its columns are not near one another"
         return ""
