@@ -156,11 +156,12 @@ def _line(
     """At rho = 0 and at 1, a line not below h(own + R rho) - within rho (1 - rho) on [0, 1].
 
     Where that is concave up to rho, and convex beyond from some point on, it is the tangent at rho, raised at 1 if need
-    be: beyond that point it is below its chord. Elsewhere it is the chord, of a convex function.
+    be: beyond that point it is below its chord. Where it is convex from 0 on, it is the chord. Elsewhere it is the
+    tangent of h, which is concave and above it: so the line is above it for any rho.
     """
     of = own.arithmetic
     slope = np.asarray((all_of_it - none).midpoint)
-    # Untrusted: the line is above wherever it touches.
+    # Untrusted: the line is above wherever it is meant to touch.
     share = best_share(np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope)
     rho = of.of(share)
     at, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
@@ -172,7 +173,12 @@ def _line(
     if not within > 0:
         return first, last
     tops = _information(own, away + masses.rest, level), _information(own + masses.rest, away, level)
-    first, last = first - rho.square() * within, last - (1 - rho).square() * within
-    # h'' = -1/(t + a).
-    concave = np.asarray((2 * within * mean).upper) <= float(masses.rest.square().lower)
-    return of.where(concave, first, tops[0]), of.where(concave, last.maximum(tops[1]), tops[1])
+    # h'' = -1/(t + a), and 2 within is what the pairs of the rest add to R^2 times that.
+    square = masses.rest.square()
+    concave = np.asarray((2 * within * mean).upper) <= float(square.lower)
+    convex = np.asarray((2 * within * (level + own)).lower) >= float(square.upper)
+    touching = first - rho.square() * within, (last - (1 - rho).square() * within).maximum(tops[1])
+    return (
+        of.where(concave, touching[0], of.where(convex, tops[0], first)),
+        of.where(concave, touching[1], of.where(convex, tops[1], last)),
+    )

@@ -108,3 +108,24 @@ def test_a_rest_that_is_empty_has_no_multipliers():
     assert math.isfinite(made.bound)
     assert fails_in_words(replace(made, rows=np.array([1.0, 1, 1, -1])))
     assert fails_in_words(replace(made, pairs=np.eye(4)))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.0])
+def test_the_bound_does_not_rest_on_the_search_for_a_share(share, monkeypatch):
+    """The share of the rest that the kernel looks for in floats is untrusted: another makes no bound false."""
+    monkeypatch.setattr(
+        "ldpopt.design.certificates.information.best_share", lambda own, *rest: np.full(len(own), share)
+    )
+    rng = np.random.default_rng(11)
+    for _ in range(40):
+        prior, epsilon = rng.dirichlet(np.ones(4)), float(rng.uniform(0.3, 3))
+        eta = float(rng.uniform(0.05, 0.9) * math.tanh(epsilon / 2))
+        best = every_pattern(prior, epsilon, eta)
+        n = int(rng.integers(0, 2))
+        pairs = np.zeros((n + 1, n + 1))
+        pairs[n, n] = 10 ** rng.uniform(-2, 0.5)
+        rows = np.append(rng.normal(size=n) * 0.01, 10 ** rng.uniform(-3, 0))
+        nothing = Channel(np.ones((4, 1)))
+        caps = (LocalDP(epsilon), TotalVariation(eta))
+        made = InformationDual(MutualInformation(prior), caps, nothing, rng.permutation(4)[:n], rows, pairs)
+        assert made.bound >= best * (1 - 1e-9)
