@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import Contraction, InformationDual, LocalDP, MutualInformation, TotalVariation
 from ldpopt.design.certificates.capacity import information_capacity as enclosed_capacity
-from ldpopt.design.columns.shares import level_of
+from ldpopt.design.columns.shares import best_mass, level_of
 from ldpopt.design.programs.shares import SharesProgram
 from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.enclosures import FLOAT
@@ -39,9 +39,7 @@ def capacity_mass(epsilon: float) -> float:
     >>> round(capacity_mass(1.0), 3), round(capacity_mass(3.0), 3)
     (0.339, 0.113)
     """
-    epsilon = positive_epsilon(epsilon)
-    series = epsilon / 2 + epsilon**2 / 12  # t - 1, less epsilon^4/720
-    return (series if epsilon < 1e-3 else epsilon / -math.expm1(-epsilon) - 1) * level_of(epsilon)
+    return best_mass(positive_epsilon(epsilon))
 
 
 def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:

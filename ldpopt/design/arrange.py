@@ -58,8 +58,7 @@ def rearranged(problem: Problem, made: Arranged) -> Arranged:
 def _given(problem: Problem, matrix: Array) -> Arranged:
     """Outputs that the constraints name or count stay what they are."""
     reduced = problem.utility.pair is not None and problem.symmetric
-    labels = None if reduced else problem.labels
-    rows = mend(matrix, problem.constraints, labels)
+    rows = mend(matrix, problem.constraints, None if reduced else problem.labels)
     matrix = rows[problem.reduction.classes] if reduced else rows
     names = next((made for c in problem.given if (made := c.output_labels(problem.labels)) is not None), None)
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)

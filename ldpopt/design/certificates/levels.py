@@ -22,10 +22,10 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.plain import factor
+from ldpopt.design.certificates.plain import Mixed, factor
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
 from ldpopt.design.constraints.approximate_dp import ApproximateLDP
-from ldpopt.design.utilities.base import ColumnUtility, gradients_of
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
@@ -54,7 +54,7 @@ class LevelDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l, and sum rows + delta sum pairs times the factor by which the multipliers fall short."""
         utility = self.utility
-        if not isinstance(utility, ColumnUtility) or utility.continuous:
+        if utility.continuous:
             raise Unproved(f"{utility.name} is no sum over outputs of convex functions of a finite column")
         k = utility.size
         if k > LIMIT:
@@ -64,33 +64,27 @@ class LevelDual(Certificate):
             raise Unproved("no constraint asks for ApproximateLDP")
         rows = real_array(self.rows, (k,), "rows")
         pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
-        weights = nonnegative_array(self.weights, (len(tangents),), "weights")
-        if not (weights > 0).any():
-            raise Unproved("the weights of the criteria are all zero")
-        shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
-        linear = real_array((weights / weights.max()) @ tangents / (weights / weights.max()).sum(), (k,), "tangents")
-        total, kept = arithmetic.of(exact_sum(rows)), arithmetic.of(exact_sum(linear))
-        given = arithmetic.of(pairs)
+        mixed = Mixed.of(utility, self.weights, arithmetic)
+        total, given = arithmetic.of(exact_sum(rows)), arithmetic.of(pairs)
         bounds = []
         for epsilon in sorted({epsilon for epsilon, _ in used}):
-            kappa = self._shortfall(rows, pairs, linear, shares, arithmetic.of(epsilon))
+            kappa = self._shortfall(rows, pairs, mixed, arithmetic.of(epsilon))
             least = min(delta for one, delta in used if one == epsilon)
             if kappa < math.inf:
-                bounds.append(kept + (total + given.sum() * least) * kappa)
+                bounds.append(mixed.kept + (total + given.sum() * least) * kappa)
         if not bounds:
             raise Unproved("a column that may pay nothing may be worth something")
         return min(bounds, key=lambda one: float(one.upper))
 
-    def _shortfall(self, rows: Array, pairs: Array, linear: Array, shares: Enclosure, epsilon: Enclosure) -> float:
+    def _shortfall(self, rows: Array, pairs: Array, mixed: Mixed, epsilon: Enclosure) -> float:
         """The factor by which the multipliers fall short on the worst column."""
         of, kappa, every = epsilon.arithmetic, 1.0, level_columns(len(rows))
-        total, kept = of.of(exact_sum(rows)), of.of(exact_sum(linear))
+        total = of.of(exact_sum(rows))
         for start in range(0, len(every), BLOCK):
             columns = LeveledColumns.of(every[start : start + BLOCK], epsilon)
-            worth = shares @ self.utility.enclosed_columns(columns.base, columns.rise)
-            if linear.any():
-                worth = worth - (columns.base * kept + of.of(linear) @ columns.rise)
+            worth = mixed.shares @ self.utility.enclosed_columns(columns.base, columns.rise)
+            if mixed.linear.any():
+                worth = worth - (columns.base * mixed.kept + of.of(mixed.linear) @ columns.rise)
             paid = columns.base * total + of.of(rows) @ columns.rise
             for x, y in zip(*np.nonzero(pairs), strict=True):
                 paid = paid + columns.excess(int(x), int(y)) * float(pairs[x, y])

@@ -22,9 +22,9 @@ import numpy as np
 
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.plain import Caps, factor
+from ldpopt.design.certificates.plain import Caps, Mixed, factor
 from ldpopt.design.columns.masks import members
-from ldpopt.design.utilities.base import ColumnUtility, gradients_of
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
@@ -63,28 +63,22 @@ class PatternDual(Certificate):
         caps = Caps.of(self.constraints, arithmetic)
         rows = real_array(self.rows, (k,), "rows")
         given = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        tangents = gradients_of(self.utility, np.ones((k, 1)))[:, 0]
-        weights = nonnegative_array(self.weights, (len(tangents),), "weights")
-        if not (weights > 0).any():
-            raise Unproved("the weights of the criteria are all zero")
+        mixed = Mixed.of(self.utility, self.weights, arithmetic)
         # Without rounding, as it is charged t times: a total of zero stays zero.
         total = arithmetic.of(exact_sum(rows))
-        shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
-        linear = real_array((weights / weights.max()) @ tangents / (weights / weights.max()).sum(), (k,), "tangents")
-        kept = arithmetic.of(exact_sum(linear))
         prices, pairs = arithmetic.of(rows), arithmetic.of(given)
         kappa = 1.0
         count = 2**k - 1  # the full pattern is a multiple of the empty one
         for start in range(0, count, BLOCK):
             inside = members(np.arange(start, min(start + BLOCK, count), dtype=np.int64), k).astype(np.float64)
             columns = self.utility.enclosed_columns(caps.level * np.ones(len(inside)), arithmetic.of(inside.T))
-            worth = shares @ columns
-            if linear.any():
-                worth = worth - (caps.level * kept + inside @ arithmetic.of(linear))
+            worth = mixed.shares @ columns
+            if mixed.linear.any():
+                worth = worth - (caps.level * mixed.kept + inside @ arithmetic.of(mixed.linear))
             paid = caps.level * total + inside @ prices
             if given.any():
                 paid = paid + ((inside @ pairs) * (1 - inside)).sum(axis=1)
             kappa = max(kappa, factor(worth, paid))
             if not kappa < math.inf:
                 raise Unproved("a pattern that may pay nothing may be worth something")
-        return kept + (total + caps.eta * pairs.sum()) * kappa
+        return mixed.kept + (total + caps.eta * pairs.sum()) * kappa

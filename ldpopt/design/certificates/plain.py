@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
+from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,30 @@ class Caps:
         # e^-epsilon / (1 - e^-epsilon), which does not overflow.
         level = (-exponent).exp() / -(-exponent).expm1()
         return cls(level, tanh_of_half(exponent).minimum(eta))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """The criteria of a column utility, mixed, and the tangent at the constant column, worth the same on all channels.
+
+    shares : (criteria,) weights that sum to one. linear : (k,) the tangent; kept : its sum, what it is worth.
+    """
+
+    shares: Enclosure
+    linear: Array
+    kept: Enclosure
+
+    @classmethod
+    def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
+        """The mixture by the `given` weights, non-negative and not all zero; else `Unproved`."""
+        tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
+        weights = nonnegative_array(given, (len(tangents),), "weights")
+        if not (weights > 0).any():
+            raise Unproved("the weights of the criteria are all zero")
+        shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
+        scaled = weights / weights.max()
+        linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")
+        return cls(shares, linear, arithmetic.of(exact_sum(linear)))
 
 
 def factor(worth: Enclosure, paid: Enclosure) -> float:

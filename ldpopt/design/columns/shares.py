@@ -22,6 +22,12 @@ def level_of(epsilon: float) -> float:
     return max(math.exp(-epsilon) / -math.expm1(-epsilon), 1e-306)
 
 
+def best_mass(epsilon: float) -> float:
+    """(t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon): the mass of the patterns that tell most of themselves."""
+    series = epsilon / 2 + epsilon**2 / 12  # t - 1, less epsilon^4/720
+    return (series if epsilon < 1e-3 else epsilon / -math.expm1(-epsilon) - 1) * level_of(epsilon)
+
+
 def information_of(mass: Array, away: Array, level: float) -> Array:
     """h(a) for masses a and what they lack of one, of any shape."""
     mean = level + mass

@@ -14,7 +14,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.affine import Orbit, orbits
-from ldpopt.design.columns.shares import information_of, level_of
+from ldpopt.design.columns.shares import best_mass, information_of, level_of
 from ldpopt.design.columns.subsets import Subsets, subsets_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import CutCaps, Shares, SharesProgram, weigh
@@ -144,10 +144,7 @@ class _Posed:
         n = len(p)
         capped = problem.cap is not None
         if n > (CAPPED_ALL if capped else ALL):
-            stretch = problem.epsilon / -math.expm1(-problem.epsilon) - 1
-            best = stretch * level_of(problem.epsilon)
-            n = min(CAPPED_WHOLE if capped else WHOLE, int((p > NOTABLE * best).sum()))
-
+            n = min(CAPPED_WHOLE if capped else WHOLE, int((p > NOTABLE * best_mass(problem.epsilon)).sum()))
         rest = p[n:]
         mass = float(rest.sum())
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0

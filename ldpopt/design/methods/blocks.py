@@ -9,7 +9,6 @@ is attained by a publicly tossed coin between two partitions, of which one block
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.coins import Coin, Cut, best_coin
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
@@ -50,7 +50,7 @@ class Blocks:
     @cached_property
     def level(self) -> float:
         """t = 1/(e^epsilon - 1), above 0 also where it underflows."""
-        return max(math.exp(-self.epsilon) / -math.expm1(-self.epsilon), 1e-306)
+        return level_of(self.epsilon)
 
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array]:

@@ -16,7 +16,7 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, prices_at, unknown
+from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, inward, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
 from ldpopt.design.programs.patterns import balanced
@@ -25,7 +25,7 @@ from ldpopt.design.utilities.fisher_information import FisherInformation, worst_
 from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.rounding import ULP, toward_privacy
+from ldpopt.rounding import ULP
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
 IDLE = 2.0**-20
@@ -90,9 +90,7 @@ class EstimationColumns:
         else:
             found, prior = _minimax(utility, columns, eta, gap)
         tolerance = gap if utility.neighbourhood is None else BRACKET_GAP
-        # Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
-        scale = toward_privacy(1.0) - 4 * ULP / columns.epsilon
-        matrix = found.fewer(utility, columns, eta).matrix(columns, scale)
+        matrix = found.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             best = found

@@ -16,7 +16,7 @@ from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
-from ldpopt.design.programs.support import fewer_weights
+from ldpopt.design.programs.support import fewer_columns
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.solve import solve
@@ -24,6 +24,7 @@ from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.rounding import ULP, toward_privacy
 
 ROUNDS = 40
 """Rounds of pricing; what is left unpriced shows as a gap, not as an error of the bound."""
@@ -67,15 +68,14 @@ class Mixture:
             return self
         values = columns.values(self.heights[used])
         mass = values @ utility.prior
-        x, other = np.triu_indices(k)
         theta = np.zeros(len(used))
         if eta is None:
-            unit = values / mass[:, None]  # products of u + 1: with p they give the sums of u, and its products
-            theta[used] = fewer_weights(unit[:, x] * unit[:, other], self.solution.theta[used] * mass) / mass
+            theta[used] = fewer_columns(values / mass[:, None], self.solution.theta[used] * mass) / mass
             return Mixture(self.heights, replace(self.solution, theta=theta))
         import cvxpy as cp
 
         u = values / mass[:, None] - 1
+        x, other = np.triu_indices(k)
         moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
         now = self.solution.theta[used] * mass
         units = np.where(np.ptp(values, axis=1) == 0, 1.0, now[np.ptp(values, axis=1) > 0].sum())
@@ -134,6 +134,14 @@ def generate(
         gains = prices.gains(columns.values(heights))
         heights = np.vstack([heights[gains > -KEEP * size], new])
     return found
+
+
+def inward(epsilon: float) -> float:
+    """What logarithms of columns are multiplied by, so that the channel of floats keeps to epsilon.
+
+    Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
+    """
+    return toward_privacy(1.0) - 4 * ULP / epsilon
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:

@@ -20,15 +20,15 @@ from ldpopt.design.columns.prices import EXACT_LIMIT
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
+from ldpopt.design.methods.estimation_columns import inward
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.mixture import mixture
-from ldpopt.design.programs.support import fewer_weights
+from ldpopt.design.programs.support import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, survey_dual
 from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
-from ldpopt.rounding import ULP, toward_privacy
 from ldpopt.tolerances import COARSE_GAP
 
 MOST = 256
@@ -120,17 +120,15 @@ class SampledColumns:
         sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, self.columns or 2000 + 100 * k, rng))
         each = np.unique(np.vstack(sets), axis=0)
         values = np.where(each, ratio, 1.0)
-        found = mixture(values / (values @ prior)[:, None], factor, STEPS, COARSE_GAP / 1000)
+        mass = values @ prior
+        found = mixture(values / mass[:, None], factor, STEPS, COARSE_GAP / 1000)
         if found is None:
             raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
         if k <= THINNED:
-            x, other = np.triu_indices(k)
-            unit = values / (values @ prior)[:, None]
-            found = fewer_weights(unit[:, x] * unit[:, other], found)
+            found = fewer_columns(values / mass[:, None], found)
         used = found > 0
-        # Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
-        kept = np.exp(columns.epsilon * toward_privacy(1.0) - 4 * ULP)
-        matrix = stochastic(np.where(each[used], kept, 1.0).T * (found / (values @ prior))[used])
+        kept = math.exp(columns.epsilon * inward(columns.epsilon))
+        matrix = stochastic(np.where(each[used], kept, 1.0).T * (found / mass)[used])
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield equivalence_dual(posed, channel, dual, factor)

@@ -8,6 +8,15 @@ import scipy.linalg
 from ldpopt.distribution import Array
 
 
+def fewer_columns(columns: Array, weights: Array) -> Array:
+    """(n,) weights of at most k (k + 1)/2 `columns` (n, k) with the same information; S.p = 1 for each column S.
+
+    The products of their entries give the information, and, as p.S = 1, the rows as well.
+    """
+    x, other = np.triu_indices(columns.shape[1])
+    return fewer_weights(columns[:, x] * columns[:, other], weights)
+
+
 def fewer_weights(moments: Array, weights: Array) -> Array:
     """(n,) weights >= 0 with `moments`.T @ weights unchanged, of which at most r are positive, for (n, r) `moments`.
 
