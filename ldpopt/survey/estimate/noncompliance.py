@@ -58,7 +58,8 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     one = as_channel(channel)
     if isinstance(times, bool) or not isinstance(times, int) or not 2 <= times <= 6:
         raise invalid("times", "a whole number from 2 to 6", times)
-    matrix, outputs = one.matrix, tuple((label,) for label in one.outputs)
+    matrix: Array = one.matrix
+    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in one.outputs)
     for _ in range(times - 1):
         matrix = np.einsum("xy,xz->xyz", matrix, one.matrix).reshape(len(one.inputs), -1)
         outputs = tuple((*before, label) for before in outputs for label in one.outputs)
@@ -242,8 +243,10 @@ def estimate_compliance(
         raise invalid("groups", "at least one", Phrase("none"))
     cheating = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
     found = estimate_waves(cheating, estimator)
-    sizes = [sum(1.0 * c for c, label in zip(found.table.totals, found.table.outputs, strict=True) if label[0] == g)
-             for g in range(1, len(groups) + 1)]  # fmt: skip
+    sizes, at = [], 0
+    for _, channel in cheating:
+        sizes.append(float(found.table.totals[at : at + len(channel.outputs)].sum()))
+        at += len(channel.outputs)
     return Compliance(found, pooled_channel([channel for _, channel in groups], sizes))
 
 
