@@ -28,7 +28,7 @@ class Names(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         targets = _targets()
         page = self.env.current_document.docname
-        module = page.removeprefix("api/")
+        module = _module(page)
         for literal in list(self.document.findall(nodes.literal)):
             if _inside(literal, (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.desc_signature)):
                 continue
@@ -83,6 +83,12 @@ def _targets() -> dict[str, str]:
     for full, entry in names.items():
         short.setdefault(entry.name, []).append(full)
     return made | {f"?{name}": found[0] for name, found in short.items() if len(found) == 1}
+
+
+def _module(page: str) -> str:
+    """The module whose names a page of the reference calls without their module; empty for other pages."""
+    known = sorted(public_modules(), key=len, reverse=True)
+    return next((one for one in known if f"{page}.".startswith(f"api/{one}.")), "")
 
 
 def _resolve(name: str, text: str, module: str, targets: dict[str, str]) -> str | None:

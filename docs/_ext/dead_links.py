@@ -1,4 +1,4 @@
-"""Dead links of a built site: ``python docs/_ext/dead_links.py FOLDER`` lists them and ends with exit code 1 if there are any.
+"""Dead links of a built site: ``python docs/_ext/dead_links.py FOLDER`` lists them; exit code 1 if there are any.
 
 Every address that a page names is looked up in the folder: the file, and the place in it. Addresses on other machines
 are not asked; they are only refused where they are not https.
