@@ -7,12 +7,10 @@ import pytest
 
 from ldpopt.reproduce import EXPERIMENTS, recorded
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "docs" / "_ext"))
-from claim_pages import claim_pages, gallery
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
+from claim_pages import ROOT, claim_pages, gallery
 
 sys.path.pop(0)
-
 HERE = (ROOT / "experiments" / "README.md").is_file()  # the tests may run away from the repository
 PAGES = claim_pages() if HERE else {}
 
