@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import UNFINISHED, digest, replace_private, replace_text, sync_folder
+from ldpopt.files import NO_FILE, UNFINISHED, digest, replace_private, replace_text, sync_folder
 from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness
@@ -84,7 +84,7 @@ class WorkFolder:
         """The work folder at `path`, whose state must have the checksum `seal` if one is given."""
         try:
             content = (path / STATE).read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             raise _no_work_folder(path) from None
         found = sha256(content).hexdigest()
         if seal not in (None, found):
@@ -136,7 +136,7 @@ class WorkFolder:
         try:
             said = strictjson.loads(self._record(index).read_bytes(), "record")
             return str(said["sha256"]), tally_of(said["tally"])
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, InvalidInput, KeyError, TypeError):
+        except (*NO_FILE, InvalidInput, KeyError, TypeError):
             return None
 
     def todo(self) -> list[int]:
@@ -147,7 +147,7 @@ class WorkFolder:
         found = self.recorded(index)
         try:
             return found is not None and found[0] == self._digest(index)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             return False
 
     def tallies(self) -> list[Tally]:
@@ -167,7 +167,7 @@ class WorkFolder:
         """What `write_sealed` wrote at `path`; None if the file is missing, damaged or of another place or run."""
         try:
             content = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             return None
         content, end = content[:-_SEAL], content[-_SEAL:]
         return content if end == self._seal(path, content) else None
