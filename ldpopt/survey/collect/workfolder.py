@@ -28,6 +28,7 @@ from ldpopt.survey.plan.plan import Plan
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"
 PARTS, RECORDS, SPILLS = "parts", "records", "identities"
+PARTIAL = ".partial"  # after the name of the reports that a work folder is for
 AWAY = ".aside-"  # after the name of a work folder that is being made or removed
 _SEAL = 64  # hexadecimal digits of a SHA-256
 
@@ -195,6 +196,16 @@ class WorkFolder:
 
     def _seal(self, path: Path, content: bytes) -> bytes:
         return sha256(f"{self.seal} {path.name} ".encode() + content).hexdigest().encode()
+
+
+def work_of(output: Path) -> Path:
+    """Where the work folder of the run that writes the reports at `output` is."""
+    return output.with_name(f".{output.name}{PARTIAL}")
+
+
+def is_work(path: Path) -> bool:
+    """Whether a folder's name is that of a work folder, or of one that is being made or removed."""
+    return path.name.startswith(".") and PARTIAL in path.name
 
 
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
