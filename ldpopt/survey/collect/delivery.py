@@ -54,7 +54,7 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
     if len(set(files)) != len(files):
         twice = next(path for at, path in enumerate(files) if path in files[:at])
         raise invalid("reports", "every file once", Phrase("one twice"), str(twice))
-    folders = [path for path in given if path.is_dir()]
+    folders = [path.resolve() for path in given if path.is_dir()]
     listed = {folder: folder_manifest(folder) for folder in dict.fromkeys([*folders, *(path.parent for path in files)])}
     for folder in folders:
         _require_complete(folder, listed[folder])
