@@ -4,10 +4,11 @@
     python experiments/trust/mutate.py --again mutants.jsonl
 
 For each area a random sample of all its mutants is drawn, with the seed; every mutant is tried in a copy of the tree
-with the tests of its own area alone. First the area's tests run once as they are, which tells which of them execute
-which lines. A mutant then meets those that execute the statement it is in (for a statement of a module or a class:
-the file), those of the test file of its name first, then the faster ones, until one fails or they have taken
-`--budget` seconds on the unchanged code. A mutant that takes ten times as long, and half a minute more, is killed too.
+with the tests of its own area alone. First the area's tests run once as they are, which tells which of them call which
+functions; `--known` keeps that in a file, and later runs record only the test files that changed. A mutant then
+meets the tests that call the function it is in (for a statement of a module or a class: any function of the file), those of the
+test file of its name first, then the faster ones, until one fails or they have taken `--budget` seconds on the
+unchanged code. A mutant that takes ten times as long, and half a minute more, is killed too.
 
 Changed are comparisons, arithmetic, `and` and `or`, `not`, signs, numbers, True and False, the direction of `nextafter`
 and names like `min`, `up` or `lower`; or a raise, a call for its effect or an assignment that adds is left out.
@@ -36,7 +37,8 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,7 @@ class Mutants:
         self.nodes = list(ast.walk(self.tree))
         number = {id(node): place for place, node in enumerate(self.nodes)}
         statements: dict[int, ast.stmt] = {}
-        functions: set[int] = set()
+        names: dict[int, str] = {id(self.tree): ""}
         skipped: set[int] = set()
         for node in self.nodes:
             notes = [getattr(node, "annotation", None), getattr(node, "returns", None)]
@@ -82,29 +84,34 @@ class Mutants:
                 own = child if isinstance(child, ast.stmt) else statements.get(id(node))
                 if own is not None:
                     statements[id(child)] = own
-                if id(node) in functions or isinstance(node, (ast.FunctionDef, ast.Lambda)):
-                    functions.add(id(child))
+                name = names[id(node)]
+                if isinstance(child, ast.ClassDef):
+                    name += f"{child.name}."
+                elif isinstance(child, ast.FunctionDef):
+                    name += f"{child.name}.<locals>."
+                names[id(child)] = name
         self.changes = []
         for place, node in enumerate(self.nodes):
             for said, change, about in [] if id(node) in skipped else _changes(node):
                 statement = about or statements.get(id(node))
-                inside = id(statement) in functions
                 at = None if statement is None else number[id(statement)]
                 line = getattr(about or node, "lineno", 0)
-                self.changes.append((line, said, change, place, at, _lines(statement) if inside else []))
+                name = names[id(node)]
+                function = name.removesuffix(".<locals>.") if name.endswith(".<locals>.") else ""
+                self.changes.append((line, said, change, place, at, function))
 
     def __len__(self) -> int:
         return len(self.changes)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        line, said, change, place, at, lines = self.changes[index]
+        line, said, change, place, at, function = self.changes[index]
         other = copy.deepcopy(self.tree)
         nodes = list(ast.walk(other))
         change(nodes[place])
         before = "" if at is None else _head(self.nodes[at])
         after = "" if at is None else "pass" if said.startswith("without") else _head(nodes[at])
         source = ast.unparse(ast.fix_missing_locations(other))
-        return {"line": line, "said": said, "before": before, "after": after, "lines": lines, "source": source}
+        return {"line": line, "said": said, "before": before, "after": after, "function": function, "source": source}
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
@@ -173,41 +180,24 @@ def _head(statement: ast.AST) -> str:
     return " ".join(text.split())
 
 
-def _lines(statement: ast.stmt | None) -> list[int]:
-    """The lines of a statement itself, without the statements in it."""
-    if statement is None:
-        return []
-    inner = [part.lineno for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
-    last = max(statement.lineno, min(inner) - 1) if inner else statement.end_lineno or statement.lineno
-    return list(range(statement.lineno, last + 1))
-
-
 # -- the tests ---------------------------------------------------------------------------------------
 
 
 class Recorder:
-    """A pytest plugin that notes which tests execute which lines of the area, and how long they take."""
+    """A pytest plugin that notes which tests call which functions of the area, and how long they take."""
 
     def __init__(self, tree: Path, paths: list[str]) -> None:
         self.under = tuple(str(tree / path) for path in paths)
         self.root = len(str(tree)) + 1
         self.now = ""
-        self.lines: dict[str, set[str]] = {}
+        self.calls: dict[str, set[str]] = {}
         self.seconds: dict[str, float] = {}
 
-    def trace(self, frame: Any, event: str, _: Any) -> Any:
-        """The trace function: one for the files of the area, none for others."""
-        name = frame.f_code.co_filename
-        if not name.startswith(self.under):
-            return None
-        short = name[self.root :]
-
-        def local(inner: Any, event: str, _: Any) -> Any:
-            if event == "line":
-                self.lines.setdefault(f"{short}:{inner.f_lineno}", set()).add(self.now)
-            return local
-
-        return local
+    def trace(self, frame: Any, event: str, _: Any) -> None:
+        """The trace function, which sees calls alone."""
+        code = frame.f_code
+        if code.co_filename.startswith(self.under):
+            self.calls.setdefault(f"{code.co_filename[self.root :]}:{code.co_qualname}", set()).add(self.now)
 
     def pytest_runtest_setup(self, item: Any) -> None:
         """What is set up may serve all tests of its file."""
@@ -294,37 +284,52 @@ def copied(base: Path, tree: Path) -> None:
     shutil.copytree(base, tree, ignore=ignored)
 
 
-def recorded(base: Path, area: str) -> dict[str, Any]:
-    """{"lines": {place: tests}, "seconds": {test: seconds}} of an area's tests on the code as it is."""
+def recorded(base: Path, old: dict[str, Any], area: str) -> dict[str, Any]:
+    """For each test file of an area its checksum, {test: seconds} and {function: tests}; `old` is what is known."""
     paths, tests = AREAS[area]
+    files = [
+        one for path in tests for one in ([base / path] if path.endswith(".py") else (base / path).rglob("test_*.py"))
+    ]
+    sums = {one.relative_to(base).as_posix(): sha256(one.read_bytes()).hexdigest() for one in files}
+    made = {name: old[name] for name in sums if name in old and old[name]["sum"] == sums[name]}
+    if not (new := sorted(set(sums) - set(made))):
+        return made
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         copied(base, tree)
         recorder = Recorder(tree, paths)
-        got = run_pytest(tree, tests, recorder, 3600, lambda code: (code, recorder.lines, recorder.seconds))
+        got = run_pytest(tree, new, recorder, 3600, lambda code: (code, recorder.calls, recorder.seconds))
     if not got or got[0]:
         raise SystemExit(f"the tests of {area} fail without any change: {got[0] if got else 'no end'}")
-    return {"lines": got[1], "seconds": got[2]}
+    for name in new:
+        own = {test: seconds for test, seconds in got[2].items() if test.split("::")[0] == name}
+        calls = {key: [test for test in found if test.split("::")[0] == name] for key, found in got[1].items()}
+        made[name] = {
+            "sum": sums[name],
+            "seconds": own,
+            "calls": {key: sorted(found) for key, found in calls.items() if found},
+        }
+    return made
 
 
-def tests_for(mutant: dict[str, Any], known: dict[str, Any], budget: float) -> list[str]:
-    """The tests that a mutant meets, in their order."""
-    name, lines = mutant["file"], known["lines"]
-    places = [f"{name}:{line}" for line in mutant["lines"]]
-    found = {test for place in places for test in lines.get(place, ())}
-    if not mutant["lines"]:
-        found = {test for place, tests in lines.items() if place.startswith(f"{name}:") for test in tests}
-    found |= {test for test in known["seconds"] if test.split("::")[0] in found}
-    seconds = known["seconds"]
-    own = f"test_{Path(name).stem}.py"
-    order = sorted((test for test in found if test in seconds), key=lambda one: (f"/{own}::" not in one, seconds[one]))
-    spent, kept = 0.0, []
-    for test in order:
-        spent += seconds[test]
-        if kept and spent > budget:
-            break
-        kept.append(test)
-    return kept
+def tests_for(mutant: dict[str, Any], known: dict[str, Any], budget: float) -> list[tuple[str, float]]:
+    """The tests that a mutant meets, in their order, and their seconds."""
+    name = mutant["file"]
+    wanted = f"{name}:{mutant['function']}"
+    chosen = []
+    for file, one in known.items():
+        calls = one["calls"].items()
+        met = {
+            test
+            for key, tests in calls
+            if key == wanted or (not mutant["function"] and key.startswith(wanted))
+            for test in tests
+        }
+        chosen += [(test, seconds) for test, seconds in one["seconds"].items() if test in met or file in met]
+    own = f"/test_{Path(name).stem}.py"
+    order = sorted(chosen, key=lambda one: (own not in one[0].split("::")[0], one[1]))
+    total = [0.0, *accumulate(seconds for _, seconds in order)]
+    return [one for one, spent in zip(order, total[1:], strict=True) if spent <= budget or one is order[0]]
 
 
 def tried(mutant: dict[str, Any], tree: Path, known: dict[str, Any], budget: float) -> dict[str, Any]:
@@ -335,13 +340,13 @@ def tried(mutant: dict[str, Any], tree: Path, known: dict[str, Any], budget: flo
     start = time.monotonic()
     killer = ""
     if order:
-        limit = 30 + 10 * sum(known["seconds"][test] for test in order)
-        plugin = Chosen(order)
+        limit = 30 + 10 * sum(seconds for _, seconds in order)
+        plugin = Chosen([test for test, _ in order])
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
         path.write_text(mutant["source"], "utf-8")
         try:
-            files = list(dict.fromkeys(test.split("::")[0] for test in order))
+            files = list(dict.fromkeys(test.split("::")[0] for test, _ in order))
             answer = run_pytest(tree, ["-x", *files], plugin, limit, lambda code: (code, plugin.failed))
             if answer is None:
                 killer = f"no end after {limit:.0f} s"
@@ -402,13 +407,19 @@ def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
     return (new["before"], new["after"]) == (old["before"], old["after"])
 
 
-def measured(base: Path, chosen: list[dict[str, Any]], jobs: int, budget: float, out: Path) -> dict[str, list[int]]:
+def measured(
+    base: Path, chosen: list[dict[str, Any]], jobs: int, budget: float, out: Path, kept: Path | None
+) -> dict[str, list[int]]:
     """[killed, tried] of each area."""
     areas = sorted({one["area"] for one in chosen})
     context = multiprocessing.get_context("fork")
+    old = json.loads(kept.read_text("utf-8")) if kept is not None and kept.exists() else {}
     with ThreadPoolExecutor(jobs) as pool:
-        known = dict(zip(areas, pool.map(partial(recorded, base), areas), strict=True))
+        made = pool.map(lambda area: recorded(base, old.get(area, {}), area), areas)
+        known = dict(zip(areas, made, strict=True))
     print("the tests are recorded", flush=True)
+    if kept is not None:
+        kept.write_text(json.dumps(old | known), "utf-8")
     random.Random(0).shuffle(chosen)
     queue, answers = context.Queue(), context.Queue()
     for one in [*chosen, *[None] * jobs]:
@@ -441,6 +452,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
+    parser.add_argument("--known", type=Path, help="where to keep which tests call what")
     parser.add_argument("--again", type=Path, help="the output of an earlier run")
     given = parser.parse_args()
     os.nice(5)
@@ -454,7 +466,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
         copied(ROOT, base)
-        counts = measured(base, chosen, given.jobs, given.budget, given.out)
+        counts = measured(base, chosen, given.jobs, given.budget, given.out, given.known)
     for area, (killed, total) in counts.items():
         print(f"{area}: {killed} of {total} killed", flush=True)
 
