@@ -8,7 +8,7 @@ with the tests of its own area alone. First the area's tests run once as they ar
 functions; `--known` keeps that in a file, and later runs record only the test files that changed. A mutant then
 meets the tests that call the function it is in (for a statement of a module or a class: any function of the file), those of the
 test file of its name first, then the faster ones, until one fails or they have taken `--budget` seconds on the
-unchanged code. A mutant that takes ten times as long, and half a minute more, is killed too.
+unchanged code. A mutant that takes four times as long, and half a minute more, is killed too.
 
 Changed are comparisons, arithmetic, `and` and `or`, `not`, signs, numbers, True and False, the direction of `nextafter`
 and names like `min`, `up` or `lower`; or a raise, a call for its effect or an assignment that adds is left out.
@@ -340,7 +340,7 @@ def tried(mutant: dict[str, Any], tree: Path, known: dict[str, Any], budget: flo
     start = time.monotonic()
     killer = ""
     if order:
-        limit = 30 + 10 * sum(seconds for _, seconds in order)
+        limit = 30 + 4 * sum(seconds for _, seconds in order)
         plugin = Chosen([test for test, _ in order])
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
