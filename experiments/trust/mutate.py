@@ -6,9 +6,10 @@
 For each area a random sample of all its mutants is drawn, with the seed; every mutant is tried in a copy of the tree
 with the tests of its own area alone. First the area's tests run once as they are, which tells which of them call which
 functions; `--known` keeps that in a file, and later runs record only the test files that changed. A mutant then
-meets the tests that call the function it is in (for a statement of a module or a class: any function of the file), those of the
-test file of its name first, then the faster ones, until one fails or they have taken `--budget` seconds on the
-unchanged code. A mutant that takes four times as long, and half a minute more, is killed too.
+meets the tests that call the function it is in (for a statement of a module or a class: any function of the file),
+those of the test file of its name first, then the faster ones, until one fails or they have taken `--budget` seconds
+on the unchanged code; last come the examples in the file's own docstrings. A mutant that takes four times as long,
+and half a minute more, is killed too.
 
 Changed are comparisons, arithmetic, `and` and `or`, `not`, signs, numbers, True and False, the direction of `nextafter`
 and names like `min`, `up` or `lower`; or a raise, a call for its effect or an assignment that adds is left out.
@@ -37,6 +38,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -180,6 +182,14 @@ def _head(statement: ast.AST) -> str:
     return " ".join(text.split())
 
 
+EXAMPLES = "tests/test_doctests.py"
+
+
+def dotted(path: str) -> str:
+    """A path of the package as the name of a module."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 # -- the tests ---------------------------------------------------------------------------------------
 
 
@@ -187,11 +197,17 @@ class Recorder:
     """A pytest plugin that notes which tests call which functions of the area, and how long they take."""
 
     def __init__(self, tree: Path, paths: list[str]) -> None:
+        self.paths = paths
         self.under = tuple(str(tree / path) for path in paths)
         self.root = len(str(tree)) + 1
         self.now = ""
         self.calls: dict[str, set[str]] = {}
         self.seconds: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Examples in docstrings of the area alone."""
+        inside = tuple(f"{EXAMPLES}::test_examples[{dotted(path)}" for path in self.paths)
+        items[:] = [one for one in items if not one.nodeid.startswith(EXAMPLES) or one.nodeid.startswith(inside)]
 
     def trace(self, frame: Any, event: str, _: Any) -> None:
         """The trace function, which sees calls alone."""
@@ -287,9 +303,9 @@ def copied(base: Path, tree: Path) -> None:
 def recorded(base: Path, old: dict[str, Any], area: str) -> dict[str, Any]:
     """For each test file of an area its checksum, {test: seconds} and {function: tests}; `old` is what is known."""
     paths, tests = AREAS[area]
-    files = [
-        one for path in tests for one in ([base / path] if path.endswith(".py") else (base / path).rglob("test_*.py"))
-    ]
+    files = [base / EXAMPLES]
+    for path in tests:
+        files += [base / path] if path.endswith(".py") else (base / path).rglob("test_*.py")
     sums = {one.relative_to(base).as_posix(): sha256(one.read_bytes()).hexdigest() for one in files}
     made = {name: old[name] for name in sums if name in old and old[name]["sum"] == sums[name]}
     if not (new := sorted(set(sums) - set(made))):
@@ -318,6 +334,8 @@ def tests_for(mutant: dict[str, Any], known: dict[str, Any], budget: float) -> l
     wanted = f"{name}:{mutant['function']}"
     chosen = []
     for file, one in known.items():
+        if file == EXAMPLES:
+            continue
         calls = one["calls"].items()
         met = {
             test
@@ -332,32 +350,38 @@ def tests_for(mutant: dict[str, Any], known: dict[str, Any], budget: float) -> l
     return [one for one, spent in zip(order, total[1:], strict=True) if spent <= budget or one is order[0]]
 
 
+def _said(plugin: Chosen, code: int) -> tuple[int, str]:
+    return code, plugin.failed
+
+
 def tried(mutant: dict[str, Any], tree: Path, known: dict[str, Any], budget: float) -> dict[str, Any]:
     """The mutant, with the test that noticed it, empty if none did."""
     order = tests_for(mutant, known, budget)
+    example = f"{EXAMPLES}::test_examples[{dotted(mutant['file'])}]"
+    alone = [(one, seconds) for one, seconds in known[EXAMPLES]["seconds"].items() if one == example]
     path = tree / mutant["file"]
     original = path.read_text("utf-8")
     start = time.monotonic()
     killer = ""
-    if order:
-        limit = 30 + 4 * sum(seconds for _, seconds in order)
-        plugin = Chosen([test for test, _ in order])
+    path.write_text(mutant["source"], "utf-8")
+    for tests in (order, alone):
+        if not tests or killer:
+            continue
+        limit = 30 + 4 * sum(seconds for _, seconds in tests)
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
-        path.write_text(mutant["source"], "utf-8")
-        try:
-            files = list(dict.fromkeys(test.split("::")[0] for test, _ in order))
-            answer = run_pytest(tree, ["-x", *files], plugin, limit, lambda code: (code, plugin.failed))
-            if answer is None:
-                killer = f"no end after {limit:.0f} s"
-            elif answer == "":
-                killer = "the interpreter died"
-            elif answer[0]:
-                killer = answer[1] or f"exit code {answer[0]}"
-        finally:
-            for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-                stale.unlink()
-            path.write_text(original, "utf-8")
+        plugin = Chosen([test for test, _ in tests])
+        files = list(dict.fromkeys(test.split("::")[0] for test, _ in tests))
+        answer = run_pytest(tree, ["-x", *files], plugin, limit, partial(_said, plugin))
+        if answer is None:
+            killer = f"no end after {limit:.0f} s"
+        elif answer == "":
+            killer = "the interpreter died"
+        elif answer[0]:
+            killer = answer[1] or f"exit code {answer[0]}"
+    for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+        stale.unlink()
+    path.write_text(original, "utf-8")
     return {**mutant, "killer": killer, "tests": len(order), "seconds": round(time.monotonic() - start, 1)}
 
 
