@@ -30,6 +30,9 @@ from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
+from ldpopt.survey.regress.linear import linear_regression
+from ldpopt.survey.regress.logit import logit_regression
+from ldpopt.survey.regress.result import Regression
 from ldpopt.survey.test.hypothesis_tests import (
     Power,
     TestResult,
@@ -67,6 +70,7 @@ __all__ = [
     "ProtocolTable",
     "QuestionPlanner",
     "QuestionSpec",
+    "Regression",
     "Score",
     "Simulated",
     "Simultaneous",
@@ -89,7 +93,9 @@ __all__ = [
     "goodness_of_fit",
     "goodness_of_fit_power",
     "independence_power",
+    "linear_regression",
     "logistic_regression",
+    "logit_regression",
     "make_plan",
     "merge",
     "neyman_pearson_power",
