@@ -21,6 +21,7 @@ from ldpopt.survey.estimate.linear import (
 )
 from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_projection
 from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
+from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
@@ -33,6 +34,10 @@ from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
+from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.sample.margins import post_stratify, rake
+from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, Linearization, RescaledBootstrap
+from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance
 from ldpopt.survey.test.hypothesis_tests import (
     Power,
     TestResult,
@@ -54,11 +59,15 @@ __all__ = [
     "Estimate",
     "Fresh",
     "GeneralizedLeastSquares",
+    "GivenReplicates",
     "HalfWidth",
     "Intervals",
+    "Jackknife",
     "LeastSquares",
     "LeftInverse",
+    "Linearization",
     "LogisticRegression",
+    "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",
     "NotIdentifiable",
@@ -71,6 +80,10 @@ __all__ = [
     "QuestionPlanner",
     "QuestionSpec",
     "Regression",
+    "RescaledBootstrap",
+    "SampleDesign",
+    "SampledReports",
+    "SamplingVariance",
     "Score",
     "Simulated",
     "Simultaneous",
@@ -102,8 +115,10 @@ __all__ = [
     "norm_sub",
     "parametric_bootstrap",
     "plan_survey",
+    "post_stratify",
     "privatize",
     "privatize_frame",
+    "rake",
     "respondents_for_power",
     "simplex_projection",
     "split_budget",

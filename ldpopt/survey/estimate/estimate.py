@@ -14,7 +14,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.estimate.counts import CountTable, as_table
+from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
@@ -24,9 +24,11 @@ from ldpopt.survey.estimate.linear import (
     contrast_loadings,
     contrast_name,
 )
-from ldpopt.survey.estimate.linearization import SamplingVariance, sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.moments import Moments, moments
 from ldpopt.survey.estimate.project import Projection
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.sample.strata import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +52,7 @@ class Estimate:
     values: Array
     labels: tuple[Label, ...]
     loadings: Array
-    table: CountTable
+    table: Table
     channel: Channel
     estimator: str
     boundary: tuple[Label, ...] = ()
@@ -202,8 +204,8 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     Parameters
     ----------
     data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array or a
-        pandas, Polars or pyarrow column, or a frame with it. Weights, strata and clusters come in by
-        `CountTable.from_reports`.
+        pandas, Polars or pyarrow column, or a frame with it. The design of the sample comes in by
+        `SampledReports.of`.
     channel : the channel (k, m) that every report went through: a `Channel`, an array, an exact channel, or the
         question of a plan, which may also come first as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, unbiased; or `MaximumLikelihood()`, on the simplex;
@@ -237,9 +239,8 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 
 def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
     """(data, channel), also where the channel comes first as in `privatize` and `aggregate`; no data is a channel."""
-    first = isinstance(data, (Channel, ExactChannel)) or isinstance(
-        getattr(data, "channel", None), (Channel, ExactChannel)
-    )
+    inner = None if isinstance(data, SampledReports) else getattr(data, "channel", None)
+    first = isinstance(data, (Channel, ExactChannel)) or isinstance(inner, (Channel, ExactChannel))
     return (channel, data) if first else (data, channel)
 
 

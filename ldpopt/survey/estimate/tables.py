@@ -15,8 +15,10 @@ from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 
 
@@ -172,11 +174,14 @@ def two_way(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
+    sample: SampleDesign | None = None,
+    inside: Any = None,
 ) -> TwoWayTable:
     """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
 
     row_reports, column_reports : n reports each, the same respondents in the same order; weights, strata, clusters :
-    (n,). Raises `InvalidInput` for different lengths and reports that a channel does not give.
+    (n,), or the design of the `sample`. inside : a mask (n,) of those who are meant. A public column is one that went
+    through the identity. Raises `InvalidInput` for different lengths and reports that a channel does not give.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
@@ -191,6 +196,14 @@ def two_way(
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
+    table: Table
+    if sample is not None:
+        table = SampledReports(pairs, product, sample)
+        table = table if inside is None else table.where(inside)
+        return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+    if inside is not None:
+        extra = [None if one is None else np.asarray(one)[inside] for one in (weights, strata, clusters)]
+        pairs, (weights, strata, clusters) = pairs[inside], extra
     counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
     table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
     return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)

@@ -17,7 +17,8 @@ from ldpopt.survey.estimate.project import simplex_projection
 from ldpopt.survey.regress.design import Regressors, numbers_of, public_column, regressors
 from ldpopt.survey.regress.formula import parse_formula
 from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Sample, sampled
+from ldpopt.survey.regress.sampling import sampled
+from ldpopt.survey.sample.design import SampleDesign
 
 _CHUNK = 1 << 22
 
@@ -30,7 +31,7 @@ def linear_regression(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
-    sample: Sample | None = None,
+    sample: SampleDesign | None = None,
 ) -> Regression:
     """Least squares where the outcome is a number, or predictors are private [Rao, chapter 4].
 

@@ -17,7 +17,8 @@ from ldpopt.survey.regress.design import numbers_of, public_column, regressors
 from ldpopt.survey.regress.formula import parse_formula
 from ldpopt.survey.regress.likelihood import CellLikelihood
 from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Sample, sampled
+from ldpopt.survey.regress.sampling import sampled
+from ldpopt.survey.sample.design import SampleDesign
 
 
 def logit_regression(
@@ -28,7 +29,7 @@ def logit_regression(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
-    sample: Sample | None = None,
+    sample: SampleDesign | None = None,
 ) -> Regression:
     """Logistic or multinomial regression, where the outcome or predictors are private [VHG].
 
