@@ -19,6 +19,7 @@ from ldpopt.survey.estimate.linear import (
     estimable_contrasts,
     fisher_information,
 )
+from ldpopt.survey.estimate.numbers import Quantile, mean, population_total, quantile
 from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_projection
 from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.estimate.sampled import SampledReports
@@ -77,6 +78,7 @@ __all__ = [
     "Power",
     "Projection",
     "ProtocolTable",
+    "Quantile",
     "QuestionPlanner",
     "QuestionSpec",
     "Regression",
@@ -110,14 +112,17 @@ __all__ = [
     "logistic_regression",
     "logit_regression",
     "make_plan",
+    "mean",
     "merge",
     "neyman_pearson_power",
     "norm_sub",
     "parametric_bootstrap",
     "plan_survey",
+    "population_total",
     "post_stratify",
     "privatize",
     "privatize_frame",
+    "quantile",
     "rake",
     "respondents_for_power",
     "simplex_projection",

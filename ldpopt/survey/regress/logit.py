@@ -42,7 +42,7 @@ def logit_regression(
     weights, strata, clusters : (n,) of a complex sample; or the whole `sample`, a `SampleDesign`.
 
     Maximises the likelihood of the reports. The private predictors are summed over, with a multinomial logit of the
-    public predictors as their own model. On a simple sample the covariance is the inverse of the Fisher information;
+    public predictors as their own model [BIZ]. On a simple sample the covariance is the inverse of the information;
     otherwise the scores are weighted and their total has the sample's variance (pseudo-likelihood) [SSW]. Reports of
     one person must have been made independently of one another.
 
