@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import mpmath
@@ -10,7 +11,7 @@ from ldpopt.mechanisms import piecewise, square_wave
 from ldpopt.privacy import local_dp, total_variation
 from ldpopt.survey import MaximumLikelihood, estimate
 
-EPSILONS = (1e-8, 1e-3, 0.5, 1.0, 4.0, 30.0)
+EPSILONS = (1e-8, 1e-3, 0.5, 1.0, 4.0, 20.0)
 MECHANISMS = (piecewise, square_wave)
 
 
@@ -39,7 +40,7 @@ def test_cells_keep_the_guarantee(make, epsilon):
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
-@pytest.mark.parametrize("epsilon", (0.5, 2.0))
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_density_integrates_to_one_and_gives_eta(make, epsilon):
     """By quadrature: total mass 1; the distance of the ends of the domain is eta, and no pair is farther apart."""
     made = make(epsilon)
@@ -47,9 +48,7 @@ def test_the_density_integrates_to_one_and_gives_eta(make, epsilon):
     for x in np.linspace(*made.domain, 5):
         start = float(made._starts(np.float64(x)))
         cuts = sorted({low, high, min(max(start, low), high), min(max(start + made.width, low), high)})
-        mass = sum(
-            quad(lambda y, x=x: float(made.density(x, y)), a, b)[0] for a, b in zip(cuts, cuts[1:], strict=False)
-        )
+        mass = sum(quad(lambda y, x=x: float(made.density(x, y)), a, b)[0] for a, b in itertools.pairwise(cuts))
         assert math.isclose(mass, 1.0, rel_tol=1e-6)
     fine = np.linspace(low, high, 400_001)
     ends = [made.density(x, fine) for x in made.domain]
@@ -85,7 +84,7 @@ def test_the_square_wave_finds_the_shape():
 @pytest.mark.parametrize("make", MECHANISMS)
 def test_what_is_out_of_range_is_refused(make):
     """No epsilon, too large a one, answers outside the domain, points that do not increase."""
-    for epsilon in (0.0, -1.0, math.nan, math.inf, 31.0):
+    for epsilon in (0.0, -1.0, math.nan, math.inf, 21.0):
         with pytest.raises(InvalidInput):
             make(epsilon)
     made = make(1.0)
