@@ -67,10 +67,21 @@ class TwoWayTable:
         k1, k2 = self.shape
         x = self.row_channel.inputs.index(label)
         cells = np.kron(np.eye(k1)[x], np.eye(k2)).reshape(k2, -1)
-        part = self.joint.contrast(cells, self.column_channel.inputs)
+        return self._given("row", label, cells, self.column_channel.inputs)
+
+    def given_column(self, label: Label) -> ConditionalProportions:
+        """The proportions of the row question among those whose column answer is `label`, likewise."""
+        if label not in self.column_channel.inputs:
+            raise invalid("column", f"one of {self.column_channel.inputs[:8]}", label)
+        k1, k2 = self.shape
+        x = self.column_channel.inputs.index(label)
+        return self._given("column", label, np.kron(np.eye(k1), np.eye(k2)[x]), self.row_channel.inputs)
+
+    def _given(self, what: str, label: Label, cells: Array, labels: tuple[Label, ...]) -> ConditionalProportions:
+        part = self.joint.contrast(cells, labels)
         share = float(part.values.sum())
-        if share <= 0:
-            raise invalid("row", "a row whose estimated proportion is positive", share, repr(label))
+        if not share > 0:
+            raise invalid(what, f"a {what} whose estimated proportion is positive", share, repr(label))
         values = part.values / share
         influence = (part.loadings - np.outer(values, part.loadings.sum(axis=0))) / share
         ratio = Estimate(values, part.labels, influence, part.table, part.channel, part.estimator)
