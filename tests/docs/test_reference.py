@@ -36,6 +36,11 @@ NO_FORMULA = {
     "ldpopt.survey.plan_survey": "designs every question by `optimal_channel`",
     "ldpopt.survey.privatize": "draws reports from the plan's channels",
     "ldpopt.survey.privatize_frame": "draws reports from the plan's channels",
+    "ldpopt.survey.pilot_shares": "projects and mixes",
+    "ldpopt.survey.pooled_channel": "puts channels side by side",
+    "ldpopt.survey.second_channel": "designs by `optimal_channel`",
+    "ldpopt.survey.with_cheaters": "adds a row",
+    "ldpopt.survey.read_rows": "reads files",
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }

@@ -53,6 +53,11 @@ def read_counts(path: Path, plan: Plan, unlabelled: bool) -> Counts:
     return counts
 
 
+def read_reports(path: Path, plan: Plan, unlabelled: bool) -> Counts | Path:
+    """The counts of a file of counts; reports are read by what needs them."""
+    return read_counts(path, plan, unlabelled) if path.suffix == ".json" else path
+
+
 def spoken(counts: Counts) -> str:
     """What must be said before any number from these counts; empty for real reports with manifests."""
     if counts.simulation:

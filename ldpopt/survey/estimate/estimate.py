@@ -147,9 +147,9 @@ class Estimate:
 
     # -- showing it --------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values, with 95 % score intervals."""
-        shown = self.intervals()
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """JSON-ready values, with score intervals."""
+        shown = self.intervals(Score(level))
         return {
             "n": self.n,
             "estimator": self.estimator,
@@ -160,29 +160,33 @@ class Estimate:
             "intervals": shown.to_dict(),
         }
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each label; pandas must be installed."""
+    def to_frame(self, level: float = 0.95) -> Any:
+        """A pandas DataFrame with a row for each label and score intervals; pandas must be installed."""
         import pandas as pd
 
-        shown = self.intervals()
+        shown = self.intervals(Score(level))
         error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
         columns = {"estimate": self.values, "se": error, "lower": shown.lower, "upper": shown.upper}
         return pd.DataFrame(columns, index=pd.Index(list(self.labels), name="category", tupleize_cols=False))
 
-    def _rows(self) -> list[tuple[str, float, str, float, float]]:
-        shown = self.intervals()
+    def _rows(self, level: float = 0.95) -> list[tuple[str, float, str, float, float]]:
+        shown = self.intervals(Score(level))
         error = ["boundary"] * len(self.values) if self.boundary else [f"{e:.6f}" for e in self.standard_errors]
         names = [str(label) for label in self.labels]
         return list(zip(names, self.values.tolist(), error, shown.lower.tolist(), shown.upper.tolist(), strict=True))
 
     def __repr__(self) -> str:
-        rows = self._rows()
+        return self.summary()
+
+    def summary(self, level: float = 0.95) -> str:
+        """The estimates with their standard errors and score intervals, as text."""
+        rows = self._rows(level)
         if len(rows) == 1:
             (name, value, error, low, high) = rows[0]
-            return f"{name}  {value:.6f} ({error}), 95 % [{low:.6f}, {high:.6f}]"
+            return f"{name}  {value:.6f} ({error}), {100 * level:g} % [{low:.6f}, {high:.6f}]"
         wide = max(8, *(len(name) for name, *_ in rows))
         lines = [f"Estimate of {len(rows)} proportions from {self.n} reports, {self.estimator}"]
-        lines.append(f"{'':{wide}}  {'estimate':>9}  {'se':>9}  95 % score interval")
+        lines.append(f"{'':{wide}}  {'estimate':>9}  {'se':>9}  {100 * level:g} % score interval")
         for name, value, error, low, high in rows:
             lines.append(f"{name:{wide}}  {value:9.6f}  {error:>9}  [{low:.6f}, {high:.6f}]")
         return "\n".join(lines)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.encode import factor, places
@@ -15,7 +14,7 @@ from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.raking import raked
 
 
-def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Label, float]) -> SampleDesign:
+def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]) -> SampleDesign:
     """The design weighted so that every group has its known total [SSW, section 7.6].
 
     groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
@@ -28,7 +27,7 @@ def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Label, floa
     return rake(design, [(groups, totals)])
 
 
-def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Label, float]]]) -> SampleDesign:
+def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]]) -> SampleDesign:
     """The design weighted so that every margin has its known totals: iterative proportional fitting [DemingStephan].
 
     margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares. The variance is then that of
@@ -54,7 +53,7 @@ def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Label, float
     return design.weighted(raked(design.weights, made), tuple(made))
 
 
-def _totals(names: list[Any], totals: Mapping[Label, float], weight: float) -> Array:
+def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Array:
     """The known totals in the order of the groups' names; shares become totals of the weights."""
     given = list(totals)
     at = places(names, tuple(given))
