@@ -30,6 +30,7 @@ from ldpopt.survey.estimate.noncompliance import (
     repeated,
     with_cheaters,
 )
+from ldpopt.survey.estimate.numbers import Quantile, mean, population_total, quantile
 from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_projection
 from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.estimate.sampled import SampledReports
@@ -44,6 +45,9 @@ from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
 from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel
+from ldpopt.survey.regress.linear import linear_regression
+from ldpopt.survey.regress.logit import logit_regression
+from ldpopt.survey.regress.result import Regression
 from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.conditions import Condition
 from ldpopt.survey.sample.design import SampleDesign
@@ -95,9 +99,11 @@ __all__ = [
     "Power",
     "Projection",
     "ProtocolTable",
+    "Quantile",
     "QuestionPlanner",
     "QuestionSpec",
     "Ratio",
+    "Regression",
     "ReportRows",
     "RescaledBootstrap",
     "SampleDesign",
@@ -131,8 +137,11 @@ __all__ = [
     "goodness_of_fit",
     "goodness_of_fit_power",
     "independence_power",
+    "linear_regression",
     "logistic_regression",
+    "logit_regression",
     "make_plan",
+    "mean",
     "merge",
     "neyman_pearson_power",
     "norm_sub",
@@ -141,9 +150,11 @@ __all__ = [
     "plan_survey",
     "plan_two_stages",
     "pooled_channel",
+    "population_total",
     "post_stratify",
     "privatize",
     "privatize_frame",
+    "quantile",
     "rake",
     "read_rows",
     "repeated",
