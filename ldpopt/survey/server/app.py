@@ -226,8 +226,9 @@ async def _body(request: Request, limit: int) -> bytes:
     """The body of a submission, at most `limit` bytes of it read."""
     from starlette.requests import ClientDisconnect
 
-    kind = request.headers.get("content-type", "").replace(" ", "").lower()
-    if kind not in ("application/json", "application/json;charset=utf-8") or "content-encoding" in request.headers:
+    kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
+    right = kinds in (["application/json"], ["application/json;charset=utf-8"])
+    if not right or "content-encoding" in request.headers:
         raise Refused(415, "A submission is application/json, not compressed.")
     said = request.headers.get("content-length", "0")
     if said.isascii() and said.isdigit() and (len(said) > 9 or int(said) > limit):
