@@ -36,6 +36,11 @@ NO_FORMULA = {
     "ldpopt.survey.plan_survey": "designs every question by `optimal_channel`",
     "ldpopt.survey.privatize": "draws reports from the plan's channels",
     "ldpopt.survey.privatize_frame": "draws reports from the plan's channels",
+    "ldpopt.survey.server.collector": "serves",
+    "ldpopt.survey.server.database": "opens a database",
+    "ldpopt.survey.server.draw_invitations": "draws random words",
+    "ldpopt.survey.server.export_reports": "writes files",
+    "ldpopt.survey.server.static_files": "reads files",
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }

@@ -52,9 +52,9 @@ def collect(
     No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
     `export` read the database at any time. Needs ldpopt[collect].
     """
-    from ldpopt.survey.server import collector, database, serve, static_files
+    from ldpopt.survey.server import collector, database, static_files
     from ldpopt.survey.server.location import shown
-    from ldpopt.survey.server.serve import loopback, token_of
+    from ldpopt.survey.server.serve import loopback, serve, token_of
 
     made = read_plan(plan)
     what = f"{made.name!r}, round {made.round}"

@@ -4,7 +4,6 @@ from ldpopt.survey.server.app import collector
 from ldpopt.survey.server.export import export_reports
 from ldpopt.survey.server.invitations import draw_invitations
 from ldpopt.survey.server.location import database
-from ldpopt.survey.server.serve import serve
 from ldpopt.survey.server.static import StaticFile, static_files
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Summary, Unavailable
 from ldpopt.survey.server.submission import Submission
@@ -21,6 +20,5 @@ __all__ = [
     "database",
     "draw_invitations",
     "export_reports",
-    "serve",
     "static_files",
 ]

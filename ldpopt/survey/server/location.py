@@ -43,6 +43,18 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
     location : ``sqlite:///`` and a path (three slashes for a relative one, four for an absolute one), the path of a
         file that ends in .db, .sqlite or .sqlite3, or ``postgresql://user@host/name``.
     create : whether the tables and the round are made where they are not there; else their absence is `InvalidInput`.
+
+    Raises `InvalidInput` for another location, and `Unavailable` for a database that does not answer.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
+    >>> from ldpopt.survey.server import Submission
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> one = Submission(bytes(16), bytes([1, 0, 0, 0]))
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     [outcome.value for outcome in store.write([one, one], "2026-01-31")], store.summary().reports
+    (['stored', 'repeated'], 1)
     """
     text = fspath(location)
     if not is_database(text) or "\0" in text:

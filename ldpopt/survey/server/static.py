@@ -45,6 +45,12 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
 
     `InvalidInput` for a folder without ``index.html``, links, files of other kinds than `TYPES`, names that a path in a
     URL would have to escape, and more than `LARGEST` bytes. Hidden files are left out.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "index.html").write_text("<!doctype html>")
+    ...     {path: file.type for path, file in static_files(Path(folder)).items()}
+    {'/index.html': 'text/html; charset=utf-8', '/': 'text/html; charset=utf-8'}
     """
     if not (folder / "index.html").is_file():
         raise invalid("kit", "a folder with index.html", str(folder))

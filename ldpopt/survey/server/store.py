@@ -19,7 +19,11 @@ class Unavailable(LdpoptError, RuntimeError):
 
 
 class Outcome(Enum):
-    """What became of a submission."""
+    """What became of a submission.
+
+    >>> [outcome.value for outcome in Outcome]
+    ['stored', 'repeated', 'conflict', 'uninvited', 'closed']
+    """
 
     STORED = "stored"
     REPEATED = "repeated"
@@ -30,7 +34,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class RoundState:
-    """Whether a round takes no more submissions, and whether it takes only those with an invitation."""
+    """Whether a round takes no more submissions, and whether it takes only those with an invitation.
+
+    >>> RoundState(closed=False, invited=True)
+    RoundState(closed=False, invited=True)
+    """
 
     closed: bool
     invited: bool
@@ -38,7 +46,11 @@ class RoundState:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a round holds: reports by day, and invitations drawn and used."""
+    """What a round holds: reports by day, and invitations drawn and used.
+
+    >>> Summary(closed=False, days={"2026-01-30": 2, "2026-01-31": 3}, drawn=0, used=0).reports
+    5
+    """
 
     closed: bool
     days: Mapping[str, int]

@@ -37,6 +37,9 @@ class Submission:
     """What is stored of a submission, and the hash of its invitation, which is stored apart.
 
     id : 16 bytes that the device drew. codes : a `CODE` for each question. invitation : 32 bytes, or None.
+
+    >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
+    True
     """
 
     id: bytes
