@@ -55,6 +55,11 @@ STEPS = [
     ("survey", "report", "plan.json", "counts.json"),
     ("survey", "report", "plan.json", "reports.csv", "--by", "region", "-o", "regions.html"),
     ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
+    # The server itself asks for the extra `collect` (tests/survey/server); these do without it.
+    ("survey", "invitations", "plan.json", "3", "--db", "collected.db"),
+    ("survey", "export", "plan.json", "collected.db", "-o", "collected.parquet"),
+    ("survey", "collect", "plan.json", "--db", "collected.db", "--close"),
+    ("survey", "aggregate", "plan.json", "collected.db", "-o", "collected.json"),
     ("survey", "plan", "survey.toml", "-o", "delivery/plan.json"),
     ("survey", "privatize", "delivery/plan.json", "people.csv", "-o", "delivery/reports", "--key", "key"),
     ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),

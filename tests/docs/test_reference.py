@@ -41,6 +41,11 @@ NO_FORMULA = {
     "ldpopt.survey.second_channel": "designs by `optimal_channel`",
     "ldpopt.survey.with_cheaters": "adds a row",
     "ldpopt.survey.read_rows": "reads files",
+    "ldpopt.survey.server.collector": "serves",
+    "ldpopt.survey.server.database": "opens a database",
+    "ldpopt.survey.server.draw_invitations": "draws random words",
+    "ldpopt.survey.server.export_reports": "writes files",
+    "ldpopt.survey.server.static_files": "reads files",
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }
