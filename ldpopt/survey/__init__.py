@@ -23,6 +23,8 @@ from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_project
 from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
+from ldpopt.survey.kit.device import Device
+from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower
@@ -47,6 +49,7 @@ __all__ = [
     "Budget",
     "CountTable",
     "Counts",
+    "Device",
     "Difference",
     "Estimate",
     "Fresh",
@@ -89,6 +92,7 @@ __all__ = [
     "goodness_of_fit",
     "goodness_of_fit_power",
     "independence_power",
+    "kit_files",
     "logistic_regression",
     "make_plan",
     "merge",
