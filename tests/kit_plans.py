@@ -1,4 +1,4 @@
-"""Plans to draw from in JavaScript and in Python: steps at the ends of 62 bits, zeros, one bit, odd names, many answers."""
+"""Plans to draw from in JavaScript and in Python: steps at the ends of 62 bits, zeros, odd names, many answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def row(rng: random.Random, bits: int, m: int) -> list[int]:
     marks = [whole, whole - 1, first, first + 1, whole >> 1, (whole >> 1) - 1, max(first, whole - (whole >> 31))]
     cuts = [rng.choice(marks) if rng.random() < 0.4 else rng.randint(first, whole) for _ in range(m - 1)]
     steps = [0, *sorted(cuts), whole]
-    return [after - before for before, after in zip(steps, steps[1:], strict=False)]
+    return [after - before for before, after in pairwise(steps)]
 
 
 def districts(k: int) -> ExactChannel:

@@ -135,7 +135,8 @@ def test_what_is_wrong_is_refused(change, code, tmp_path):
     const plan = JSON.parse(readFileSync(file));
     let answers = Object.fromEntries(plan.questions.map((q) => [q.name, q.answers[0]]));
     {change};
-    const said = await (async () => respond(readPlan(plan), answers))().then(() => ["drawn"], (e) => [e.code, e.message]);
+    const made = (async () => respond(readPlan(plan), answers))();
+    const said = await made.then(() => ["drawn"], (error) => [error.code, error.message]);
     console.log(JSON.stringify(said));
     """
     (tmp_path / "plan.json").write_text(json.dumps(public_plan(PLANS[0])), encoding="utf-8")

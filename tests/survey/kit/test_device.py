@@ -3,6 +3,7 @@
 import json
 import math
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -127,9 +128,7 @@ def test_vectors_hold_in_rational_arithmetic(plan):
     assert bool(made["words"]) == (plan.respondent is not None)
     for q, x, word, position in made["reports"]:
         channel = plan.questions[q].channel
-        at, total = Fraction(int(word, 16), 1 << 64), Fraction(0)
-        for y, weight in enumerate(channel.weights[x].tolist()):
-            total += Fraction(weight, 1 << channel.bits)
-            if total > at:
-                break
-        assert y == position
+        at = Fraction(int(word, 16), 1 << 64)
+        chances = [Fraction(weight, 1 << channel.bits) for weight in channel.weights[x].tolist()]
+        assert position == sum(total <= at for total in accumulate(chances))
+        assert chances[position] > 0
