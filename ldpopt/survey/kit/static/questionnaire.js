@@ -345,10 +345,10 @@ function kept() {
     make("div", { class: "buttons" }, retry), nextPerson()];
 }
 
-function refused({ status, error, id }) {
+function refused({ uninvited, error, id }) {
   const said = [heading(word("refusedTitle"))];
   if (error) said.push(make("p", { class: "note", dir: "auto" }, word("refusedText", { error: apart(error) })));
-  if (status !== 403) return [...said, nextPerson()];
+  if (!uninvited) return [...said, nextPerson()];
   const field = make("input", { id: "code", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     required: true });
   const again = async (event) => {
@@ -406,9 +406,9 @@ async function deliverAll(tell) {
   let final = null;
   for (const made of [...outbox.values()]) {
     const { outcome, status, error } = await send(address, made);
-    if (outcome === "stored") await drop(made.id);
-    else if (outcome === "refused" && status !== 403) await drop(made.id);
-    if (made.id === last || !mine) final = { outcome, status, error, id: made.id };
+    const uninvited = status === 403 || (status === 422 && "invitation" in made); // another code may help
+    if (outcome === "stored" || (outcome === "refused" && !uninvited)) await drop(made.id);
+    if (made.id === last || !mine) final = { outcome, uninvited, error, id: made.id };
     if (outcome === "later") break; // the others fare no better
   }
   const waits = page.final?.name === "kept" || page.final?.name === "refused";
