@@ -37,6 +37,8 @@ from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
+from ldpopt.survey.kit.device import Device
+from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower
@@ -76,6 +78,7 @@ __all__ = [
     "Condition",
     "CountTable",
     "Counts",
+    "Device",
     "Difference",
     "Estimate",
     "Findings",
@@ -137,6 +140,7 @@ __all__ = [
     "goodness_of_fit",
     "goodness_of_fit_power",
     "independence_power",
+    "kit_files",
     "linear_regression",
     "logistic_regression",
     "logit_regression",

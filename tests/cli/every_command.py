@@ -46,6 +46,8 @@ STEPS = [
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "simulated.csv", "--simulate", "1"),
+    ("survey", "kit", "plan.json"),
+    ("survey", "kit", "plan.json", "--out", "elsewhere", "--collector", "https://collect.example.org/"),
     ("survey", "aggregate", "plan.json", "reports.csv", "--pair", "smokes,drinks"),
     ("survey", "aggregate", "plan.json", "reports.parquet", "-o", "again.json", "--workers", "2"),
     ("survey", "estimate", "plan.json", "counts.json"),

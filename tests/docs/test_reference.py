@@ -31,6 +31,7 @@ NO_FORMULA = {
     "ldpopt.privacy.audit": "gathers measures that cite their own sources",
     "ldpopt.references.reference": "finds a paper",
     "ldpopt.survey.aggregate": "counts",
+    "ldpopt.survey.kit_files": "writes pages",
     "ldpopt.survey.make_plan": "gathers channels that cite their own sources",
     "ldpopt.survey.merge": "adds counts",
     "ldpopt.survey.plan_survey": "designs every question by `optimal_channel`",
