@@ -30,12 +30,15 @@ from ldpopt.survey.estimate.noncompliance import (
     repeated,
     with_cheaters,
 )
+from ldpopt.survey.estimate.numbers import Quantile, mean, population_total, quantile
 from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_projection
 from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
+from ldpopt.survey.kit.device import Device
+from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower
@@ -44,6 +47,9 @@ from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
 from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
+from ldpopt.survey.regress.linear import linear_regression
+from ldpopt.survey.regress.logit import logit_regression
+from ldpopt.survey.regress.result import Regression
 from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.conditions import Condition
 from ldpopt.survey.sample.design import SampleDesign
@@ -72,6 +78,7 @@ __all__ = [
     "Condition",
     "CountTable",
     "Counts",
+    "Device",
     "Difference",
     "Estimate",
     "Findings",
@@ -95,9 +102,11 @@ __all__ = [
     "Power",
     "Projection",
     "ProtocolTable",
+    "Quantile",
     "QuestionPlanner",
     "QuestionSpec",
     "Ratio",
+    "Regression",
     "ReportRows",
     "RescaledBootstrap",
     "SampleDesign",
@@ -131,8 +140,12 @@ __all__ = [
     "goodness_of_fit",
     "goodness_of_fit_power",
     "independence_power",
+    "kit_files",
+    "linear_regression",
     "logistic_regression",
+    "logit_regression",
     "make_plan",
+    "mean",
     "merge",
     "neyman_pearson_power",
     "norm_sub",
@@ -141,9 +154,11 @@ __all__ = [
     "plan_survey",
     "plan_two_stages",
     "pooled_channel",
+    "population_total",
     "post_stratify",
     "privatize",
     "privatize_frame",
+    "quantile",
     "rake",
     "read_rows",
     "repeated",

@@ -19,7 +19,7 @@ def plan(
         int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
     ] = None,
     after: Annotated[
-        tuple[Path, Path] | None,
+        tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS",
             help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
