@@ -46,7 +46,14 @@ from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
+from ldpopt.survey.plan.two_stage import (
+    TwoStagePlan,
+    advise_stages,
+    pilot_shares,
+    plan_two_stages,
+    second_channel,
+    second_spec,
+)
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
@@ -124,6 +131,7 @@ __all__ = [
     "TwoStagePlan",
     "TwoWayTable",
     "Wald",
+    "advise_stages",
     "aggregate",
     "asymptotic_covariance",
     "chernoff_exponent",
