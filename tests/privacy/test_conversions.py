@@ -210,3 +210,9 @@ def test_extremes():
     assert math.isinf(c.zcdp_to_approximate_sharp(ZCDP(0, math.inf), 0.1).epsilon)
     assert c.pure_to_approximate(PureDP(1.0), 1.0).epsilon == 0.0
     assert math.isinf(c.zcdp_to_renyi(ZCDP(0.1, 1.0), math.inf).epsilon)
+
+
+def test_no_total_variation_exceeds_one():
+    """However large epsilon is, two laws are at most one apart."""
+    for epsilon in (38.0, 700.0, math.inf):
+        assert c.pure_to_tv(PureDP(epsilon)).eta == 1.0
