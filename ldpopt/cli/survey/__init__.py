@@ -10,6 +10,7 @@ from ldpopt.cli.survey.discreet import Discreet
 from ldpopt.cli.survey.estimate import estimate
 from ldpopt.cli.survey.export import export
 from ldpopt.cli.survey.invitations import invitations
+from ldpopt.cli.survey.kit import kit
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
 from ldpopt.cli.survey.report import report
@@ -22,5 +23,5 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (plan, privatize, collect, invitations, export, aggregate, estimate, report, verify):
+for command in (plan, privatize, kit, collect, invitations, export, aggregate, estimate, report, verify):
     app.command()(command)
