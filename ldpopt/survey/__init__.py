@@ -23,6 +23,9 @@ from ldpopt.survey.estimate.project import Projection, norm_sub, simplex_project
 from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
+from ldpopt.survey.paper.design import PaperSurvey, paper_survey
+from ldpopt.survey.paper.devices import PaperDevice, device_named
+from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower
@@ -59,6 +62,8 @@ __all__ = [
     "MaximumLikelihood",
     "Memoised",
     "NotIdentifiable",
+    "PaperDevice",
+    "PaperSurvey",
     "Plan",
     "PlannedQuestion",
     "PlannedSurvey",
@@ -81,7 +86,9 @@ __all__ = [
     "asymptotic_covariance",
     "chernoff_exponent",
     "compare_protocols",
+    "device_named",
     "difference",
+    "enter_reports",
     "estimable_contrasts",
     "estimate",
     "estimate_contrasts",
@@ -94,6 +101,7 @@ __all__ = [
     "merge",
     "neyman_pearson_power",
     "norm_sub",
+    "paper_survey",
     "parametric_bootstrap",
     "plan_survey",
     "privatize",
