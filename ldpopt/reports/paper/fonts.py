@@ -67,17 +67,15 @@ def characters(path: str, face: int = 0) -> frozenset[str]:
 
 
 def _installed() -> list[tuple[str, int]]:
-    """Regular fonts of this computer, plain sans-serif ones and Noto's first."""
+    """Upright fonts of this computer, Noto's and those without serifs first; none that draws boxes for everything."""
     from matplotlib import font_manager
 
-    found = {entry.fname: entry for entry in font_manager.fontManager.ttflist}
-    regular = [
-        one for one in found.values() if one.style == "normal" and str(one.weight) in ("400", "normal", "regular")
+    fonts = [Path(one) for one in font_manager.findSystemFonts()]
+    upright = [
+        one for one in fonts if not any(word in one.stem for word in ("Bold", "Italic", "Oblique", "LastResort"))
     ]
 
-    def order(entry: Any) -> tuple[bool, bool, bool, str]:
-        name = Path(entry.fname).name
-        return ("Noto" not in name, "Sans" not in name, "UI" in name, name)
+    def order(path: Path) -> tuple[bool, bool, bool, str]:
+        return ("Noto" not in path.name, "Sans" not in path.name, "UI" in path.name, path.name)
 
-    fonts = [Path(one.fname) for one in sorted(regular, key=order)]
-    return [(str(path), 0) for path in fonts if path.suffix.lower() in (".ttf", ".otf", ".ttc")]
+    return [(str(path), 0) for path in sorted(upright, key=order) if path.suffix.lower() in (".ttf", ".otf", ".ttc")]

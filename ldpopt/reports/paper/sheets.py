@@ -90,6 +90,8 @@ class _Page:
         return float(self.pdf.epw)
 
     def _text(self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L") -> None:
+        # A font that another one stood in for is only set anew when something about it changes.
+        self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
         self.pdf.multi_cell(self.width, size * 0.3528 * line, text, align=align, new_x="LMARGIN", new_y="NEXT")
 
@@ -255,7 +257,9 @@ class _Page:
         while pdf.get_string_width(name) > first - 3 and len(name) > 2:
             name = name[:-2] + "…"
         pdf.set_x(MARGIN)
-        pdf.cell(first, 7, name, border=1)
+        with pdf.local_context():  # what stands in for missing characters is left behind
+            pdf.cell(first, 7, name, border=1)
+        pdf.set_x(MARGIN + first)
         for cell in cells[1:]:
             pdf.cell(wide, 7, cell, border=1, align="C")
         pdf.ln(7)

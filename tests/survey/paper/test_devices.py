@@ -7,7 +7,7 @@ from ldpopt.survey.paper.devices import DEVICES, device_named
 
 
 @pytest.mark.parametrize(
-    ("name", "outcomes"), zip(DEVICES, (6, 36, 10, 100, 52, 60, 32), strict=True)
+    ("name", "outcomes"), list(zip(DEVICES, (6, 36, 10, 100, 52, 60, 32), strict=True))
 )  # fmt: skip
 def test_a_device_has_the_outcomes_of_its_kind(name, outcomes):
     device = device_named(name)
