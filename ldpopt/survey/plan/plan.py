@@ -28,6 +28,7 @@ from ldpopt.survey.plan.spec import (
     text,
     texts,
 )
+from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
 VERSION = 2
@@ -78,7 +79,9 @@ class PlannedQuestion:
         category_or_none(self.unknown, self.categories, f"{what}: unknown")
         category_or_none(self.missing, self.categories, f"{what}: missing")
         if self.pilot is not None:
-            object.__setattr__(self, "pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+            k = len(self.categories)
+            pilot = distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories)
+            object.__setattr__(self, "pilot", pilot)
         if self.expected is not None:
             values = {text(k, "expected"): number(v, f"{what}: expected {k}") for k, v in self.expected.items()}
             object.__setattr__(self, "expected", MappingProxyType(values))
@@ -112,7 +115,7 @@ class PlannedQuestion:
 class Plan:
     """A survey ready to be run: frozen, and identified by the checksum of its content.
 
-    The fields are those of `SurveySpec`, with planned questions.
+    The fields are those of `SurveySpec`, with planned questions; the columns of `sample` are among those carried.
     derivation : how memoised words are derived (`ldpopt.survey.collect.randomness.memo`): 2, or 1 for plans of
         version 1, under which an answer that is changed inside a round meets the word of the first.
     """
@@ -124,6 +127,7 @@ class Plan:
     first_of_duplicates: bool = False
     carry: tuple[str, ...] = ()
     derivation: int = DERIVATIONS[-1]
+    sample: SampleSpec | None = None
 
     def __post_init__(self) -> None:
         text(self.name, "survey name")
@@ -133,6 +137,8 @@ class Plan:
         object.__setattr__(self, "questions", tuple(self.questions))
         object.__setattr__(self, "carry", tuple(self.carry))
         check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
+        if self.sample is not None and (lacking := [c for c in self.sample.columns if c not in self.carry]):
+            raise invalid("sample", "columns that are carried into the reports", lacking[0])
 
     @property
     def epsilon(self) -> float:
@@ -175,6 +181,7 @@ class Plan:
             "respondent": self.respondent,
             "duplicates": "first" if self.first_of_duplicates else "refuse",
             "carry": list(self.carry),
+            **({} if self.sample is None else {"sample": self.sample.to_dict()}),
             "questions": [question.to_dict() for question in self.questions],
         }
 
@@ -195,6 +202,7 @@ class Plan:
             raise invalid("plan", f'an object with "format": "{FORMAT}"', type(data).__name__)
         if type(data.get("version")) is not int or data["version"] not in (1, VERSION):
             raise invalid("plan", f"version 1 or {VERSION}", data.get("version"))
+        fields |= {"sample"} if "sample" in data else set()
         _exactly(data, fields if data["version"] == 1 else fields | {"derivation"}, "plan")
         if data["version"] == VERSION and data["derivation"] == 1:
             raise invalid("plan", "version 1 for derivation 1", data["version"])
@@ -211,6 +219,7 @@ class Plan:
             first_of_duplicates=duplicates_from_text(data["duplicates"]),
             carry=texts(data["carry"], "carry"),
             derivation=data.get("derivation", 1),
+            sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
         )
 
 
@@ -248,7 +257,9 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
             if asked is not None and getattr(made, what) > asked:
                 raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(made, what))
         planned.append(made)
-    plan = Plan(spec.name, tuple(planned), spec.round, spec.respondent, spec.first_of_duplicates, spec.carry)
+    plan = Plan(
+        spec.name, tuple(planned), spec.round, spec.respondent, spec.first_of_duplicates, spec.carry, sample=spec.sample
+    )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():
         budget = getattr(spec, what)

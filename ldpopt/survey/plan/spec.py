@@ -9,6 +9,7 @@ from ldpopt import stricttoml
 from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels
+from ldpopt.survey.sample.spec import SampleSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,8 @@ class QuestionSpec:
         for name in ("unknown", "missing"):
             category_or_none(getattr(self, name), self.categories, f"{what}: {name}")
         if self.pilot is not None:
-            put("pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+            k = len(self.categories)
+            put("pilot", distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories))
         if self.epsilon is not None:
             put("epsilon", positive_epsilon(self.epsilon, f"{what}: epsilon"))
         if self.eta is not None:
@@ -69,7 +71,8 @@ class SurveySpec:
     delta : with it the budget is (epsilon, delta) for all questions composed [GI, Thm 2]; 0 by default, epsilons add.
     respondent : the column of respondent ids, or None; naming it makes privatization memoised by default.
     first_of_duplicates : what to do with a respondent's second row: keep the first, or (False) refuse the file.
-    carry : columns that are public and go into the reports unchanged (strata, weights).
+    carry : columns that are public and go into the reports unchanged.
+    sample : how respondents were drawn; its columns (weights, strata) are carried, too.
 
     >>> SurveySpec.from_toml('''
     ... [survey]
@@ -90,6 +93,7 @@ class SurveySpec:
     first_of_duplicates: bool = False
     carry: tuple[str, ...] = ()
     delta: float = 0.0
+    sample: SampleSpec | None = None
 
     def __post_init__(self) -> None:
         put = _setter(self)
@@ -99,7 +103,8 @@ class SurveySpec:
         put("name", text(self.name, "survey name"))
         put("round", positive_integer(self.round, "round"))
         put("questions", tuple(self.questions))
-        put("carry", tuple(self.carry))
+        design = () if self.sample is None else self.sample.columns
+        put("carry", tuple(dict.fromkeys([*self.carry, *design])) if design else tuple(self.carry))
         if self.epsilon is not None:
             put("epsilon", positive_epsilon(self.epsilon, "budget epsilon"))
         if self.eta is not None:
@@ -111,10 +116,11 @@ class SurveySpec:
         """The survey described by TOML text; anything wrong in it is `InvalidInput`.
 
         Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
-        (epsilon, delta, eta) and one ``[[questions]]`` for each question, with the fields of `QuestionSpec`.
+        (epsilon, delta, eta), ``[sample]`` (the fields of `SampleSpec`) and one ``[[questions]]`` for each question,
+        with the fields of `QuestionSpec`.
         """
         data = stricttoml.loads(content, "survey.toml")
-        _known(data, {"survey", "budget", "questions"}, "survey.toml")
+        _known(data, {"survey", "budget", "sample", "questions"}, "survey.toml")
         survey, budget, questions = data.get("survey"), data.get("budget", {}), data.get("questions")
         if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
             raise invalid("survey.toml", "[survey], perhaps [budget], and [[questions]]", sorted(data))
@@ -127,6 +133,7 @@ class SurveySpec:
             respondent=survey.get("respondent"),
             first_of_duplicates=duplicates_from_text(survey.get("duplicates", "refuse")),
             carry=texts(survey.get("carry", []), "carry"),
+            sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
             **budget,
         )
 
