@@ -9,6 +9,8 @@ from ldpopt.errors import LdpoptError
 EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
+    "python_calamine": "",
+    "pyreadstat": "spss",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",

@@ -27,7 +27,7 @@ LAYERS = [
         "extras",
         "version",
     },
-    {"distribution", "divergences", "labels", "simulation"},
+    {"datafiles", "distribution", "divergences", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},
