@@ -12,6 +12,7 @@ from typing import Any
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
+from ldpopt.reports.missing import among_those_who_answered
 from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
 from ldpopt.rounding import ceil_digits
@@ -151,7 +152,9 @@ class _Checked:
         """Compare estimates with those from the reports that they say they are of."""
         data = strictjson.loads(read_text(path), str(path))
         counts = self._counted({str(one.get("reports")) for one in data.values()}, path)
-        want = strictjson.loads(strictjson.dumps(results(self._estimates(counts), counts)))
+        found = self._estimates(counts)
+        answered = among_those_who_answered(self.plan, found)
+        want = strictjson.loads(strictjson.dumps(results(found, counts, answered)))
         if not _close(data, want):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"

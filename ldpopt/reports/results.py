@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from ldpopt.survey.estimate.estimate import Estimate
 
 
-def results(estimates: Mapping[str, Estimate], counts: Counts) -> dict[str, dict[str, Any]]:
+def results(
+    estimates: Mapping[str, Estimate], counts: Counts, answered: Mapping[str, Estimate] | None = None
+) -> dict[str, dict[str, Any]]:
     """JSON-ready estimates by question, each with the plan and the reports that it is of.
 
     plan : the plan's checksum. reports : the fingerprint of all rows counted. simulation, unlabelled : as in `Counts`.
+    answered : estimates among those who answered, which the question's data then have under
+    ``among_those_who_answered``.
 
     >>> import numpy as np
     >>> from ldpopt.survey import Counts, QuestionSpec, Survey, SurveySpec, make_plan
@@ -31,4 +35,7 @@ def results(estimates: Mapping[str, Estimate], counts: Counts) -> dict[str, dict
         "simulation": counts.simulation,
         "unlabelled": counts.unlabelled,
     }
-    return {name: {**one.to_dict(), **said} for name, one in estimates.items()}
+    made = {name: {**one.to_dict(), **said} for name, one in estimates.items()}
+    for name, one in (answered or {}).items():
+        made[name]["among_those_who_answered"] = one.to_dict()
+    return made

@@ -12,10 +12,12 @@ import numpy as np
 from ldpopt import plots
 from ldpopt.channel import Channel
 from ldpopt.privacy import Guarantee, local_dp
+from ldpopt.reports.missing import missing_in_words
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.version import __version__
@@ -57,6 +59,7 @@ def survey_report(
     ]
     for question in plan.questions:
         body += _question(question, estimates[question.name], _Pencil(pictures))
+        body += _missing(question, estimates[question.name], counts)
     body += [
         "<h2>How to read this</h2>",
         "<p>An interval covers the true share in about 95 of 100 surveys like this one; it accounts for the sampling "
@@ -146,6 +149,24 @@ def _question(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> li
     else:
         body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
     return body + _rivals(question, found, pencil)
+
+
+def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None) -> list[str]:
+    """What became of missing answers, and the shares among those who answered."""
+    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
+    if not words:
+        return []
+    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
+    if question.reading.own_category and question.missing is not None:
+        answered = among_answered(found, question.missing)
+        shown = answered.intervals().clip()
+        rows = [
+            [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
+            for label, value, low, high in zip(answered.labels, answered.values, shown.lower, shown.upper, strict=True)
+        ]
+        said = "Among those who answered; 95 % score intervals."
+        body.append(table(["answer", "estimate", "from", "to"], rows, said, numbers=(1, 2, 3)))
+    return body
 
 
 def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:

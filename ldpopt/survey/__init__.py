@@ -4,6 +4,7 @@ from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.estimate.bootstrap import Bootstrap, parametric_bootstrap
 from ldpopt.survey.estimate.counts import CountTable, merge
 from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
@@ -24,10 +25,13 @@ from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regre
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
+from ldpopt.survey.plan.needed import Needed, respondents_needed
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
-from ldpopt.survey.plan.precision import HalfWidth, TestPower
+from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
+from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
 from ldpopt.survey.test.hypothesis_tests import (
@@ -58,15 +62,19 @@ __all__ = [
     "LogisticRegression",
     "MaximumLikelihood",
     "Memoised",
+    "Needed",
     "NotIdentifiable",
     "Plan",
     "PlannedQuestion",
     "PlannedSurvey",
     "Power",
     "Projection",
+    "Proposal",
+    "ProposedQuestion",
     "ProtocolTable",
     "QuestionPlanner",
     "QuestionSpec",
+    "Reading",
     "Score",
     "Simulated",
     "Simultaneous",
@@ -75,9 +83,12 @@ __all__ = [
     "SurveySpec",
     "TestPower",
     "TestResult",
+    "Together",
     "TwoWayTable",
     "Wald",
+    "Wishes",
     "aggregate",
+    "among_answered",
     "asymptotic_covariance",
     "chernoff_exponent",
     "compare_protocols",
@@ -98,7 +109,9 @@ __all__ = [
     "plan_survey",
     "privatize",
     "privatize_frame",
+    "propose",
     "respondents_for_power",
+    "respondents_needed",
     "simplex_projection",
     "split_budget",
     "stein_exponent",

@@ -7,6 +7,7 @@ import typer
 from ldpopt.cli.survey.aggregate import aggregate
 from ldpopt.cli.survey.discreet import Discreet
 from ldpopt.cli.survey.estimate import estimate
+from ldpopt.cli.survey.new import new
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
 from ldpopt.cli.survey.report import report
@@ -19,5 +20,5 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (plan, privatize, aggregate, estimate, report, verify):
+for command in (new, plan, privatize, aggregate, estimate, report, verify):
     app.command()(command)
