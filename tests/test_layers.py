@@ -27,7 +27,7 @@ LAYERS = [
         "extras",
         "version",
     },
-    {"datafiles", "distribution", "divergences", "labels", "simulation"},
+    {"datafiles", "distribution", "divergences", "frames", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},

@@ -20,6 +20,7 @@ from ldpopt.survey.collect import aggregate as counting
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR
 from ldpopt.survey.collect.rowset import total
 from ldpopt.survey.collect.runner import Runner
+from ldpopt.survey.collect.workfolder import is_work
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.plan import plan as planning
 from ldpopt.survey.plan.plan import Plan
@@ -222,7 +223,7 @@ def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
 def _kind(path: Path) -> str:
     """What a file seems to be: a format, "reports", "results", "page", "key", "work", "sidecar", or nothing known."""
     if path.is_dir():
-        if path.name.startswith(".") and ".partial" in path.name:
+        if is_work(path):
             return "work"
         holds = (path / FOLDER).exists() or any(one.suffix in (".csv", ".parquet") for one in path.iterdir())
         return "reports" if holds else ""

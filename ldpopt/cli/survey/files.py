@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.plan.plan import Plan
 
+SIMULATION = "SIMULATION: these reports are simulated, nobody was asked."
+"""What is said before any number from simulated reports."""
+
 PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
 DataArgument = Annotated[
     Path,
@@ -56,7 +59,7 @@ def read_counts(path: Path, plan: Plan, unlabelled: bool) -> Counts:
 def spoken(counts: Counts) -> str:
     """What must be said before any number from these counts; empty for real reports with manifests."""
     if counts.simulation:
-        return "SIMULATION: these reports are simulated, nobody was asked."
+        return SIMULATION
     return (
         "These reports came without a manifest: nothing shows that they are of this plan." if counts.unlabelled else ""
     )

@@ -16,7 +16,14 @@ from ldpopt.survey.collect.commit import forget_note, publish, published, refuse
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt.survey.collect.tasks import Job, PrivatizePartition, find_duplicates, forget
-from ldpopt.survey.collect.workfolder import WorkFolder, description, refuse_others, remove, remove_left_aside
+from ldpopt.survey.collect.workfolder import (
+    WorkFolder,
+    description,
+    refuse_others,
+    remove,
+    remove_left_aside,
+    work_of,
+)
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -70,7 +77,7 @@ def privatize(
         raise invalid("reports", "a folder that exists", str(output.parent))
     kind = output.suffix if single else files[0].suffix
     kind = "parquet" if kind == ".parquet" else "csv"
-    work = output.with_name(f".{output.name}.partial")
+    work = work_of(output)
     lock = output.with_name(f".{output.name}.lock")
     with held(lock, "reports", "no other run that writes them"):
         remove_left_aside(work)

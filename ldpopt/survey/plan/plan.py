@@ -87,7 +87,9 @@ class PlannedQuestion:
             object.__setattr__(self, "reading", replace(self.reading, missing_answers="counted"))
         self.reading.require(self.categories, self.missing, what)
         if self.pilot is not None:
-            object.__setattr__(self, "pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+            k = len(self.categories)
+            pilot = distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories)
+            object.__setattr__(self, "pilot", pilot)
         if self.expected is not None:
             values = {text(k, "expected"): number(v, f"{what}: expected {k}") for k, v in self.expected.items()}
             object.__setattr__(self, "expected", MappingProxyType(values))

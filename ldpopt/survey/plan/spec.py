@@ -66,7 +66,8 @@ class QuestionSpec:
         elif self.power is not None:
             raise invalid(f"{what}: power", "an alternative beside it, the shares that a test is to find", "none")
         if self.pilot is not None:
-            put("pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+            k = len(self.categories)
+            put("pilot", distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories))
         if self.epsilon is not None:
             put("epsilon", positive_epsilon(self.epsilon, f"{what}: epsilon"))
         if self.eta is not None:
