@@ -14,6 +14,9 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",
+    "starlette": "collect",
+    "uvicorn": "collect",
+    "psycopg": "collect",
 }
 """By the name of a module, the extra that installs it; none for what comes with the package."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.estimate.answered import among_answered
+from ldpopt.survey.sample.analysis import Findings
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -14,11 +16,10 @@ if TYPE_CHECKING:
     from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 
-def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate]) -> dict[str, Estimate]:
+def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
     """Estimates among those who answered, by question, where missing answers have a category of their own.
 
-    found : the estimates of all shares. A question of which no estimate can be made, because nearly nobody answered, is
-    left out.
+    found : the estimates of all shares, perhaps with those of groups. Where nearly nobody answered, none is made.
 
     >>> import numpy as np
     >>> from ldpopt.survey import Counts, QuestionSpec, Reading, Survey, SurveySpec, make_plan
@@ -27,17 +28,28 @@ def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate]) -> dict[
     >>> channel = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
     >>> survey = Survey(make_plan(SurveySpec("demo", (asked,)), {"vote": channel}))
     >>> counts = Counts(survey.plan.checksum, 100, {("vote",): np.array([31, 38, 31])})
-    >>> among_those_who_answered(survey.plan, survey.estimates(counts))["vote"].values.round(4)
+    >>> among_those_who_answered(survey.plan, survey.estimates(counts))["vote"].whole.values.round(4)
     array([0.4286, 0.5714])
     """
     made = {}
     for question in plan.questions:
-        if question.reading.own_category and question.missing is not None and question.name in found:
-            try:
-                made[question.name] = among_answered(found[question.name], question.missing)
-            except InvalidInput:
-                continue
+        if not question.reading.own_category or question.missing is None or question.name not in found:
+            continue
+        one = found[question.name]
+        whole, groups = (one.whole, one.groups) if isinstance(one, Findings) else (one, {})
+        among = {"": _among(whole, question.missing)}
+        among |= {name: _among(inside, question.missing) for name, inside in groups.items()}
+        answered = {name: inside for name, inside in among.items() if inside is not None}
+        if "" in answered:
+            made[question.name] = Findings(answered.pop(""), answered)
     return made
+
+
+def _among(found: Estimate, missing: Label) -> Estimate | None:
+    try:
+        return among_answered(found, missing)
+    except InvalidInput:
+        return None
 
 
 def missing_in_words(question: PlannedQuestion, answered: int, rows: int) -> str:

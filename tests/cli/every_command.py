@@ -17,7 +17,7 @@ SURVEY = """
 [survey]
 name = "Habits"
 respondent = "id"
-carry = ["region"]
+carry = ["region", "w"]
 [budget]
 epsilon = 3.0
 [[questions]]
@@ -48,12 +48,22 @@ STEPS = [
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "simulated.csv", "--simulate", "1"),
+    ("survey", "kit", "plan.json"),
+    ("survey", "kit", "plan.json", "--out", "elsewhere", "--collector", "https://collect.example.org/"),
     ("survey", "aggregate", "plan.json", "reports.csv", "--pair", "smokes,drinks"),
     ("survey", "aggregate", "plan.json", "reports.parquet", "-o", "again.json", "--workers", "2"),
     ("survey", "estimate", "plan.json", "counts.json"),
     ("survey", "estimate", "plan.json", "reports.parquet", "--json"),
+    ("survey", "estimate", "plan.json", "reports.csv", "--weights", "w", "--by", "region", "--variance", "jackknife"),
+    ("survey", "estimate", "plan.json", "reports.csv", "--strata", "region", "--where", "w > 1"),
     ("survey", "report", "plan.json", "counts.json"),
+    ("survey", "report", "plan.json", "reports.csv", "--by", "region", "-o", "regions.html"),
     ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
+    # The server itself asks for the extra `collect` (tests/survey/server); these do without it.
+    ("survey", "invitations", "plan.json", "3", "--db", "collected.db"),
+    ("survey", "export", "plan.json", "collected.db", "-o", "collected.parquet"),
+    ("survey", "collect", "plan.json", "--db", "collected.db", "--close"),
+    ("survey", "aggregate", "plan.json", "collected.db", "-o", "collected.json"),
     ("survey", "plan", "survey.toml", "-o", "delivery/plan.json"),
     ("survey", "privatize", "delivery/plan.json", "people.csv", "-o", "delivery/reports", "--key", "key"),
     ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),
@@ -67,10 +77,10 @@ def write_inputs(folder: Path) -> None:
     """The files that a user brings: a survey's questions and the answers of 200 people."""
     rng = random.Random(1)
     people = [
-        f"{i},{rng.choice(('no', 'sometimes', 'daily'))},{rng.choice(('no', 'yes'))},{rng.choice(('east', 'west'))}"
+        ",".join((str(i), *map(rng.choice, (("no", "sometimes", "daily"), ("no", "yes"), ("east", "west"), "123"))))
         for i in range(200)
     ]
-    (folder / "people.csv").write_text("id,smokes,drinks,region\n" + "\n".join(people) + "\n", encoding="utf-8")
+    (folder / "people.csv").write_text("id,smokes,drinks,region,w\n" + "\n".join(people) + "\n", encoding="utf-8")
     (folder / "delivery").mkdir()
     (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
 

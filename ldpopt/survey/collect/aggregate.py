@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
 from ldpopt.survey.collect.rowset import row_set
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.location import database, is_database
+from ldpopt.survey.server.reading import parts_of, stored_batches
 
 Table = npt.NDArray[np.int64]
 Names = tuple[str, ...]
@@ -117,7 +120,8 @@ def aggregate(
 ) -> Counts:
     """Count the reports in files, by question and for `pairs` of questions.
 
-    reports : as `privatize` wrote them, a file, a folder or several. `InvalidInput` for reports that are missing or
+    reports : as `privatize` wrote them, a file, a folder or several, or a collector's database (``reports.db``,
+        ``sqlite:///...`` or ``postgresql://...``). `InvalidInput` for reports that are missing or
         that the plan does not know, and for files that do not fit their manifests: of another plan, changed,
         incomplete, there twice (under another name, too), or simulated beside others.
     unlabelled : count files without a manifest, too, written by hand or by another program; without it they are
@@ -141,9 +145,27 @@ def aggregate(
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = table_names(plan, pairs)
-    found = admit(plan, reports, unlabelled)
-    counts = count(plan, found, names, runner)
-    return replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources)
+    given = [reports] if isinstance(reports, (str, Path)) else list(reports)
+    stored = [one for one in given if is_database(one)]
+    if len(set(map(str, stored))) != len(stored):
+        raise invalid("reports", "every database once", Phrase("one twice"))
+    made = [count_stored(plan, one, names) for one in stored]
+    if files := [one for one in given if not is_database(one)]:
+        found = admit(plan, files, unlabelled)
+        counts = count(plan, found, names, runner)
+        made.append(replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources))
+    if not made:
+        raise invalid("reports", "at least one file", Phrase("none"))
+    return reduce(add, made)
+
+
+def count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> Counts:
+    """The counts of the reports in a database."""
+    days: dict[str, list[str]] = {}
+    with database(location, plan) as store:
+        found = stored_batches(plan, store, days)
+        counts = count_batches(found, plan, names)
+    return replace(counts, sources=frozenset(parts_of(days)))
 
 
 def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None = None) -> Counts:

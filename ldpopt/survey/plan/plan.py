@@ -30,6 +30,7 @@ from ldpopt.survey.plan.spec import (
     text,
     texts,
 )
+from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
 VERSION, WITH_READINGS = 2, 3
@@ -128,7 +129,7 @@ class PlannedQuestion:
 class Plan:
     """A survey ready to be run: frozen, and identified by the checksum of its content.
 
-    The fields are those of `SurveySpec`, with planned questions.
+    The fields are those of `SurveySpec`, with planned questions; the columns of `sample` are among those carried.
     derivation : how memoised words are derived (`ldpopt.survey.collect.randomness.memo`): 2, or 1 for plans of
         version 1, under which an answer that is changed inside a round meets the word of the first.
     """
@@ -141,6 +142,7 @@ class Plan:
     carry: tuple[str, ...] = ()
     derivation: int = DERIVATIONS[-1]
     file: Dialect = PLAIN
+    sample: SampleSpec | None = None
 
     def __post_init__(self) -> None:
         text(self.name, "survey name")
@@ -150,6 +152,8 @@ class Plan:
         object.__setattr__(self, "questions", tuple(self.questions))
         object.__setattr__(self, "carry", tuple(self.carry))
         check_columns(self.questions, self.respondent, self.carry, self.first_of_duplicates)
+        if self.sample is not None and (lacking := [c for c in self.sample.columns if c not in self.carry]):
+            raise invalid("sample", "columns that are carried into the reports", lacking[0])
 
     @property
     def epsilon(self) -> float:
@@ -196,6 +200,7 @@ class Plan:
             "respondent": self.respondent,
             "duplicates": "first" if self.first_of_duplicates else "refuse",
             "carry": list(self.carry),
+            **({} if self.sample is None else {"sample": self.sample.to_dict()}),
             "questions": [
                 {**question.to_dict(), **({"reading": question.reading.to_dict()} if read else {})}
                 for question in self.questions
@@ -223,9 +228,9 @@ class Plan:
         if type(data.get("version")) is not int or data["version"] not in (1, VERSION, WITH_READINGS):
             raise invalid("plan", f"version 1, {VERSION} or {WITH_READINGS}", data.get("version"))
         read = data["version"] == WITH_READINGS
-        _exactly(
-            data, fields | ({"derivation"} if data["version"] > 1 else set()) | ({"file"} if read else set()), "plan"
-        )
+        fields |= {"sample"} if "sample" in data else set()
+        fields |= {"derivation"} if data["version"] > 1 else set()
+        _exactly(data, fields | ({"file"} if read else set()), "plan")
         if data["version"] > 1 and data["derivation"] == 1:
             raise invalid("plan", "version 1 for derivation 1", data["version"])
         if not isinstance(data["questions"], list):
@@ -242,6 +247,7 @@ class Plan:
             carry=texts(data["carry"], "carry"),
             derivation=data.get("derivation", 1),
             file=_dialect(data["file"]) if read else PLAIN,
+            sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
         )
         if made.checksum != claimed:  # a version 3 that says nothing of files would be another plan when it is written
             raise invalid("plan", "the version that its content asks for", data["version"])
@@ -290,6 +296,7 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
         spec.respondent,
         spec.first_of_duplicates,
         spec.carry,
+        sample=spec.sample,
         file=spec.file,
     )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}

@@ -11,6 +11,7 @@ from ldpopt.distribution import Array, distribution, number, positive_epsilon, p
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels
 from ldpopt.survey.plan.reading import PLAIN_READING, Reading
+from ldpopt.survey.sample.spec import SampleSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +89,11 @@ class SurveySpec:
     delta : with it the budget is (epsilon, delta) for all questions composed [GI, Thm 2]; 0 by default, epsilons add.
     respondent : the column of respondent ids, or None; naming it makes privatization memoised by default.
     first_of_duplicates : what to do with a respondent's second row: keep the first, or (False) refuse the file.
-    carry : columns that are public and go into the reports unchanged (strata, weights).
+    carry : columns that are public and go into the reports unchanged.
     file : how files of answers are written, where they are text.
     nonresponse : the share of those invited who will not answer, in [0, 1); the plan then says how many to invite.
     design_effect : how many times more respondents the sample needs than a simple random one (clusters, weights).
+    sample : how respondents were drawn; its columns (weights, strata) are carried, too.
 
     >>> SurveySpec.from_toml('''
     ... [survey]
@@ -115,6 +117,7 @@ class SurveySpec:
     file: Dialect = PLAIN
     nonresponse: float = 0.0
     design_effect: float = 1.0
+    sample: SampleSpec | None = None
 
     def __post_init__(self) -> None:
         put = _setter(self)
@@ -124,7 +127,8 @@ class SurveySpec:
         put("name", text(self.name, "survey name"))
         put("round", positive_integer(self.round, "round"))
         put("questions", tuple(self.questions))
-        put("carry", tuple(self.carry))
+        design = () if self.sample is None else self.sample.columns
+        put("carry", tuple(dict.fromkeys([*self.carry, *design])) if design else tuple(self.carry))
         put("nonresponse", number(self.nonresponse, "nonresponse", "a share in [0, 1)"))
         put("design_effect", number(self.design_effect, "design_effect", "a number, 1 or more"))
         if not 0 <= self.nonresponse < 1:
@@ -142,11 +146,12 @@ class SurveySpec:
         """The survey described by TOML text; anything wrong in it is `InvalidInput`.
 
         Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
-        (epsilon, delta, eta), ``[file]`` (delimiter, encoding, decimal), ``[planning]`` (nonresponse, design_effect)
-        and one ``[[questions]]`` for each question, with the fields of `QuestionSpec` and `Reading`.
+        (epsilon, delta, eta), ``[file]`` (delimiter, encoding, decimal), ``[planning]`` (nonresponse, design_effect),
+        ``[sample]`` (the fields of `SampleSpec`) and one ``[[questions]]`` for each question, with the fields of
+        `QuestionSpec` and `Reading`.
         """
         data = stricttoml.loads(content, "survey.toml")
-        _known(data, {"survey", "budget", "questions", "file", "planning"}, "survey.toml")
+        _known(data, {"survey", "budget", "sample", "questions", "file", "planning"}, "survey.toml")
         survey, budget, questions = data.get("survey"), data.get("budget", {}), data.get("questions")
         if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
             raise invalid("survey.toml", "[survey], perhaps [budget], and [[questions]]", sorted(data))
@@ -163,6 +168,7 @@ class SurveySpec:
             carry=texts(survey.get("carry", []), "carry"),
             file=Dialect(**file),
             **planning,
+            sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
             **budget,
         )
 

@@ -14,12 +14,13 @@ from ldpopt.channel import Channel
 from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.rounding import up
 from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness.randomness import Randomness
+from ldpopt.survey.collect.rows import read_rows
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.encode import report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -30,6 +31,8 @@ from ldpopt.survey.plan.needed import invited
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.sample.analysis import Analysis, Findings
+from ldpopt.survey.sample.spec import SampleSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,6 +186,25 @@ class Survey:
         if counts.plan != self.plan.checksum:
             raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
         return {question.name: self.estimate(question.name, counts[question.name]) for question in self.plan.questions}
+
+    def findings(
+        self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
+    ) -> tuple[dict[str, Findings], Counts]:
+        """The `Findings` of every question, and the counts that they are of.
+
+        reports : in files, as `privatize` wrote them, or counts, which are enough where no public column is needed.
+        analysis : by default the design that the plan declares. `InvalidInput` for counts where columns are needed.
+        """
+        asked = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
+        if isinstance(reports, Counts):
+            if not asked.of_counts:
+                expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
+                raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
+            return {name: Findings(one, {}) for name, one in self.estimates(reports).items()}, reports
+        if asked.of_counts:
+            return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
+        rows = read_rows(self.plan, reports, asked.columns, unlabelled)
+        return asked.estimates(self.plan, rows), rows.counts
 
     def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
         """The `Estimate` of a question from its counts, or from reports: a column, or a frame with the question's.

@@ -11,9 +11,9 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.survey.estimate.counts import CountTable, as_table
+from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.project import simplex_projection
 
 ENUMERATED = 200_000
@@ -249,7 +249,7 @@ def two_sample_power(
     return Power(float(ncx2.sf(chi2.isf(checked_level(level), len(d)), len(d), noncentrality)), False)
 
 
-def _pooled(tables: tuple[CountTable, ...], channels: tuple[Channel, ...]) -> Array:
+def _pooled(tables: tuple[Table, ...], channels: tuple[Channel, ...]) -> Array:
     if channels[0] == channels[1]:
         n = np.array([table.n for table in tables], dtype=float)
         f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
