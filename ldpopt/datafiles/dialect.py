@@ -47,7 +47,7 @@ class Dialect:
             raise invalid("delimiter", 'one of ",", ";", "\\t" and "|"', self.delimiter)
         if self.decimal not in DECIMALS:
             raise invalid("decimal", '"." or ","', self.decimal)
-        object.__setattr__(self, "encoding", _encoding(self.encoding))
+        object.__setattr__(self, "encoding", _encoding(self.encoding, self.delimiter))
 
     @property
     def plain(self) -> bool:
@@ -59,20 +59,21 @@ class Dialect:
         return content if self.encoding == "utf-8" else content.decode(self.encoding).encode()
 
 
-def _encoding(name: object) -> str:
+def _encoding(name: object, delimiter: str) -> str:
     """Python's name for an encoding, if its bytes of structure are ASCII's, whatever stands before them."""
-    marks = b'\n\r",;\t|'
     try:
-        known = codecs.lookup(str(name))
-        made = known.name
-        every = bytes(range(128))
-        # Whatever byte comes before, a mark after it stays that mark, so files may be cut at line ends.
-        safe = known._is_text_encoding and every.decode(made) == every.decode("ascii")
-        safe = safe and all(bytes([high, mark]).decode(made, "replace")[-1:] == chr(mark)
-                            for high in range(128, 256) for mark in marks)  # fmt: skip
+        made = codecs.lookup(str(name)).name
+        safe = isinstance(name, str) and bytes(range(128)).decode(made) == bytes(range(128)).decode("ascii")
+        # Whatever byte comes before, or escape that shifts to other letters, a mark after it stays that mark: so files
+        # may be cut at line ends, and cells at delimiters.
+        before = [bytes([high]) for high in range(128, 256)] + [b"\x1b$B", b"\x1b$)C\x0e"]
+        for mark in (b"\n", b"\r", b'"', delimiter.encode()):
+            safe = safe and all(
+                (one + mark + b"!").decode(made, "replace").endswith(f"{mark.decode()}!") for one in before
+            )
     except (LookupError, ValueError, AttributeError):
         safe = False
-    if not safe or not isinstance(name, str):
+    if not safe:
         raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", name)
     return "utf-8" if made in ("utf-8", "utf-8-sig") else made
 

@@ -28,7 +28,8 @@ def test_a_raw_file_becomes_reports_by_commands_alone(run, people):
     assert "cells between semicolons, cp1252, decimal comma" in said.stdout
     assert "epsilon   respondents" in said.stdout
     text = (people / "survey.toml").read_text("utf-8")
-    assert 'carry = ["Gewicht"]' in text
+    assert "[sample]" in text
+    assert 'weights = "Gewicht"' in text
     assert "guesses right at most" in (people / "consent.md").read_text("utf-8")
     assert run("survey", "plan", "survey.toml").exit_code == 0
     assert (

@@ -134,6 +134,8 @@ def _seen(found: FileProfile, made: Proposal) -> list[str]:
     lines = [f"{found.path.name}: {found.rows:,} rows, {len(found.columns)} columns ({written})"]
     if made.respondent is not None:
         lines.append(f"  {made.respondent}: ids of respondents")
+    sample = () if made.sample is None else made.sample.columns
+    lines += [f"  {name}: how respondents were drawn; carried into the reports as it is" for name in sample]
     lines += [f"  {name}: carried into the reports as it is" for name in made.carry]
     for question in made.questions[:30]:
         asked = question.spec

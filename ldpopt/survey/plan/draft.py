@@ -16,6 +16,7 @@ MOST_QUESTIONS = 10
 """Questions that are asked from the start; each further one leaves less of the budget to all."""
 
 EPSILON = 2.0
+DESIGN = ("weights", "strata", "clusters")
 
 _POLICIES = {
     "category": "Missing answers are a category of their own, protected like the others; the estimates are also given "
@@ -43,6 +44,7 @@ def draft_spec(
         respondent=proposal.respondent,
         first_of_duplicates=first_of_duplicates,
         carry=proposal.carry,
+        sample=proposal.sample,
         file=found.dialect,
     )
 
@@ -83,8 +85,13 @@ def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seque
         ]
     else:
         lines += ['# respondent = "id"  # the column of ids, if there is one: a repeated run then repeats every report']
-    if spec.carry:
-        lines += [f"carry = {_list(spec.carry)}  # public: these columns stand in the reports as they are"]
+    sample = {} if spec.sample is None else {what: getattr(spec.sample, what) for what in DESIGN}
+    carry = [name for name in spec.carry if name not in sample.values()]
+    if carry:
+        lines += [f"carry = {_list(carry)}  # public: these columns stand in the reports as they are"]
+    if sample:
+        lines += ["", "[sample]  # how respondents were drawn; these columns are public and stand in the reports, too"]
+        lines += [f"{what} = {_quoted(column)}" for what, column in sample.items() if column is not None]
     lines += [""]
     if found.dialect != PLAIN:
         lines += [

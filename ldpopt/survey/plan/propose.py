@@ -16,6 +16,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec
+from ldpopt.survey.sample.spec import SampleSpec
 
 MOST_CATEGORIES = 25
 FEW_NUMBERS = 12
@@ -26,8 +27,13 @@ NO_ANSWER = "no answer"
 HALF_WIDTH = 0.05
 
 _ID = re.compile(r"(^|.*[_ .-])(id|nr|no|num|number|nummer|uuid|key|case|caseid|respondent|pseudonym)$", re.IGNORECASE)
-_WEIGHT = re.compile(r"(^|.*[_ .-])(weights?|wt|wgt|gewicht|poids|peso|pweight|dweight)([_ .-].*|$)", re.IGNORECASE)
-_SAMPLE = re.compile(r"(^|.*[_ .-])(strat(um|a)?|psu|ssu|cluster|schicht|fpc)([_ .-].*|$)", re.IGNORECASE)
+_SAMPLE = {
+    "weights": re.compile(
+        r"(^|.*[_ .-])(weights?|wt|wgt|gewicht|poids|peso|pweight|dweight)([_ .-].*|$)", re.IGNORECASE
+    ),
+    "strata": re.compile(r"(^|.*[_ .-])(strat|stratum|strata|schicht)([_ .-].*|$)", re.IGNORECASE),
+    "clusters": re.compile(r"(^|.*[_ .-])(psu|clusters?|klumpen)([_ .-].*|$)", re.IGNORECASE),
+}
 _SAID_MISSING = {
     "na", "n/a", "n.a.", "nan", "null", ".", "-", "--", "?", "missing", "no answer", "refused", "refusal", "don't know",
     "dont know", "do not know", "dk", "k.a.", "ka", "keine angabe", "weiß nicht", "weiss nicht", "verweigert",
@@ -48,13 +54,15 @@ class Proposal:
     """What a survey over a file could be.
 
     questions : the columns that could be asked. aside : other columns, each with why.
-    respondent : the column of ids, if one looks like it. carry : columns that look like weights or strata.
+    respondent : the column of ids, if one looks like it.
+    sample : columns that look like the weights, strata or clusters of the sample. carry : other public columns.
     """
 
     questions: tuple[ProposedQuestion, ...]
     aside: tuple[tuple[str, str], ...]
     respondent: str | None = None
     carry: tuple[str, ...] = ()
+    sample: SampleSpec | None = None
 
     @property
     def names(self) -> list[str]:
@@ -100,13 +108,13 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
     for name in (*named, *filter(None, wishes.missing_codes)):
         found.column(name)
     respondent = wishes.respondent or next((one.name for one in found.columns if _is_id(one)), None)
-    public = [one for one in found.columns if _SAMPLE.match(one.name) or (_WEIGHT.match(one.name) and one.numeric)]
-    looks = [one.name for one in public]
-    carry = wishes.carry or tuple(name for name in looks if name != respondent and name not in wishes.questions)
+    sample = _sample(found, {respondent, *wishes.questions, *wishes.carry})
+    carry = wishes.carry
+    public = {*carry, *(() if sample is None else sample.columns)}
     order = [found.column(name) for name in wishes.questions] or list(found.columns)
     questions, aside = [], []
     for column in order:
-        if column.name == respondent or column.name in carry:
+        if column.name == respondent or column.name in public:
             if wishes.questions:
                 raise invalid("questions", "columns that are not ids and not carried", column.name)
             continue
@@ -117,7 +125,21 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
             raise invalid("question", "a column of few different answers, or of numbers", Phrase(made), column.name)
         else:
             aside.append((column.name, made))
-    return Proposal(tuple(questions), tuple(aside), respondent, tuple(carry))
+    return Proposal(tuple(questions), tuple(aside), respondent, tuple(carry), sample)
+
+
+def _sample(found: FileProfile, taken: set[str | None]) -> SampleSpec | None:
+    """The first columns whose names say that they are the design of the sample, and that are full."""
+    made: dict[str, str] = {}
+    for column in found.columns:
+        if column.name in taken or column.empty or not column.plain or not column.name.isprintable():
+            continue
+        for what, name in _SAMPLE.items():
+            is_number = column.numeric == column.rows and bool((column.numbers >= 0).all())
+            if name.match(column.name) and what not in made and (what != "weights" or is_number):
+                made[what] = column.name
+                break
+    return SampleSpec(made.get("weights"), made.get("strata"), made.get("clusters")) if made else None
 
 
 def _is_id(column: ColumnProfile) -> bool:

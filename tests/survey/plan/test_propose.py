@@ -65,7 +65,9 @@ def test_ids_weights_text_and_constants_are_not_asked(tmp_path: Path) -> None:
             "q": ["a", "b"] * (n // 2),
         },
     )
-    assert (made.names, made.respondent, made.carry) == (["q"], "id", ("weight",))
+    assert (made.names, made.respondent, made.carry) == (["q"], "id", ())
+    assert made.sample is not None
+    assert made.sample.columns == ("weight",)
     assert [name for name, _ in made.aside] == ["name", "country", "empty", "row"]
 
 
