@@ -10,6 +10,8 @@ EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
     "fpdf": "",
+    "python_calamine": "",
+    "pyreadstat": "spss",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",

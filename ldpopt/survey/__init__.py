@@ -5,6 +5,7 @@ from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.collect.rows import ReportRows, read_rows
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.estimate.bootstrap import Bootstrap, parametric_bootstrap
 from ldpopt.survey.estimate.counts import CountTable, merge
 from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
@@ -43,10 +44,13 @@ from ldpopt.survey.paper.design import PaperSurvey, paper_survey
 from ldpopt.survey.paper.devices import PaperDevice, device_named
 from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
+from ldpopt.survey.plan.needed import Needed, respondents_needed
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
-from ldpopt.survey.plan.precision import HalfWidth, TestPower
+from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
+from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
 from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel
@@ -98,6 +102,7 @@ __all__ = [
     "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",
+    "Needed",
     "NotIdentifiable",
     "PaperDevice",
     "PaperSurvey",
@@ -106,11 +111,14 @@ __all__ = [
     "PlannedSurvey",
     "Power",
     "Projection",
+    "Proposal",
+    "ProposedQuestion",
     "ProtocolTable",
     "Quantile",
     "QuestionPlanner",
     "QuestionSpec",
     "Ratio",
+    "Reading",
     "Regression",
     "ReportRows",
     "RescaledBootstrap",
@@ -126,10 +134,13 @@ __all__ = [
     "SurveySpec",
     "TestPower",
     "TestResult",
+    "Together",
     "TwoStagePlan",
     "TwoWayTable",
     "Wald",
+    "Wishes",
     "aggregate",
+    "among_answered",
     "asymptotic_covariance",
     "chernoff_exponent",
     "compare_protocols",
@@ -166,11 +177,13 @@ __all__ = [
     "post_stratify",
     "privatize",
     "privatize_frame",
+    "propose",
     "quantile",
     "rake",
     "read_rows",
     "repeated",
     "respondents_for_power",
+    "respondents_needed",
     "second_channel",
     "simplex_projection",
     "split_budget",

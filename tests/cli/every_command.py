@@ -51,6 +51,8 @@ STEPS = [
     ("frontier", *PAIR, "--epsilon", "0.5,1", "--eta", "0.2,1"),
     ("reproduce", "--list"),
     ("reproduce", "gi-proposition-2", "--quick"),
+    ("survey", "new", "people.csv", "-o", "proposed.toml", "--epsilon", "4"),
+    ("survey", "plan", "proposed.toml", "-o", "proposed.json"),
     ("survey", "plan", "survey.toml", "-n", "200"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),

@@ -45,6 +45,7 @@ def estimate(
 ) -> None:
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
     from ldpopt import strictjson
+    from ldpopt.reports.missing import among_those_who_answered, missing_of
     from ldpopt.reports.results import results
     from ldpopt.survey.plan.survey import Survey
 
@@ -62,7 +63,17 @@ def estimate(
     for said in (spoken(counts), str(asked)):
         if said:
             console.print(f"{said}\n", markup=False)
+    answered, words = among_those_who_answered(made, found), missing_of(made, counts)
     for name, one in found.items():
         console.print(f"{name}\n{one.whole.summary(level)}\n", markup=False)
+        if name in words:
+            console.print(f"{words[name]}\n", markup=False)
+        if name in answered:
+            console.print(f"{name}, among those who answered\n{answered[name].whole.summary(level)}\n", markup=False)
         for group, inside in one.groups.items():
             console.print(f"{name}, {', '.join(asked.by)}: {group}\n{inside.summary(level)}\n", markup=False)
+            if name in answered and group in answered[name].groups:
+                among = answered[name].groups[group].summary(level)
+                console.print(
+                    f"{name}, {', '.join(asked.by)}: {group}, among those who answered\n{among}\n", markup=False
+                )
