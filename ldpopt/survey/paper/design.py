@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design import Denominator, FisherInformation, LocalDP, Rounded, optimal_channel
+from ldpopt.design import Constraint, Denominator, FisherInformation, LocalDP, Rounded, optimal_channel
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.exact import ExactChannel
@@ -135,7 +135,7 @@ def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER)
     [[4, 2], [2, 4]]
     """
     utility = FisherInformation(pilot)
-    asked = [LocalDP(epsilon), Denominator(D)]
+    asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
     found = [optimal_channel(utility, asked, method=how, certify=False) for how in (None, Rounded())]
     least = min(one.value for one in found)
     if not least < np.inf:
