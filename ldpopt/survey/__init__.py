@@ -53,7 +53,7 @@ from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel
+from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
@@ -185,6 +185,7 @@ __all__ = [
     "respondents_for_power",
     "respondents_needed",
     "second_channel",
+    "second_spec",
     "simplex_projection",
     "split_budget",
     "stein_exponent",
