@@ -5,11 +5,15 @@ from __future__ import annotations
 import typer
 
 from ldpopt.cli.survey.aggregate import aggregate
+from ldpopt.cli.survey.compare import compare
+from ldpopt.cli.survey.describe import describe
 from ldpopt.cli.survey.discreet import Discreet
 from ldpopt.cli.survey.estimate import estimate
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
+from ldpopt.cli.survey.regress import regress
 from ldpopt.cli.survey.report import report
+from ldpopt.cli.survey.table import table
 from ldpopt.cli.survey.verify import verify
 
 app = typer.Typer(
@@ -19,5 +23,5 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (plan, privatize, aggregate, estimate, report, verify):
+for command in (plan, privatize, aggregate, estimate, table, compare, regress, describe, report, verify):
     app.command()(command)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, read_plan, read_reports, spoken
 from ldpopt.cli.survey.sample import (
     ByOption,
@@ -23,6 +24,7 @@ from ldpopt.cli.survey.sample import (
     WhereOption,
     analysis,
 )
+from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 
 def estimate(
@@ -42,12 +44,20 @@ def estimate(
     simple: SimpleOption = False,
     unlabelled: UnlabelledOption = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+    format: FormatOption = None,
+    out: OutOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
     from ldpopt import strictjson
+    from ldpopt.errors import Phrase, invalid
+    from ldpopt.reports.analyses import share_table
     from ldpopt.reports.results import results
     from ldpopt.survey.plan.survey import Survey
 
+    if json and (format is not None or out is not None):
+        raise invalid("--json", "no --format or --out beside it", Phrase("one"))
+    kind = chosen(format, out, force)
     made = read_plan(plan)
     asked = analysis(
         made, simple, by, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
@@ -57,6 +67,11 @@ def estimate(
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
     if json:
         print(strictjson.dumps(results(found, counts, asked)), end="")
+        return
+    if format is not None or out is not None:
+        estimates = {name: {"": one.whole, **one.groups} for name, one in found.items()}
+        notes = tuple(said for said in (spoken(counts), str(asked)) if said)
+        show(share_table(f"{made.name}: shares of answers", estimates, level, notes), kind, out, force)
         return
     console = output()
     for said in (spoken(counts), str(asked)):
