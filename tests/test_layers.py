@@ -27,7 +27,7 @@ LAYERS = [
         "extras",
         "version",
     },
-    {"distribution", "divergences", "labels", "simulation"},
+    {"distribution", "divergences", "frames", "labels", "simulation"},
     {"exact", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},

@@ -12,6 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, unit_interval
+from ldpopt.frames import together
 from ldpopt.labels import distinct_labels
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
@@ -51,8 +52,9 @@ class FinitePair:
     outputs: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        p = distribution(self.p, "p")
-        q = distribution(self.q, "q", size=len(p))
+        (p, q), outputs = together([("p", self.p), ("q", self.q)], self.outputs)
+        p = distribution(p, "p")
+        q = distribution(q, "q", size=len(p))
         if np.array_equal(p, q) and not np.array_equal(self.p, self.q):
             # What rounding made equal keeps a loss of an ulp, so that the slack for rounding counts.
             q = q.copy()
@@ -60,7 +62,7 @@ class FinitePair:
             q.setflags(write=False)
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
-        object.__setattr__(self, "outputs", distinct_labels(self.outputs, len(self.p), "outputs"))
+        object.__setattr__(self, "outputs", distinct_labels(outputs, len(p), "outputs"))
 
     # -- pairs that dominate -------------------------------------------------------------------------
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
-from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, read_plan, read_reports, spoken
+from ldpopt.cli.survey.files import (
+    DataArgument,
+    PlanArgument,
+    UnlabelledOption,
+    read_counts,
+    read_plan,
+    read_reports,
+    spoken,
+)
 from ldpopt.cli.survey.sample import (
     ByOption,
     ClustersOption,
@@ -26,6 +35,11 @@ from ldpopt.cli.survey.sample import (
 )
 from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
+if TYPE_CHECKING:
+    from ldpopt.survey.collect.aggregate import Counts
+    from ldpopt.survey.plan.survey import Survey
+    from ldpopt.survey.sample.analysis import Analysis, Findings
+
 
 def estimate(
     plan: PlanArgument,
@@ -42,6 +56,12 @@ def estimate(
     variance: VarianceOption = None,
     replications: ReplicationsOption = None,
     simple: SimpleOption = False,
+    wave: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="PLAN REPORTS", help="An earlier wave of other respondents, counted in.", show_default=False
+        ),
+    ] = None,
     unlabelled: UnlabelledOption = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
     format: FormatOption = None,
@@ -65,6 +85,10 @@ def estimate(
     )  # fmt: skip
     with progress("estimating"):
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
+        if wave is not None:
+            found = _with_wave(Survey(made), counts, wave, asked, unlabelled)
+    if json and wave is not None:
+        raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
     if json:
         print(strictjson.dumps(results(found, counts, asked)), end="")
         return
@@ -81,3 +105,20 @@ def estimate(
         console.print(f"{name}\n{one.whole.summary(level)}\n", markup=False)
         for group, inside in one.groups.items():
             console.print(f"{name}, {', '.join(asked.by)}: {group}\n{inside.summary(level)}\n", markup=False)
+
+
+def _with_wave(
+    survey: Survey, counts: Counts, wave: tuple[Path, Path], asked: Analysis, unlabelled: bool
+) -> dict[str, Findings]:
+    """The estimates of both waves, which are simple samples."""
+    from ldpopt.errors import Phrase, invalid
+    from ldpopt.survey.plan.survey import Survey
+    from ldpopt.survey.sample.analysis import Findings
+
+    if not asked.of_counts:
+        raise invalid("--wave", "simple samples, whole (--simple)", Phrase("a design, groups or conditions"))
+    earlier = read_plan(wave[0])
+    before = read_counts(wave[1], earlier, unlabelled)
+    if before.simulation != counts.simulation:
+        raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
+    return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}

@@ -58,7 +58,8 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     one = as_channel(channel)
     if isinstance(times, bool) or not isinstance(times, int) or not 2 <= times <= 6:
         raise invalid("times", "a whole number from 2 to 6", times)
-    matrix, outputs = one.matrix, tuple((label,) for label in one.outputs)
+    matrix: Array = one.matrix
+    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in one.outputs)
     for _ in range(times - 1):
         matrix = np.einsum("xy,xz->xyz", matrix, one.matrix).reshape(len(one.inputs), -1)
         outputs = tuple((*before, label) for before in outputs for label in one.outputs)
@@ -181,7 +182,12 @@ class Compliance:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller]."""
+    """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller].
+
+    >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
+    >>> estimate_compliance(groups, "no").among_compliers("yes")
+    yes among those who comply  0.428571 (0.157571), 95 % [0.183487, 0.924126]
+    """
 
     name: str
     value: float
@@ -242,8 +248,10 @@ def estimate_compliance(
         raise invalid("groups", "at least one", Phrase("none"))
     cheating = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
     found = estimate_waves(cheating, estimator)
-    sizes = [sum(1.0 * c for c, label in zip(found.table.totals, found.table.outputs, strict=True) if label[0] == g)
-             for g in range(1, len(groups) + 1)]  # fmt: skip
+    sizes, at = [], 0
+    for _, channel in cheating:
+        sizes.append(float(found.table.totals[at : at + len(channel.outputs)].sum()))
+        at += len(channel.outputs)
     return Compliance(found, pooled_channel([channel for _, channel in groups], sizes))
 
 

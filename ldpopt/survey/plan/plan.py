@@ -79,7 +79,9 @@ class PlannedQuestion:
         category_or_none(self.unknown, self.categories, f"{what}: unknown")
         category_or_none(self.missing, self.categories, f"{what}: missing")
         if self.pilot is not None:
-            object.__setattr__(self, "pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+            k = len(self.categories)
+            pilot = distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories)
+            object.__setattr__(self, "pilot", pilot)
         if self.expected is not None:
             values = {text(k, "expected"): number(v, f"{what}: expected {k}") for k, v in self.expected.items()}
             object.__setattr__(self, "expected", MappingProxyType(values))

@@ -49,7 +49,8 @@ class QuestionSpec:
         for name in ("unknown", "missing"):
             category_or_none(getattr(self, name), self.categories, f"{what}: {name}")
         if self.pilot is not None:
-            put("pilot", distribution(self.pilot, f"{what}: pilot", size=len(self.categories)))
+            k = len(self.categories)
+            put("pilot", distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories))
         if self.epsilon is not None:
             put("epsilon", positive_epsilon(self.epsilon, f"{what}: epsilon"))
         if self.eta is not None:

@@ -25,7 +25,11 @@ MOST_GROUPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The estimates of one question: of all who are meant, and of every group by name."""
+    """The estimates of one question: of all who are meant, and of every group by name.
+
+    >>> Findings(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), {}).whole.n
+    100
+    """
 
     whole: Estimate
     groups: Mapping[str, Estimate]
