@@ -57,11 +57,13 @@ from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_st
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
+from ldpopt.survey.regress.sampling import Subsample
 from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.conditions import Condition
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.margins import post_stratify, rake
 from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, Linearization, RescaledBootstrap
+from ldpopt.survey.sample.respondents import Respondents
 from ldpopt.survey.sample.spec import SampleSpec
 from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance
 from ldpopt.survey.test.hypothesis_tests import (
@@ -122,6 +124,7 @@ __all__ = [
     "Regression",
     "ReportRows",
     "RescaledBootstrap",
+    "Respondents",
     "SampleDesign",
     "SampleSpec",
     "SampledReports",
@@ -130,6 +133,7 @@ __all__ = [
     "Simulated",
     "Simultaneous",
     "Split",
+    "Subsample",
     "Survey",
     "SurveySpec",
     "TestPower",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import (
     DataArgument,
     PlanArgument,
@@ -32,6 +33,7 @@ from ldpopt.cli.survey.sample import (
     WhereOption,
     analysis,
 )
+from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -62,14 +64,21 @@ def estimate(
     ] = None,
     unlabelled: UnlabelledOption = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+    format: FormatOption = None,
+    out: OutOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
     from ldpopt import strictjson
     from ldpopt.errors import Phrase, invalid
+    from ldpopt.reports.analyses import share_table
     from ldpopt.reports.missing import among_those_who_answered, missing_of
     from ldpopt.reports.results import results
     from ldpopt.survey.plan.survey import Survey
 
+    if json and (format is not None or out is not None):
+        raise invalid("--json", "no --format or --out beside it", Phrase("one"))
+    kind = chosen(format, out, force)
     made = read_plan(plan)
     asked = analysis(
         made, simple, by, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
@@ -83,6 +92,11 @@ def estimate(
         raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
     if json:
         print(strictjson.dumps(results(found, counts, asked)), end="")
+        return
+    if format is not None or out is not None:
+        estimates = {name: {"": one.whole, **one.groups} for name, one in found.items()}
+        notes = tuple(said for said in (spoken(counts), str(asked)) if said)
+        show(share_table(f"{made.name}: shares of answers", estimates, level, notes), kind, out, force)
         return
     console = output()
     for said in (spoken(counts), str(asked)):
