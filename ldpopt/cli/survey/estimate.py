@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
+from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import (
     DataArgument,
     PlanArgument,
@@ -32,6 +33,7 @@ from ldpopt.cli.survey.sample import (
     WhereOption,
     analysis,
 )
+from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
@@ -62,13 +64,21 @@ def estimate(
     ] = None,
     unlabelled: UnlabelledOption = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
+    format: FormatOption = None,
+    out: OutOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Estimate the share of every answer, with score intervals that follow the design of the sample."""
     from ldpopt import strictjson
     from ldpopt.errors import Phrase, invalid
+    from ldpopt.reports.analyses import share_table
+    from ldpopt.reports.missing import among_those_who_answered, missing_of
     from ldpopt.reports.results import results
     from ldpopt.survey.plan.survey import Survey
 
+    if json and (format is not None or out is not None):
+        raise invalid("--json", "no --format or --out beside it", Phrase("one"))
+    kind = chosen(format, out, force)
     made = read_plan(plan)
     asked = analysis(
         made, simple, by, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
@@ -83,14 +93,29 @@ def estimate(
     if json:
         print(strictjson.dumps(results(found, counts, asked)), end="")
         return
+    if format is not None or out is not None:
+        estimates = {name: {"": one.whole, **one.groups} for name, one in found.items()}
+        notes = tuple(said for said in (spoken(counts), str(asked)) if said)
+        show(share_table(f"{made.name}: shares of answers", estimates, level, notes), kind, out, force)
+        return
     console = output()
     for said in (spoken(counts), str(asked)):
         if said:
             console.print(f"{said}\n", markup=False)
+    answered, words = among_those_who_answered(made, found), missing_of(made, counts)
     for name, one in found.items():
         console.print(f"{name}\n{one.whole.summary(level)}\n", markup=False)
+        if name in words:
+            console.print(f"{words[name]}\n", markup=False)
+        if name in answered:
+            console.print(f"{name}, among those who answered\n{answered[name].whole.summary(level)}\n", markup=False)
         for group, inside in one.groups.items():
             console.print(f"{name}, {', '.join(asked.by)}: {group}\n{inside.summary(level)}\n", markup=False)
+            if name in answered and group in answered[name].groups:
+                among = answered[name].groups[group].summary(level)
+                console.print(
+                    f"{name}, {', '.join(asked.by)}: {group}, among those who answered\n{among}\n", markup=False
+                )
 
 
 def _with_wave(
@@ -104,7 +129,7 @@ def _with_wave(
     if not asked.of_counts:
         raise invalid("--wave", "simple samples, whole (--simple)", Phrase("a design, groups or conditions"))
     earlier = read_plan(wave[0])
-    before = read_counts(wave[1], earlier, unlabelled)
+    before = read_counts(str(wave[1]), earlier, unlabelled)
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
     return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}

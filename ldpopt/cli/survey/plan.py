@@ -51,7 +51,7 @@ def plan(
         from ldpopt.survey.plan.two_stage import second_spec
 
         earlier = read_plan(after[0])
-        spec = second_spec(spec, Survey(earlier).estimates(read_counts(after[1], earlier, False)), earlier.round)
+        spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
     with progress("designing", len(spec.questions)) as step:
         made = plan_survey(spec, respondents, step)
     write_all({out: made.plan.to_json().encode()}, force)
