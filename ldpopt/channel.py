@@ -13,7 +13,9 @@ from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.exact_denominator import round_to_denominator
 from ldpopt.exact_rounding import round_exact
+from ldpopt.frames import matrix_labels
 from ldpopt.labels import Label, distinct_labels, from_jsonable, positions, to_jsonable
 from ldpopt.simulation import simulate
 from ldpopt.tolerances import ROW_SUM
@@ -35,7 +37,8 @@ class Channel:
     ----------
     matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as given,
         as read-only float64.
-    inputs, outputs : distinct labels (strings, numbers, or tuples of them); 0..k-1 and 0..m-1 by default.
+    inputs, outputs : distinct labels (strings, numbers, or tuples of them); by default the index and the columns of a
+        pandas frame, the columns of a Polars frame, and else 0..k-1 and 0..m-1.
 
     Raises `InvalidInput` for anything else. Numpy takes a channel as its matrix, and every function that
     takes a channel also takes an array.
@@ -56,6 +59,7 @@ class Channel:
     def __init__(
         self, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
     ) -> None:
+        matrix, inputs, outputs = matrix_labels(matrix, inputs, outputs, "channel")
         matrix = finite_array(matrix, "channel", 2)
         k, m = matrix.shape
         if k == 0 or m == 0:
@@ -104,7 +108,7 @@ class Channel:
 
     def push(self, p: Any) -> Array:
         """The marginal of the report, p Q, shape (m,), for an input distribution p of shape (k,)."""
-        return np.asarray(distribution(p, "p", size=self.shape[0]) @ self.matrix)
+        return np.asarray(distribution(p, "p", size=self.shape[0], labels=self.inputs) @ self.matrix)
 
     def posterior(self, prior: Any) -> Array:
         """Pr(answer x | report y) as an (m, k) array; NaN rows for reports that never occur.
@@ -113,7 +117,7 @@ class Channel:
         array([[0.75, 0.25],
                [0.25, 0.75]])
         """
-        joint = (distribution(prior, "prior", size=self.shape[0])[:, None] * self.matrix).T
+        joint = (distribution(prior, "prior", size=self.shape[0], labels=self.inputs)[:, None] * self.matrix).T
         mass = joint.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0))
 
@@ -234,12 +238,19 @@ class Channel:
             raise invalid("answers", f"positions 0 to {k - 1}", Phrase(f"{x.dtype} from {x.min()} to {x.max()}"))
         return simulate(self.matrix, x, rng)
 
-    def exact(self, bits: int = 62) -> ExactChannel:
+    def exact(self, bits: int = 62, denominator: int | None = None) -> ExactChannel:
         """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).
+
+        Weights are over 2**bits, or over a `denominator` that a person can draw with: 36 for two dice. What a small one
+        costs depends on the rounding; `optimal_channel` with `Denominator(36)` finds the best such channel.
 
         >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(4).weights.tolist()
         [[12, 4], [4, 12]]
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(denominator=10).weights.tolist()
+        [[7, 3], [3, 7]]
         """
+        if denominator is not None:
+            return round_to_denominator(self.matrix, denominator, inputs=self.inputs, outputs=self.outputs)
         return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
     # -- files -------------------------------------------------------------------------------------
@@ -283,6 +294,19 @@ class Channel:
             if not isinstance(data.get(field), list):
                 raise invalid("channel file", f"a list {field!r}", type(data.get(field)).__name__)
         return cls(data["matrix"], from_jsonable(data["inputs"]), from_jsonable(data["outputs"]))
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with the inputs as its index and the outputs as its columns; `Channel(frame)` leads back.
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["A", "B"]).to_pandas()
+                A     B
+        yes  0.75  0.25
+        no   0.25  0.75
+        """
+        import pandas
+
+        index, columns = (pandas.Index(list(one), tupleize_cols=False) for one in (self.inputs, self.outputs))
+        return pandas.DataFrame(self.matrix, index=index, columns=columns)
 
     def __repr__(self) -> str:
         k, m = self.shape

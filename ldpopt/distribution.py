@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
+from ldpopt.frames import by_label
+from ldpopt.labels import Label
 from ldpopt.rounding import ULP
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 
@@ -36,12 +39,14 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
     return array
 
 
-def distribution(p: Any, what: str = "distribution", size: int | None = None) -> Array:
+def distribution(
+    p: Any, what: str = "distribution", size: int | None = None, labels: Sequence[Label] | None = None
+) -> Array:
     """A read-only probability vector of shape (k,).
 
     Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`; what is off by more than the rounding of a
-    division is divided out, so that a distribution is its own. Raises `InvalidInput` otherwise, or if `size` is given
-    and is not k.
+    division is divided out, so that a distribution is its own. A pandas Series goes by its labels where `labels` are
+    given. Raises `InvalidInput` otherwise, or if `size` is given and is not k.
 
     >>> distribution([1, 3], "p0")
     Traceback (most recent call last):
@@ -49,7 +54,7 @@ def distribution(p: Any, what: str = "distribution", size: int | None = None) ->
     >>> distribution([0.25, 0.75])
     array([0.25, 0.75])
     """
-    array = finite_array(p, what, 1)
+    array = finite_array(by_label(p, labels, what), what, 1)
     if size is not None and len(array) != size:
         raise invalid(what, f"{size} entries", len(array))
     if len(array) == 0:

@@ -1,10 +1,11 @@
-"""The API reference: one page a public module, made from signatures and docstrings."""
+"""The API reference: a page for each public module, function and class, made from their docstrings."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 from checks import refusals
@@ -19,6 +20,15 @@ _BASES = {"Protocol", "Generic", "ABC", "object"}
 
 IN_NATS = {"epsilon", "epsilons", "rho", "xi", "mu", "restricted_kl"}
 """Parameters that are measured in nats."""
+
+ROLES = {
+    "utilities": "Utilities: what a channel should keep",
+    "criteria": "Utilities: what a channel should keep",
+    "constraints": "Constraints: what it must not reveal",
+    "methods": "Methods: how a channel is found",
+    "certificates": "Certificates: how its optimality is proved",
+}
+"""The heading under which a module's page lists a class, by the room that the class is in."""
 
 UNITS = (
     "On this page $\\varepsilon$, $\\rho$, $\\xi$, divergences and information are in nats; $\\delta$, $\\eta$ and "
@@ -41,6 +51,7 @@ def pages() -> dict[str, str]:
     names = registry()
     modules = public_modules()
     made = {f"{module}.md": _module_page(module, names) for module in modules}
+    made |= {f"{page_name(entry)}.md": _name_page(entry) for entry in names.values() if has_page(entry)}
     made["index.md"] = _index(modules, names)
     return made
 
@@ -87,33 +98,67 @@ def _index(modules: list[str], names: dict[str, Public]) -> str:
 
 
 def _module_page(module: str, names: dict[str, Public]) -> str:
+    """What a module offers, sorted by what it is for, with a link to the page of each."""
     found = importlib.import_module(module)
     own = [names[f"{module}.{name}"] for name in offered(module) if f"{module}.{name}" in names]
     others = [(name, home(getattr(found, name), names)) for name in offered(module) if f"{module}.{name}" not in names]
-    kinds = {
-        "Functions": [entry for entry in own if inspect.isroutine(entry.value)],
-        "Classes": [entry for entry in own if is_class(entry.value)],
-        "Constants": [entry for entry in own if not inspect.isroutine(entry.value) and not is_class(entry.value)],
-    }
     lines = [f"# `{module}`", "", f"```{{py:module}} {module}", "```", "", markdown(inspect.getdoc(found) or ""), ""]
     if any(IN_NATS & parameters(entry.value) for entry in own):
         lines += [UNITS, ""]
-    for title, entries in kinds.items():
-        if entries:
-            lines += [f"**{title}**", "", "| | |", "|---|---|"]
-            lines += [f"| {{py:obj}}`{entry.name} <{entry.full}>` | {_summary(entry.value)} |" for entry in entries]
-            lines += [""]
+    paged = [entry for entry in own if has_page(entry)]
+    for title, entries in _by_role(paged).items():
+        lines += [f"## {title}", "", "| | |", "|---|---|"]
+        lines += [f"| {{py:obj}}`{entry.name} <{entry.full}>` | {_summary(entry.value)} |" for entry in entries]
+        lines += [""]
     elsewhere = [f"{{py:obj}}`{name} <{full}>`" for name, full in others if full]
     inner = [f"[`{module}.{name}`]({module}.{name}.md)" for name, full in others if not full]
     if elsewhere:
         lines += [f"Also offered here: {', '.join(elsewhere)}.", ""]
     if inner:
         lines += [f"Modules: {', '.join(inner)}.", ""]
-    for title, entries in kinds.items():
-        if entries:
-            lines += [f"## {title}", ""]
-            lines += [_entry(entry) for entry in entries]
+    constants = [entry for entry in own if not has_page(entry)]
+    if constants:
+        lines += ["## Constants", "", *[_entry(entry) for entry in constants]]
     return "\n".join(lines)
+
+
+def has_page(entry: Public) -> bool:
+    """Whether a public name has a page of its own: functions and classes have, constants stand on their module's."""
+    return inspect.isroutine(entry.value) or is_class(entry.value)
+
+
+def page_name(entry: Public) -> str:
+    """The name of its page, without a suffix; classes are marked, as files may differ in more than capitals only."""
+    return f"{entry.full}-class" if is_class(entry.value) else entry.full
+
+
+def _name_page(entry: Public) -> str:
+    # Not in the navigation, which every page carries: four hundred names would make each page ten times as long.
+    lines = [
+        "---",
+        "orphan: true",
+        "---",
+        "",
+        f"# `{entry.name}`",
+        "",
+        f"In [`{entry.module}`]({entry.module}.md).",
+        "",
+    ]
+    if IN_NATS & parameters(entry.value):
+        lines += [UNITS, ""]
+    source = inspect.getsourcefile(inspect.unwrap(entry.value) if inspect.isroutine(entry.value) else entry.value)
+    if source:
+        lines += [f"Source: `{Path(source).relative_to(Path(ldpopt.__file__).parents[1])}`", ""]
+    return "\n".join([*lines, _entry(entry)])
+
+
+def _by_role(entries: list[Public]) -> dict[str, list[Public]]:
+    """Functions first, then classes by their room; those of no room that has a heading come last."""
+    roles: dict[str, list[Public]] = {title: [] for title in ("Functions", *ROLES.values(), "Classes")}
+    for entry in entries:
+        rooms = (room for room in entry.value.__module__.split(".") if room in ROLES)
+        roles["Functions" if inspect.isroutine(entry.value) else ROLES.get(next(rooms, ""), "Classes")].append(entry)
+    return {title: found for title, found in roles.items() if found}
 
 
 def parameters(value: Any) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 import textwrap
 from typing import Any
 
@@ -26,10 +27,11 @@ def refusals(value: Any) -> list[str]:
     """What must hold of the arguments of a function, or of the fields of a class, as Markdown, in order of the code."""
     made: list[str] = []
     names = set(inspect.signature(value).parameters)
+    known = vars(sys.modules[value.__module__])
     for source in _sources(value):
         for call in ast.walk(ast.parse(textwrap.dedent(source))):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-                found = _refusal(call, names)
+                found = _refusal(call, names, known)
                 if found and found not in made:
                     made.append(found)
     return made
@@ -45,10 +47,12 @@ def _sources(value: Any) -> list[str]:
         return []
 
 
-def _refusal(call: ast.Call, names: set[str]) -> str | None:
+def _refusal(call: ast.Call, names: set[str], known: dict[str, Any]) -> str | None:
     name = call.func.id  # type: ignore[attr-defined]
     if name == "invalid" and len(call.args) >= 2:
-        what, expected = _text(call.args[0]), _text(call.args[1])
+        what, expected = _text(call.args[0], names, known), _text(call.args[1], names, known)
+        # "k = `k`" says nothing before k is known.
+        expected = re.sub(r" = (`\w+`|…)", "", expected or "")
         return f"{_subject(what)}: {expected}".removeprefix("`what`: ") if what and expected else None
     if name in VALIDATORS and call.args:
         given = call.args[0]
@@ -56,8 +60,9 @@ def _refusal(call: ast.Call, names: set[str]) -> str | None:
         if subject not in names:
             return None
         third = call.args[2] if len(call.args) > 2 else None
-        own = _text(third) if name == "number" and third is not None else None
-        minimum = next((_text(word.value) for word in call.keywords if word.arg == "minimum"), _text(third) or "1")
+        own = _text(third, names, known) if name == "number" and third is not None else None
+        lowest = next((word.value for word in call.keywords if word.arg == "minimum"), third)
+        minimum = _text(lowest, names, known) or "1"
         return f"`{subject}`: {own or VALIDATORS[name].format(minimum=minimum)}"
     return None
 
@@ -67,16 +72,26 @@ def _subject(what: str) -> str:
     return f"`{what}`" if re.fullmatch(r"[A-Za-z_]\w*", what) else what
 
 
-def _text(node: ast.expr | None) -> str | None:
-    """The words of a string; what an f-string fills in is shown as the expression it fills in."""
+def _text(node: ast.expr | None, names: set[str], known: dict[str, Any]) -> str | None:
+    """The words of a string; what an f-string fills in is shown as a reader of the page can understand it."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        parts = [str(part.value) if isinstance(part, ast.Constant) else _filled(part) for part in node.values]
+        parts = [
+            str(part.value) if isinstance(part, ast.Constant) else _filled(part.value, names, known)  # type: ignore[attr-defined]
+            for part in node.values
+        ]
         return "".join(parts)
     return None
 
 
-def _filled(part: ast.expr) -> str:
-    assert isinstance(part, ast.FormattedValue)
-    return f"`{ast.unparse(part.value).removeprefix('self.')}`"
+def _filled(expression: ast.expr, names: set[str], known: dict[str, Any]) -> str:
+    """A parameter or its length by name, a constant of the module by its value, anything else as dots."""
+    text = ast.unparse(expression).removeprefix("self.")
+    if text in names or (re.fullmatch(r"len\((\w+)\)", text) and text[4:-1] in names):
+        return f"`{text}`"
+    joined = re.fullmatch(r"', '\.join\((?:sorted\()?(\w+)\)?\)", text)
+    value = known.get(joined[1] if joined else text)
+    if joined and value is not None and len(value) <= 15:
+        return ", ".join(map(str, value))
+    return f"{value:,}".replace(",", " ") if isinstance(value, int | float) else "…"

@@ -27,14 +27,15 @@ class Names(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         targets = _targets()
-        module = self.env.current_document.docname.removeprefix("api/")
+        page = self.env.current_document.docname
+        module = _module(page)
         for literal in list(self.document.findall(nodes.literal)):
             if _inside(literal, (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.desc_signature)):
                 continue
             found = _NAME.match(literal.astext())
             full = found and _resolve(found[0], literal.astext(), module, targets)
             if full:
-                literal.replace_self(_link("py", "obj", full, literal.deepcopy()))
+                literal.replace_self(_link(page, "py", "obj", full, literal.deepcopy()))
 
 
 class Types(SphinxTransform):
@@ -64,12 +65,13 @@ class Citations(SphinxTransform):
     default_priority = 601
 
     def apply(self, **kwargs: Any) -> None:
-        if self.env.current_document.docname == "references":
+        page = self.env.current_document.docname
+        if page == "references":
             return
         skipped = (nodes.literal, nodes.literal_block, nodes.reference, addnodes.pending_xref, nodes.math, nodes.title)
         for text in list(self.document.findall(nodes.Text)):
             if not _inside(text, skipped) and _CITATION.search(text.astext()):
-                text.parent.replace(text, _linked(text.astext()))
+                text.parent.replace(text, _linked(text.astext(), page))
 
 
 def _targets() -> dict[str, str]:
@@ -81,6 +83,12 @@ def _targets() -> dict[str, str]:
     for full, entry in names.items():
         short.setdefault(entry.name, []).append(full)
     return made | {f"?{name}": found[0] for name, found in short.items() if len(found) == 1}
+
+
+def _module(page: str) -> str:
+    """The module whose names a page of the reference calls without their module; empty for other pages."""
+    known = sorted(public_modules(), key=len, reverse=True)
+    return next((one for one in known if f"{page}.".startswith(f"api/{one}.")), "")
 
 
 def _resolve(name: str, text: str, module: str, targets: dict[str, str]) -> str | None:
@@ -103,22 +111,23 @@ def _inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
     return False
 
 
-def _link(domain: str, kind: str, target: str, shown: nodes.Node) -> nodes.Node:
+def _link(doc: str, domain: str, kind: str, target: str, shown: nodes.Node) -> nodes.Node:
+    """A reference from the page `doc`, from which the address is counted."""
     xref = addnodes.pending_xref(
-        "", refdomain=domain, reftype=kind, reftarget=target, refexplicit=True, refwarn=True, refdoc=""
+        "", refdomain=domain, reftype=kind, reftarget=target, refexplicit=True, refwarn=True, refdoc=doc
     )
     xref += shown
     return xref
 
 
-def _linked(text: str) -> list[nodes.Node]:
+def _linked(text: str, doc: str) -> list[nodes.Node]:
     made: list[nodes.Node] = []
     done = 0
     for citation in _CITATION.finditer(text):
         for key in _KEY.finditer(text, *citation.span()):
             made.append(nodes.Text(text[done : key.start()]))
             label = f"ref-{key[0].lower()}"
-            made.append(_link("std", "ref", label, nodes.inline("", key[0], classes=["std", "std-ref"])))
+            made.append(_link(doc, "std", "ref", label, nodes.inline("", key[0], classes=["std", "std-ref"])))
             done = key.end()
     return [*made, nodes.Text(text[done:])]
 

@@ -19,6 +19,7 @@ from ldpopt.divergences.checked import (
     vectorised,
 )
 from ldpopt.errors import invalid
+from ldpopt.frames import together
 
 
 class FDivergence:
@@ -243,6 +244,7 @@ class FDivergence:
 
     def __call__(self, p: Any, q: Any) -> float:
         """D_f(p || q) of two distributions of one length; inf where f says so."""
+        (p, q), _ = together([("p", p), ("q", q)])
         p = distribution(p, "p")
         q = distribution(q, "q", size=len(p))
         return self.sum(p, q)

@@ -4,8 +4,10 @@ Channels: `binary`, `binary_with_erasure`, `randomized_response`, `sort_partitio
 `truncated_geometric`, `two_step`. Frequency oracles, whose reports are too many to tabulate: `unary_encoding`,
 `optimized_unary_encoding`, `local_hashing`, `optimized_local_hashing`, `hadamard_response`. Survey designs for a
 sensitive yes-or-no question: `warner`, `forced_response`, `unrelated_question`, `kuk`, `crosswise`, `triangular`.
-A draw from a secret distribution: `PrivateSampler`. Additive noise: `laplace`, `gaussian`, `staircase`, and vectors:
-`matrix_mechanism`. Dominating pairs: `dominating_pair`, `FinitePair`, `ContinuousPair`.
+Numbers in an interval: `piecewise`, unbiased,
+and `square_wave`, for the shape of their distribution. A draw from a secret distribution:
+`PrivateSampler`. Additive noise: `laplace`, `gaussian`, `staircase`, and vectors: `matrix_mechanism`. Dominating pairs:
+`dominating_pair`, `FinitePair`, `ContinuousPair`.
 """
 
 from ldpopt.mechanisms.binary import binary
@@ -20,9 +22,11 @@ from ldpopt.mechanisms.kuk import Kuk, kuk
 from ldpopt.mechanisms.laplace import Laplace, LaplacePair, laplace
 from ldpopt.mechanisms.local_hashing import LocalHashing, local_hashing, optimized_local_hashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism, matrix_mechanism
+from ldpopt.mechanisms.piecewise import Piecewise, piecewise
 from ldpopt.mechanisms.private_sampler import PrivateSampler
 from ldpopt.mechanisms.randomized_response import randomized_response
 from ldpopt.mechanisms.sort_partition_randomize import sort_partition_randomize
+from ldpopt.mechanisms.square_wave import SquareWave, square_wave
 from ldpopt.mechanisms.staircase import Staircase, staircase
 from ldpopt.mechanisms.subset_selection import subset_selection
 from ldpopt.mechanisms.survey_design import SurveyDesign
@@ -47,7 +51,9 @@ __all__ = [
     "LaplacePair",
     "LocalHashing",
     "MatrixMechanism",
+    "Piecewise",
     "PrivateSampler",
+    "SquareWave",
     "Staircase",
     "SurveyDesign",
     "Triangular",
@@ -67,8 +73,10 @@ __all__ = [
     "matrix_mechanism",
     "optimized_local_hashing",
     "optimized_unary_encoding",
+    "piecewise",
     "randomized_response",
     "sort_partition_randomize",
+    "square_wave",
     "staircase",
     "subset_selection",
     "triangular",

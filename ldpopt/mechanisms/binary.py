@@ -9,6 +9,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.distribution import distribution, positive_epsilon
+from ldpopt.frames import together
 from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.staircase_matrix import Mask, staircase_matrix
 
@@ -26,6 +27,7 @@ def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None =
            [0.2689, 0.7311]])
     """
     epsilon = positive_epsilon(epsilon)
+    (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
     matrix = staircase_matrix(favoured(p0, p1), epsilon)
     return Channel(matrix, distinct_labels(inputs, len(matrix), "inputs"), (0, 1))
 

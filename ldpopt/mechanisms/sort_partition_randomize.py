@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.distribution import Array, distribution, positive_epsilon
 from ldpopt.errors import invalid
+from ldpopt.frames import together
 from ldpopt.labels import Label, distinct_labels
 from ldpopt.mechanisms.staircase_matrix import staircase_matrix
 from ldpopt.tolerances import RATIO
@@ -29,6 +30,7 @@ def sort_partition_randomize(
     >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
     (3, 3)
     """
+    (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
     p0 = distribution(p0, "p0")
     p1 = distribution(p1, "p1", size=len(p0))
     block = _block_of(blocks, len(p0))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, unit_interval
+from ldpopt.frames import together
 from ldpopt.labels import distinct_labels
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
@@ -51,8 +52,9 @@ class FinitePair:
     outputs: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        p = distribution(self.p, "p")
-        q = distribution(self.q, "q", size=len(p))
+        (p, q), outputs = together([("p", self.p), ("q", self.q)], self.outputs)
+        p = distribution(p, "p")
+        q = distribution(q, "q", size=len(p))
         if np.array_equal(p, q) and not np.array_equal(self.p, self.q):
             # What rounding made equal keeps a loss of an ulp, so that the slack for rounding counts.
             q = q.copy()
@@ -60,7 +62,7 @@ class FinitePair:
             q.setflags(write=False)
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
-        object.__setattr__(self, "outputs", distinct_labels(self.outputs, len(self.p), "outputs"))
+        object.__setattr__(self, "outputs", distinct_labels(outputs, len(p), "outputs"))
 
     # -- pairs that dominate -------------------------------------------------------------------------
 
@@ -230,7 +232,7 @@ def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
     sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])
     sizes = sizes[np.isfinite(sizes)]
     for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
-        growth, forward, back = math.expm1(epsilon), 0.0, 0.0
+        growth, back = math.expm1(epsilon), 0.0
         # r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q), and q - E (r p + (1 - r) q) = c (q - (E r/c) p).
         inner = math.log1p(growth / rate) * (1 - 16 * ULP)
         forward = rate * float(hockey_stick_of_pairs(pair.p, pair.q, inner)[1][0]) * (1 + 8 * ULP)

@@ -66,7 +66,7 @@ def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
     0.130812036
     """
     channel = as_channel(channel)
-    weights = distribution(prior, "prior", size=channel.shape[0])
+    weights = distribution(prior, "prior", size=channel.shape[0], labels=channel.inputs)
     used = weights > 0
     rows = channel.matrix[used]
     rows = rows[:, rows.max(axis=0) > 0]

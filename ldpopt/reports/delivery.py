@@ -6,12 +6,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
+from ldpopt.reports.missing import among_those_who_answered
 from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
 from ldpopt.rounding import ceil_digits
@@ -19,16 +21,19 @@ from ldpopt.survey.collect import aggregate as counting
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR
 from ldpopt.survey.collect.rowset import total
 from ldpopt.survey.collect.runner import Runner
-from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.collect.workfolder import is_work
 from ldpopt.survey.plan import plan as planning
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.survey import Survey
+from ldpopt.survey.sample.analysis import Analysis
+from ldpopt.survey.sample.analysis import Findings as Estimates
 from ldpopt.version import __version__
 
 TOLERANCE = 1e-9
 """Relative: another processor may sum in another order."""
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
+_HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
 _MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
 
 
@@ -124,6 +129,7 @@ class _Checked:
     def __init__(self, plan: Plan, runner: Runner | None) -> None:
         self.plan, self.survey, self.runner = plan, Survey(plan), runner
         self.by_rows: dict[str, counting.Counts] = {}
+        self.paths: dict[str, list[Path]] = {}
         self.found: list[tuple[frozenset[str], Path]] = []
         self.simulation = False
 
@@ -132,6 +138,7 @@ class _Checked:
         counts = counting.aggregate(self.plan, path, runner=self.runner)
         self.simulation |= counts.simulation
         self.by_rows[total(counts.sources)] = counts
+        self.paths[total(counts.sources)] = [path]
         self.found.append((counts.sources, path))
         what = "simulated reports" if counts.simulation else "reports"
         return f"{counts.rows:,} {what} of the plan, as they were written"
@@ -145,13 +152,20 @@ class _Checked:
         if said != again:
             raise invalid("counts", "those of their reports", Phrase("others"), str(path))
         self.by_rows[total(again.sources)] = again
+        self.paths[total(again.sources)] = chosen
         return f"counts of {said.rows:,} reports, counted again"
 
     def estimates(self, path: Path) -> str:
         """Compare estimates with those from the reports that they say they are of."""
         data = strictjson.loads(read_text(path), str(path))
         counts = self._counted({str(one.get("reports")) for one in data.values()}, path)
-        want = strictjson.loads(strictjson.dumps(results(self._estimates(counts), counts)))
+        hows = {strictjson.dumps(one.get("analysis")) for one in data.values()}
+        if len(hows) != 1:
+            raise invalid("estimates", "one analysis", Phrase("several"), str(path))
+        analysis = _analysis(next(iter(data.values())).get("analysis"))
+        found = self._estimates(counts, analysis)
+        answered = among_those_who_answered(self.plan, found)
+        want = strictjson.loads(strictjson.dumps(results(found, counts, analysis, answered)))
         if not _close(data, want):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
@@ -165,12 +179,16 @@ class _Checked:
         if mark[2] != __version__:
             raise _CannotTell(f"written by version {mark[2]}")
         counts = self._counted({mark[1]}, path)
-        if _without_images(text) != survey_report(self.plan, self._estimates(counts), counts, pictures=False):
+        how = _HOW.search(text)
+        analysis = _analysis(None if how is None else strictjson.loads(unescape(how[1]), str(path)))
+        found = self._estimates(counts, analysis)
+        if _without_images(text) != survey_report(self.plan, found, counts, pictures=False, analysis=analysis):
             raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
         return f"text and tables from {counts.rows:,} reports, made again"
 
-    def _estimates(self, counts: counting.Counts) -> dict[str, Estimate]:
-        return self.survey.estimates(counts)
+    def _estimates(self, counts: counting.Counts, analysis: Analysis) -> dict[str, Estimates]:
+        reports = counts if analysis.of_counts else self.paths[total(counts.sources)]
+        return self.survey.findings(reports, analysis)[0]
 
     def _counted(self, marks: set[str], path: Path) -> counting.Counts:
         mark = marks.pop() if len(marks) == 1 else ""
@@ -188,6 +206,10 @@ class _Checked:
         if left or not chosen:
             raise _not_here(path)
         return chosen
+
+
+def _analysis(said: Any) -> Analysis:
+    return Analysis() if said is None else Analysis.from_dict(said)
 
 
 class _CannotTell(Exception):
@@ -219,7 +241,7 @@ def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
 def _kind(path: Path) -> str:
     """What a file seems to be: a format, "reports", "results", "page", "key", "work", "sidecar", or nothing known."""
     if path.is_dir():
-        if path.name.startswith(".") and ".partial" in path.name:
+        if is_work(path):
             return "work"
         holds = (path / FOLDER).exists() or any(one.suffix in (".csv", ".parquet") for one in path.iterdir())
         return "reports" if holds else ""

@@ -6,16 +6,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.sample.analysis import Findings
 
 if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.estimate.estimate import Estimate
+    from ldpopt.survey.sample.analysis import Analysis
 
 
-def results(estimates: Mapping[str, Estimate], counts: Counts) -> dict[str, dict[str, Any]]:
+def results(
+    estimates: Mapping[str, Estimate | Findings],
+    counts: Counts,
+    analysis: Analysis | None = None,
+    answered: Mapping[str, Findings] | None = None,
+) -> dict[str, dict[str, Any]]:
     """JSON-ready estimates by question, each with the plan and the reports that it is of.
 
+    analysis : how they were made; where it is not the plainest, it is said, and groups have estimates of their own.
     plan : the plan's checksum. reports : the fingerprint of all rows counted. simulation, unlabelled : as in `Counts`.
+    answered : estimates among those who answered, which the question's data then have under
+    ``among_those_who_answered``.
 
     >>> import numpy as np
     >>> from ldpopt.survey import Counts, QuestionSpec, Survey, SurveySpec, make_plan
@@ -31,4 +41,17 @@ def results(estimates: Mapping[str, Estimate], counts: Counts) -> dict[str, dict
         "simulation": counts.simulation,
         "unlabelled": counts.unlabelled,
     }
-    return {name: {**one.to_dict(), **said} for name, one in estimates.items()}
+    level = 0.95 if analysis is None else analysis.level
+    if analysis is not None and not analysis.plain:
+        said["analysis"] = analysis.to_dict()
+    made = {name: {**_shown(one, level), **said} for name, one in estimates.items()}
+    for name, among in (answered or {}).items():
+        made[name]["among_those_who_answered"] = _shown(among, level)
+    return made
+
+
+def _shown(found: Estimate | Findings, level: float) -> dict[str, Any]:
+    if not isinstance(found, Findings):
+        return found.to_dict(level)
+    groups = {name: one.to_dict(level) for name, one in found.groups.items()}
+    return {**found.whole.to_dict(level), **({"groups": groups} if groups else {})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 from html import escape
@@ -12,12 +13,16 @@ import numpy as np
 from ldpopt import plots
 from ldpopt.channel import Channel
 from ldpopt.privacy import Guarantee, local_dp
+from ldpopt.reports.missing import missing_in_words
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.estimate.answered import among_answered
+from ldpopt.survey.estimate.intervals import Score
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
+from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.version import __version__
 
 if TYPE_CHECKING:
@@ -35,37 +40,47 @@ OURS = "channel of this survey"
 
 
 def survey_report(
-    plan: Plan, estimates: Mapping[str, Estimate], counts: Counts | None = None, pictures: bool = True
+    plan: Plan,
+    estimates: Mapping[str, Estimate | Findings],
+    counts: Counts | None = None,
+    pictures: bool = True,
+    analysis: Analysis | None = None,
 ) -> str:
     """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
 
-    estimates : an `Estimate` for each question's name. counts : what they are made from, if the page is to say what the
+    estimates : an `Estimate` or `Findings` for each question's name. analysis : how they were made.
+    counts : what they are made from, if the page is to say what the
         reports say of themselves: that of a simulation says so in its title. pictures : whether to draw; the page then
         has their descriptions alone.
     """
     simulation, unlabelled = (False, False) if counts is None else (counts.simulation, counts.unlabelled)
-    n = max(one.n for one in estimates.values())
+    found = {name: one if isinstance(one, Findings) else Findings(one, {}) for name, one in estimates.items()}
+    asked = Analysis() if analysis is None else analysis
+    n = max(one.whole.n for one in found.values())
     title = f"Simulation: {plan.name}" if simulation else plan.name
     reports = "simulated reports" if simulation else "privatized reports"
     body = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="lead">Estimates from {n:,} {reports}, round {plan.round}. The shares below are '
         "computed from randomized reports alone.</p>",
+        *([f"<p>How the sample was drawn and used: {escape(str(asked))}.</p>"] if str(asked) else []),
         *_warnings(simulation, unlabelled),
         "<h2>What respondents were promised</h2>",
         *_promises(plan),
     ]
     for question in plan.questions:
-        body += _question(question, estimates[question.name], _Pencil(pictures))
+        body += _question(question, found[question.name], _Pencil(pictures), asked)
+        body += _missing(question, found[question.name].whole, counts, asked)
     body += [
         "<h2>How to read this</h2>",
-        "<p>An interval covers the true share in about 95 of 100 surveys like this one; it accounts for the sampling "
+        f"<p>An interval covers the true share in about {100 * asked.level:g} of 100 surveys like this one; "
+        "it accounts for the sampling "
         "of respondents and for the randomization, not for refusals or untrue answers. Estimates are unbiased and "
         "may therefore be slightly negative where a share is near zero. The design effect is how many times more "
         "respondents this privacy costs than asking openly, when the widest interval is to be as narrow.</p>",
         f'<p class="soft">Plan checksum {plan.checksum}.</p>',
     ]
-    return page(title, body, "" if counts is None else _mark(counts))
+    return page(title, body, "" if counts is None else _mark(counts, asked))
 
 
 @dataclass(frozen=True)
@@ -79,9 +94,12 @@ class _Pencil:
         return plots.picture(make()) if self.drawing else b""
 
 
-def _mark(counts: Counts) -> str:
-    """Of which reports the page is, and which version wrote it: `ldpopt.reports.verify_delivery` makes it again."""
-    return f'<meta name="ldpopt-reports" content="{total(counts.sources)} {__version__}">\n'
+def _mark(counts: Counts, asked: Analysis) -> str:
+    """Of which reports the page is, how, and by which version: `ldpopt.reports.verify_delivery` makes it again."""
+    how = "" if asked.plain else escape(json.dumps(asked.to_dict(), sort_keys=True))
+    return f'<meta name="ldpopt-reports" content="{total(counts.sources)} {__version__}">\n' + (
+        f'<meta name="ldpopt-analysis" content="{how}">\n' if how else ""
+    )
 
 
 def _warnings(simulation: bool, unlabelled: bool) -> list[str]:
@@ -121,8 +139,9 @@ def _in_words(epsilon: float, eta: float) -> list[str]:
     return [f"<p>{escape(guarantee_in_words(claim))}</p>" for claim in claims]
 
 
-def _question(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:
-    shown = found.intervals().clip()
+def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked: Analysis) -> list[str]:
+    found, percent = both.whole, f"{100 * asked.level:g} %"
+    shown = found.intervals(Score(asked.level)).clip()
     rows = [
         [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
         for label, value, low, high in zip(found.labels, found.values, shown.lower, shown.upper, strict=True)
@@ -131,10 +150,14 @@ def _question(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> li
     picture = pencil.draw(lambda: plots.shares(found.labels, found.values, shown.lower, shown.upper))
     body = [
         f"<h2>{escape(question.name)}</h2>",
-        embed(picture, f"Estimated shares of {k} answers with 95 % intervals"),
+        embed(picture, f"Estimated shares of {k} answers with {percent} intervals"),
         table(
-            ["answer", "estimate", "from", "to"], rows, f"{found.n:,} reports; 95 % score intervals.", numbers=(1, 2, 3)
+            ["answer", "estimate", "from", "to"],
+            rows,
+            f"{found.n:,} reports; {percent} score intervals.",
+            numbers=(1, 2, 3),
         ),
+        *_groups(both, asked),
         "<h3>What the report of one person says</h3>",
         *_said(question),
         f"<p>{_effect(found)}</p>",
@@ -146,6 +169,39 @@ def _question(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> li
     else:
         body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
     return body + _rivals(question, found, pencil)
+
+
+def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
+    """What became of missing answers, and the shares among those who answered."""
+    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
+    if not words:
+        return []
+    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
+    if question.reading.own_category and question.missing is not None:
+        answered = among_answered(found, question.missing)
+        shown = answered.intervals(Score(asked.level)).clip()
+        rows = [
+            [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
+            for label, value, low, high in zip(answered.labels, answered.values, shown.lower, shown.upper, strict=True)
+        ]
+        said = f"Among those who answered; {100 * asked.level:g} % score intervals."
+        body.append(table(["answer", "estimate", "from", "to"], rows, said, numbers=(1, 2, 3)))
+    return body
+
+
+def _groups(both: Findings, asked: Analysis) -> list[str]:
+    """A table of the groups' estimates, a row for each group and answer."""
+    rows = []
+    for name, one in both.groups.items():
+        shown = one.intervals(Score(asked.level)).clip()
+        for label, value, low, high in zip(one.labels, one.values, shown.lower, shown.upper, strict=True):
+            shares = [f"{100 * share:.2f} %" for share in (value, low, high)]
+            rows.append([name, str(label), f"{one.n:,}", *shares])
+    if not rows:
+        return []
+    by = ", ".join(asked.by)
+    said = f"By {by}; {100 * asked.level:g} % score intervals."
+    return [table([by, "answer", "reports", "estimate", "from", "to"], rows, said, numbers=(2, 3, 4, 5))]
 
 
 def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:
@@ -185,10 +241,14 @@ def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list
 def _effect(found: Estimate) -> str:
     """The design effect at the estimate, in words."""
     p = np.clip(found.values, 0.0, 1.0)
-    variances = np.diag(found.loadings * found.table.frequencies @ found.loadings.T) - found.values**2
+    if found.table.simple:
+        variances = np.diag(found.loadings * found.table.frequencies @ found.loadings.T) - found.values**2
+    else:
+        variances = found.n * found.moments.variance / found.moments.size
     plain = max(float((p * (1 - p)).max()), 1 / max(found.n, 1))
     effect = float(variances.max()) / plain
+    of = "" if found.table.simple else ", of the sample and of privacy together"
     return (
-        f"Design effect {effect:.3g}: these {found.n:,} private reports are worth about "
+        f"Design effect {effect:.3g}{of}: these {found.n:,} private reports are worth about "
         f"{max(1, round(found.n / effect)):,} open answers."
     )

@@ -17,7 +17,7 @@ SURVEY = """
 [survey]
 name = "Habits"
 respondent = "id"
-carry = ["region"]
+carry = ["region", "w"]
 [budget]
 epsilon = 3.0
 [[questions]]
@@ -26,6 +26,15 @@ categories = ["no", "sometimes", "daily"]
 [[questions]]
 name = "drinks"
 categories = ["no", "yes"]
+"""
+
+ONE_QUESTION = """
+[survey]
+name = "Drinks"
+[[questions]]
+name = "drinks"
+categories = ["no", "yes"]
+epsilon = 1.0
 """
 
 P0, P1 = "0.5,0.3,0.2", "0.2,0.3,0.5"
@@ -42,16 +51,43 @@ STEPS = [
     ("frontier", *PAIR, "--epsilon", "0.5,1", "--eta", "0.2,1"),
     ("reproduce", "--list"),
     ("reproduce", "gi-proposition-2", "--quick"),
+    ("survey", "new", "people.csv", "-o", "proposed.toml", "--epsilon", "4"),
+    ("survey", "plan", "proposed.toml", "-o", "proposed.json"),
     ("survey", "plan", "survey.toml", "-n", "200"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "simulated.csv", "--simulate", "1"),
+    ("survey", "kit", "plan.json"),
+    ("survey", "kit", "plan.json", "--out", "elsewhere", "--collector", "https://collect.example.org/"),
     ("survey", "aggregate", "plan.json", "reports.csv", "--pair", "smokes,drinks"),
     ("survey", "aggregate", "plan.json", "reports.parquet", "-o", "again.json", "--workers", "2"),
     ("survey", "estimate", "plan.json", "counts.json"),
     ("survey", "estimate", "plan.json", "reports.parquet", "--json"),
+    ("survey", "estimate", "plan.json", "reports.csv", "--weights", "w", "--by", "region", "--variance", "jackknife"),
+    ("survey", "estimate", "plan.json", "reports.csv", "--strata", "region", "--where", "w > 1"),
+    ("survey", "estimate", "plan.json", "reports.csv", "--out", "estimates.xlsx"),
+    ("survey", "table", "plan.json", "reports.csv", "smokes", "drinks"),
+    ("survey", "table", "plan.json", "reports.parquet", "smokes", "region", "--percent", "column", "--format", "md"),
+    ("survey", "compare", "plan.json", "reports.csv", "--by", "region"),
+    ("survey", "regress", "plan.json", "reports.csv", "drinks ~ region"),
+    ("survey", "describe", "plan.json", "reports.csv", "drinks", "--scores", "0,1", "--population", "1000"),
     ("survey", "report", "plan.json", "counts.json"),
+    ("survey", "report", "plan.json", "reports.csv", "--by", "region", "-o", "regions.html"),
     ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
+    # The server itself asks for the extra `collect` (tests/survey/server); these do without it.
+    ("survey", "invitations", "plan.json", "3", "--db", "collected.db"),
+    ("survey", "export", "plan.json", "collected.db", "-o", "collected.parquet"),
+    ("survey", "collect", "plan.json", "--db", "collected.db", "--close"),
+    ("survey", "aggregate", "plan.json", "collected.db", "-o", "collected.json"),
+    ("survey", "plan", "one.toml", "-o", "one.json"),
+    ("survey", "paper", "one.json", "--device", "two-dice"),
+    ("survey", "paper", "one.json", "--device", "coins", "--tosses", "6", "--paper", "letter", "-o", "coins"),
+    ("survey", "enter", "paper/plan.json", "codes.csv", "-o", "letters.csv"),
+    ("survey", "estimate", "paper/plan.json", "letters.csv"),
+    ("check", "paper/channel-1.json"),
+    ("survey", "plan", "survey.toml", "--after", "plan.json", "reports.csv", "-o", "later.json"),
+    ("survey", "privatize", "later.json", "people.csv", "-o", "later.csv", "--key", "key"),
+    ("survey", "estimate", "later.json", "later.csv", "--wave", "plan.json", "reports.csv"),
     ("survey", "plan", "survey.toml", "-o", "delivery/plan.json"),
     ("survey", "privatize", "delivery/plan.json", "people.csv", "-o", "delivery/reports", "--key", "key"),
     ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),
@@ -65,10 +101,13 @@ def write_inputs(folder: Path) -> None:
     """The files that a user brings: a survey's questions and the answers of 200 people."""
     rng = random.Random(1)
     people = [
-        f"{i},{rng.choice(('no', 'sometimes', 'daily'))},{rng.choice(('no', 'yes'))},{rng.choice(('east', 'west'))}"
+        ",".join((str(i), *map(rng.choice, (("no", "sometimes", "daily"), ("no", "yes"), ("east", "west"), "123"))))
         for i in range(200)
     ]
-    (folder / "people.csv").write_text("id,smokes,drinks,region\n" + "\n".join(people) + "\n", encoding="utf-8")
+    (folder / "people.csv").write_text("id,smokes,drinks,region,w\n" + "\n".join(people) + "\n", encoding="utf-8")
+    typed = [f"{i},{rng.choice('AB')}" for i in range(1, 41)]
+    (folder / "codes.csv").write_text("sheet,drinks\n" + "\n".join(typed) + "\n", encoding="utf-8")
+    (folder / "one.toml").write_text(ONE_QUESTION, encoding="utf-8")
     (folder / "delivery").mkdir()
     (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
 

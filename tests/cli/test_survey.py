@@ -165,3 +165,166 @@ def test_a_scheduler_is_an_address(run, partitions):
     said = run(*partitions, "cluster", "--scheduler", "somewhere")
     assert said.exit_code == 2
     assert "tcp://" in said.output
+
+
+SAMPLE = """
+[survey]
+name = "Smoking"
+carry = ["age"]
+[budget]
+epsilon = 3.0
+[sample]
+weights = "w"
+strata = "region"
+clusters = "village"
+fpc = "villages"
+[sample.margins.sex]
+f = 0.52
+m = 0.48
+[[questions]]
+name = "smokes"
+categories = ["no", "yes"]
+"""
+
+
+@pytest.fixture
+def sampled(run, tmp_path):
+    """A stratified, clustered, weighted survey, privatized, and its rows as a list of dictionaries."""
+    rng = np.random.default_rng(9)
+    rows = []
+    for region, villages, rate in (("north", 30, 0.3), ("sud, öst", 12, 0.6)):
+        for village in range(8):
+            for _ in range(25):
+                smokes = "yes" if rng.random() < rate + 0.1 * (village % 3 - 1) else "no"
+                w, sex, age = rng.integers(1, 5), rng.choice(["f", "m"]), rng.integers(18, 80)
+                rows.append([smokes, f"{w}", f'"{region}"', f"{village}", f"{villages}", sex, f"{age}"])
+    lines = ["smokes,w,region,village,villages,sex,age", *(",".join(row) for row in rows)]
+    (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "survey.toml").write_text(SAMPLE)
+    assert run("survey", "plan", "survey.toml").exit_code == 0
+    said = run("survey", "privatize", "plan.json", "answers.csv", "-o", "reports.csv", "--simulate", 3)
+    assert said.exit_code == 0, said.output
+    return tmp_path
+
+
+def test_the_design_in_the_plan_is_followed(run, sampled):
+    """What `[sample]` declares is what the estimate uses, and it equals the library's design of the same columns."""
+    from ldpopt.survey import Plan, SampleDesign, SampledReports, estimate, rake, read_rows
+
+    found = json.loads(run("survey", "estimate", "plan.json", "reports.csv", "--json").stdout)["smokes"]
+    plan = Plan.from_json((sampled / "plan.json").read_text())
+    rows = read_rows(plan, sampled / "reports.csv", ["w", "region", "village", "villages", "sex"])
+    w, villages = (np.array(rows.columns[name], dtype=float) for name in ("w", "villages"))
+    design = SampleDesign(w, rows.columns["region"], rows.columns["village"], villages)
+    design = rake(design, [(rows.columns["sex"], {"f": 0.52, "m": 0.48})])
+    channel = plan.question("smokes").channel
+    want = estimate(SampledReports.of(rows.reports["smokes"], np.array(channel.matrix), design), channel.matrix)
+    assert np.allclose(found["values"], want.values, atol=1e-12)
+    assert np.allclose(found["standard_errors"], want.standard_errors, rtol=1e-9)
+    assert found["analysis"]["sample"]["clusters"] == "village"
+    shown = run("survey", "estimate", "plan.json", "reports.csv")
+    assert "weights w; strata region; clusters village; finite population villages" in shown.stdout
+    plain = json.loads(run("survey", "estimate", "plan.json", "reports.csv", "--simple", "--json").stdout)["smokes"]
+    assert "analysis" not in plain
+    assert plain["standard_errors"][0] < found["standard_errors"][0]
+
+
+def test_groups_conditions_and_levels(run, sampled):
+    """`--by`, `--where` and `--level` give the groups, the people and the intervals that they name."""
+    ask = ("survey", "estimate", "plan.json", "reports.csv", "--json")
+    found = json.loads(run(*ask, "--by", "region", "--level", 0.9).stdout)["smokes"]
+    assert sorted(found["groups"]) == ["north", "sud, öst"]
+    assert [found["groups"][g]["n"] for g in sorted(found["groups"])] == [200, 200]
+    assert found["intervals"]["level"] == 0.9
+    assert found["groups"]["north"]["values"][1] < found["groups"]["sud, öst"]["values"][1]
+    only = json.loads(run(*ask, "--where", "region = north").stdout)["smokes"]
+    assert np.allclose(only["values"], found["groups"]["north"]["values"], atol=1e-12)
+    assert np.allclose(only["standard_errors"], found["groups"]["north"]["standard_errors"], atol=1e-12)
+    old = json.loads(run(*ask, "--where", "age >= 60", "--where", "sex != f").stdout)["smokes"]
+    assert 0 < old["n"] < 150
+    for method in ("jackknife", "bootstrap"):
+        again = json.loads(run(*ask, "--variance", method).stdout)["smokes"]
+        whole = json.loads(run(*ask).stdout)["smokes"]
+        assert again["values"] == whole["values"]
+        assert np.allclose(again["standard_errors"], whole["standard_errors"], rtol=0.2)
+
+
+def test_a_page_of_a_design_is_made_and_checked_again(run, sampled):
+    (sampled / "out").mkdir()
+    for name in ("plan.json", "reports.csv", "reports.csv.manifest.json"):
+        (sampled / name).rename(sampled / "out" / name)
+    there = ("out/plan.json", "out/reports.csv")
+    assert run("survey", "report", *there, "--by", "sex", "--level", 0.9, "-o", "out/page.html").exit_code == 0
+    found = run("survey", "estimate", *there, "--by", "sex", "--json").stdout
+    (sampled / "out" / "estimates.json").write_text(found, encoding="utf-8")
+    page = (sampled / "out" / "page.html").read_text(encoding="utf-8")
+    assert "By sex; 90 % score intervals." in page
+    assert "strata region" in page
+    said = run("survey", "verify", "out")
+    assert said.exit_code == 0, said.output
+    (sampled / "out" / "page.html").write_text(page.replace("By sex; 90 %", "By sex; 95 %"), encoding="utf-8")
+    assert run("survey", "verify", "out").exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--by", "sexe"), "one of the public columns of the reports (age"),
+        (("--by", "smokes"), "a public column"),
+        (("--where", "age ~ 3"), "column = value"),
+        (("--where", "age > old"), "a number after >"),
+        (("--where", "region > 3"), "numbers, to compare by >"),
+        (("--where", "age > 100"), "nobody (age > 100)"),
+        (("--weights", "region"), "a number in every row"),
+        (("--level", "95"), "between 0 and 1"),
+        (("--variance", "magic"), "one of linearization"),
+        (("--lonely", "maybe"), "one of refuse"),
+        (("--margin", "sex"), "column=group:total"),
+        (("--margin", "sex=f:0.5"), "a known total for every group"),
+        (("--by", "age", "--where", "w = 9"), "nobody"),
+    ],
+)
+def test_wrong_flags_are_one_line(run, sampled, flags, message):
+    made = run("survey", "estimate", "plan.json", "reports.csv", *flags)
+    assert made.exit_code == 2
+    assert message in made.output
+    assert made.output.count("\n") == 1
+
+
+def test_counts_do_not_have_the_design(run, sampled):
+    assert run("survey", "aggregate", "plan.json", "reports.csv").exit_code == 0
+    made = run("survey", "estimate", "plan.json", "counts.json")
+    assert made.exit_code == 2
+    assert "--simple" in made.output
+    assert run("survey", "estimate", "plan.json", "counts.json", "--simple").exit_code == 0
+
+
+def test_two_waves(run, tmp_path):
+    """The second plan is designed for what the first wave estimated, and the estimate counts both."""
+    rng = np.random.default_rng(4)
+    (tmp_path / "survey.toml").write_text(
+        '[survey]\nname = "S"\n[budget]\nepsilon = 1.0\n[[questions]]\nname = "q"\ncategories = ["a", "b", "c", "d"]\n'
+    )
+    for name, size in (("one", 800), ("two", 3000)):
+        answers = rng.choice(list("abcd"), size, p=[0.85, 0.05, 0.05, 0.05])
+        (tmp_path / f"{name}.csv").write_text("q\n" + "\n".join(answers) + "\n")
+    first, later = ("p1.json", "r1.csv"), ("p2.json", "r2.csv")
+    assert run("survey", "plan", "survey.toml", "-o", "p1.json").exit_code == 0
+    assert run("survey", "privatize", "p1.json", "one.csv", "-o", "r1.csv", "--simulate", 1).exit_code == 0
+    made = run("survey", "plan", "survey.toml", "--after", *first, "-o", "p2.json")
+    assert made.exit_code == 0, made.output
+    plan = json.loads((tmp_path / "p2.json").read_text())
+    assert plan["round"] == 2
+    assert plan["questions"][0]["pilot"][0] > 0.5
+    assert run("survey", "privatize", "p2.json", "two.csv", "-o", "r2.csv", "--simulate", 2).exit_code == 0
+    both = run("survey", "estimate", *later, "--wave", *first)
+    assert both.exit_code == 0, both.output
+    assert "from 3800 reports" in both.stdout
+    for wrong, message in (
+        (("--wave", "p2.json", "r2.csv"), "different rounds"),
+        (("--wave", *first, "--json"), "no --json"),
+        (("--wave", "p1.json", "r2.csv"), "another plan"),
+    ):
+        said = run("survey", "estimate", *later, *wrong)
+        assert said.exit_code == 2
+        assert message in said.output

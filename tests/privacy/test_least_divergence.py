@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from golden_section import least_value
 from mpmath import mpf
 
 from ldpopt.errors import InvalidInput
@@ -27,24 +28,11 @@ def coins(order, epsilon, delta, heads):
 def least(order, epsilon, delta):
     """The same at the best coin, by golden section on the logit of its share beyond delta."""
     with mpmath.workdps(300):
-        short = (3 - mpmath.sqrt(5)) / 2
 
         def at(t):
             return coins(order, epsilon, delta, mpf(delta) + (1 - mpf(delta)) / (1 + mpmath.exp(-t)))
 
-        low, high = mpf(-600), mpf(200)
-        a, b = low + (high - low) * short, high - (high - low) * short
-        at_a, at_b = at(a), at(b)
-        for _ in range(130):
-            if at_a <= at_b:
-                high, b, at_b = b, a, at_a
-                a = low + high - b
-                at_a = at(a)
-            else:
-                low, a, at_a = a, b, at_b
-                b = low + high - a
-                at_b = at(b)
-        return min(at_a, at_b)
+        return least_value(at, mpf(-600), mpf(200), 130)
 
 
 @pytest.mark.parametrize("order", [1.0001, 2.0, 500.0])

@@ -10,13 +10,40 @@ import typer
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.outputs import claim, write_all
-from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, read_counts, read_plan
+from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, read_plan, read_reports
+from ldpopt.cli.survey.sample import (
+    ByOption,
+    ClustersOption,
+    FpcOption,
+    LevelOption,
+    LonelyOption,
+    MarginOption,
+    ReplicationsOption,
+    SimpleOption,
+    StrataOption,
+    VarianceOption,
+    WeightsOption,
+    WhereOption,
+    analysis,
+)
 
 
 def report(
     plan: PlanArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page (HTML).")] = Path("report.html"),
+    by: ByOption = None,
+    where: WhereOption = None,
+    level: LevelOption = 0.95,
+    weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    fpc: FpcOption = None,
+    lonely: LonelyOption = None,
+    margin: MarginOption = None,
+    variance: VarianceOption = None,
+    replications: ReplicationsOption = None,
+    simple: SimpleOption = False,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -26,8 +53,12 @@ def report(
 
     claim([out], force)
     made = read_plan(plan)
+    asked = analysis(
+        made, simple, by, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
+        lonely=lonely, variance=variance, replications=replications,
+    )  # fmt: skip
     with progress("estimating and drawing"):
-        counts = read_counts(data, made, unlabelled)
-        page = survey_report(made, Survey(made).estimates(counts), counts)
+        found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
+        page = survey_report(made, found, counts, analysis=asked)
     write_all({out: page.encode()}, force)
     output().print(f"wrote {out}", markup=False)

@@ -21,6 +21,8 @@ from ldpopt.design.utilities.sets import HypothesisSet, as_set
 from ldpopt.divergences import FDivergence
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.frames import together
+from ldpopt.labels import distinct_labels
 
 MEETING = 1e-9
 """Sets whose least total variation is not above this are taken to meet."""
@@ -54,13 +56,12 @@ class AgainstSet(Utility):
     def __post_init__(self) -> None:
         if not isinstance(self.f, FDivergence):
             raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
-        first, second = as_set(self.p0, "p0"), as_set(self.p1, "p1")
+        (p0, p1), inputs = together((("p0", self.p0), ("p1", self.p1)), self.inputs)
+        first, second = as_set(p0, "p0"), as_set(p1, "p1")
         if first.size != second.size:
             raise invalid("p1", f"{first.size} inputs, as many as p0", second.size)
-        if self.inputs is not None:
-            if len(tuple(self.inputs)) != first.size:
-                raise invalid("inputs", f"{first.size} labels", len(tuple(self.inputs)))
-            object.__setattr__(self, "inputs", tuple(self.inputs))
+        if inputs is not None:
+            object.__setattr__(self, "inputs", distinct_labels(inputs, first.size, "inputs"))
         object.__setattr__(self, "sets", (first, second))
         if not _surely_apart(first, second) and _distance(first, second) <= MEETING:
             raise invalid("p0 and p1", "sets that do not meet (nothing tells apart what is in both)", "sets that do")

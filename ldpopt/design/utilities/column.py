@@ -25,7 +25,9 @@ from ldpopt.distribution import Array, distribution, number
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
+from ldpopt.frames import together, vectors
+from ldpopt.labels import distinct_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,10 @@ class MutualInformation(ColumnUtility):
     information = True
 
     def __post_init__(self) -> None:
-        prior = distribution(self.prior, "prior")
+        (given,), inputs = together([("prior", self.prior)], self.inputs)
+        prior = distribution(given, "prior")
+        if inputs is not None:
+            object.__setattr__(self, "inputs", distinct_labels(inputs, len(prior), "inputs"))
         if np.count_nonzero(prior) < 2:
             raise invalid("prior", "at least two answers that occur", np.count_nonzero(prior))
         object.__setattr__(self, "prior", prior)
@@ -109,7 +114,11 @@ class WorstOf(ColumnUtility):
     def __post_init__(self) -> None:
         if not len(self.others):
             raise invalid("others", "at least one alternative", "none")
-        object.__setattr__(self, "each", tuple(Divergence(self.f, self.p0, p, self.inputs) for p in self.others))
+        others = vectors(self.others)
+        named = [("p0", self.p0), *((f"alternative {at}", p) for at, p in enumerate(others))]
+        (p0, *each), inputs = together(named, self.inputs)
+        object.__setattr__(self, "each", tuple(Divergence(self.f, p0, p, inputs) for p in each))
+        object.__setattr__(self, "inputs", self.each[0].inputs)
 
     each: tuple[Divergence, ...] = field(init=False, default=())
 
@@ -178,7 +187,10 @@ class WeightedSum(ColumnUtility):
 
         if len({len(columns_of(part, np.ones((part.size, 1)))) for part in self.utilities}) != 1:
             raise invalid("utilities", "one criterion each", "utilities that are the worst of several")
-        labels = next((part.inputs for part in self.utilities if part.inputs is not None), None)
+        named = [part.inputs for part in self.utilities if part.inputs is not None]
+        if any(labels != named[0] for labels in named):
+            raise invalid("utilities", "the same inputs in the same order in each", Phrase("different ones"))
+        labels = named[0] if named else None
         object.__setattr__(self, "inputs", labels)
 
     inputs: tuple[Label, ...] | None = field(init=False, default=None)

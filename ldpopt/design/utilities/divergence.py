@@ -18,6 +18,8 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.frames import together
+from ldpopt.labels import distinct_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +29,9 @@ class Divergence(ColumnUtility):
     Parameters
     ----------
     f : an `FDivergence`.
-    p0, p1 : distributions of shape (k,), k >= 2; or two frozen `scipy.stats` distributions.
-    inputs : labels of the k answers, which designed channels carry.
+    p0, p1 : distributions of shape (k,), k >= 2, of which pandas Series go by their labels; or two frozen
+        `scipy.stats` distributions.
+    inputs : labels of the k answers, which designed channels carry; those of a Series by default.
 
     Raises `InvalidInput` when the hypotheses are equal (nothing to tell apart) or have disjoint supports
     (any answer tells them apart; `mechanisms.binary` is then optimal), and for malformed distributions.
@@ -52,8 +55,8 @@ class Divergence(ColumnUtility):
             if is_frozen(self.p0) != is_frozen(self.p1):
                 raise invalid("p0 and p1", "two arrays or two scipy.stats distributions", "one of each")
             return
-        p0 = distribution(self.p0, "p0")
-        p1 = distribution(self.p1, "p1")
+        (p0, p1), inputs = together((("p0", self.p0), ("p1", self.p1)), self.inputs)
+        p0, p1 = distribution(p0, "p0"), distribution(p1, "p1")
         if len(p0) != len(p1):
             raise invalid("p1", f"{len(p0)} entries, as many as p0", len(p1))
         if len(p0) < 2:
@@ -65,10 +68,8 @@ class Divergence(ColumnUtility):
                 "p0 and p1: expected overlapping supports, got disjoint ones "
                 "(every answer names its hypothesis; mechanisms.binary is the optimal channel)"
             )
-        if self.inputs is not None:
-            if len(tuple(self.inputs)) != len(p0):
-                raise invalid("inputs", f"{len(p0)} labels", len(tuple(self.inputs)))
-            object.__setattr__(self, "inputs", tuple(self.inputs))
+        if inputs is not None:
+            object.__setattr__(self, "inputs", distinct_labels(inputs, len(p0), "inputs"))
         object.__setattr__(self, "p0", p0)
         object.__setattr__(self, "p1", p1)
 

@@ -13,6 +13,8 @@ from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.frames import matrix_labels, vectors
+from ldpopt.labels import distinct_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +36,17 @@ class ExpectedLoss(Utility):
     decisions: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        loss = finite_array(self.loss, "loss", 2)
+        given, inputs, named = matrix_labels(self.loss, self.inputs, self.decisions, "loss")
+        loss = finite_array(given, "loss", 2)
         k, m = loss.shape
-        if self.prior is None:
-            priors = np.eye(k)
-        else:
-            given = np.atleast_2d(np.asarray(self.prior, dtype=np.float64))
-            priors = np.stack([distribution(p, "prior", size=k) for p in given])
-        for labels, count, what in ((self.inputs, k, "inputs"), (self.decisions, m, "decisions")):
-            if labels is not None and len(tuple(labels)) != count:
-                raise invalid(what, f"{count} labels", len(tuple(labels)))
+        inputs = distinct_labels(inputs, k, "inputs")
+        decisions = inputs if named is None and k == m else distinct_labels(named, m, "decisions")
+        several = () if self.prior is None else vectors(self.prior)
+        priors = [distribution(p, "prior", size=k, labels=inputs) for p in several]
         object.__setattr__(self, "loss", loss)
-        object.__setattr__(self, "priors", priors)
-        inputs = tuple(range(k)) if self.inputs is None else tuple(self.inputs)
-        named = self.decisions if self.decisions is not None else inputs if k == m else range(m)
+        object.__setattr__(self, "priors", np.stack(priors) if priors else np.eye(k))
         object.__setattr__(self, "inputs", inputs)
-        object.__setattr__(self, "decisions", tuple(named))
+        object.__setattr__(self, "decisions", decisions)
 
     priors: Array = field(init=False)
 

@@ -17,6 +17,7 @@ from ldpopt.design.utilities.scores import criterion_at, scores
 from ldpopt.distribution import Array, distribution
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.frames import together
 from ldpopt.labels import distinct_labels
 
 
@@ -52,7 +53,8 @@ class FisherInformation(Utility):
     error = True
 
     def __post_init__(self) -> None:
-        prior = distribution(self.prior, "prior")
+        (given,), inputs = together([("prior", self.prior)], self.inputs)
+        prior = distribution(given, "prior")
         if len(prior) < 2:
             raise invalid("prior", "at least 2 entries", len(prior))
         object.__setattr__(self, "prior", prior)
@@ -63,8 +65,8 @@ class FisherInformation(Utility):
             raise invalid("neighbourhood", "Box, Contamination or None", type(self.neighbourhood).__name__)
         if self.neighbourhood is not None and isinstance(self.criterion, MVOptimal):
             raise invalid("criterion", "one that is concave in the distribution, under a neighbourhood", self.criterion)
-        if self.inputs is not None:
-            object.__setattr__(self, "inputs", distinct_labels(self.inputs, len(prior), "inputs"))
+        if inputs is not None:
+            object.__setattr__(self, "inputs", distinct_labels(inputs, len(prior), "inputs"))
 
     @property
     def size(self) -> int:

@@ -22,6 +22,8 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.frames import matrix_labels
+from ldpopt.labels import distinct_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +48,14 @@ class PrivateSampling(Utility):
     def __post_init__(self) -> None:
         if not isinstance(self.f, FDivergence):
             raise invalid("divergence f", "an FDivergence such as ldpopt.divergences.KL", self.f)
-        given = np.asarray(self.distributions, dtype=np.float64)
+        given, inputs, answers = matrix_labels(self.distributions, self.inputs, self.answers, "distributions")
+        given = np.asarray(given, dtype=np.float64)
         if given.ndim != 2 or len(given) < 2:
             raise invalid("distributions", "an array (n, k) of at least two", np.shape(given))
         rows = np.stack([distribution(p, f"distribution {at}") for at, p in enumerate(given)])
         object.__setattr__(self, "distributions", rows)
-        for labels, count, what in ((self.inputs, len(rows), "inputs"), (self.answers, rows.shape[1], "answers")):
-            if labels is not None and len(tuple(labels)) != count:
-                raise invalid(what, f"{count} labels", len(tuple(labels)))
-        object.__setattr__(self, "inputs", tuple(self.inputs if self.inputs is not None else range(len(rows))))
-        object.__setattr__(self, "answers", tuple(self.answers if self.answers is not None else range(rows.shape[1])))
+        object.__setattr__(self, "inputs", distinct_labels(inputs, len(rows), "inputs"))
+        object.__setattr__(self, "answers", distinct_labels(answers, rows.shape[1], "answers"))
         if math.isinf(self.f.at_zero) and (rows == 0).any():
             raise InvalidInput(f"distributions: {self.f.name} from a distribution with zeros is infinite to others")
 

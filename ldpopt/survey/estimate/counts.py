@@ -13,6 +13,7 @@ from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.survey.estimate.encode import factor, known, places, positions, report_column
+from ldpopt.survey.estimate.sampled import SampledReports
 
 Key = tuple[Label, Label]
 """(stratum, cluster); None for no strata, and for respondents who are sampled one by one."""
@@ -239,20 +240,24 @@ def merge(tables: Iterable[CountTable]) -> CountTable:
     return CountTable(outputs, tuple(keys), counts, weights, squares)
 
 
-def as_table(data: Any, channel: ChannelLike) -> CountTable:
+def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
     """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a frame.
+
+    Reports with their design stay what they are.
 
     A numeric array of m entries is counts and anything else is reports; an array that could be either is refused.
     The counts of a series go by its index, as from `value_counts`.
     """
-    if not isinstance(data, (CountTable, Mapping)):
+    if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)
     channel = as_channel(channel)
-    if isinstance(data, CountTable):
-        if data.outputs == channel.outputs:
+    if isinstance(data, (CountTable, SampledReports)):
+        if data.outputs == channel.outputs and not isinstance(data, SampledReports):
             return data
         if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
+        if isinstance(data, SampledReports):
+            return data.with_channel(channel)
         return CountTable(channel.outputs, data.keys, data.counts, data.weights, data.squares)
     if isinstance(data, Mapping):
         return CountTable.from_counts(data, channel.outputs)

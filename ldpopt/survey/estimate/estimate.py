@@ -14,7 +14,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.estimate.counts import CountTable, as_table
+from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
@@ -24,9 +24,11 @@ from ldpopt.survey.estimate.linear import (
     contrast_loadings,
     contrast_name,
 )
-from ldpopt.survey.estimate.linearization import SamplingVariance, sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.moments import Moments, moments
 from ldpopt.survey.estimate.project import Projection
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.sample.strata import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +52,7 @@ class Estimate:
     values: Array
     labels: tuple[Label, ...]
     loadings: Array
-    table: CountTable
+    table: Table
     channel: Channel
     estimator: str
     boundary: tuple[Label, ...] = ()
@@ -145,9 +147,9 @@ class Estimate:
 
     # -- showing it --------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values, with 95 % score intervals."""
-        shown = self.intervals()
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """JSON-ready values, with score intervals."""
+        shown = self.intervals(Score(level))
         return {
             "n": self.n,
             "estimator": self.estimator,
@@ -158,29 +160,33 @@ class Estimate:
             "intervals": shown.to_dict(),
         }
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each label; pandas must be installed."""
+    def to_frame(self, level: float = 0.95) -> Any:
+        """A pandas DataFrame with a row for each label and score intervals; pandas must be installed."""
         import pandas as pd
 
-        shown = self.intervals()
+        shown = self.intervals(Score(level))
         error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
         columns = {"estimate": self.values, "se": error, "lower": shown.lower, "upper": shown.upper}
         return pd.DataFrame(columns, index=pd.Index(list(self.labels), name="category", tupleize_cols=False))
 
-    def _rows(self) -> list[tuple[str, float, str, float, float]]:
-        shown = self.intervals()
+    def _rows(self, level: float = 0.95) -> list[tuple[str, float, str, float, float]]:
+        shown = self.intervals(Score(level))
         error = ["boundary"] * len(self.values) if self.boundary else [f"{e:.6f}" for e in self.standard_errors]
         names = [str(label) for label in self.labels]
         return list(zip(names, self.values.tolist(), error, shown.lower.tolist(), shown.upper.tolist(), strict=True))
 
     def __repr__(self) -> str:
-        rows = self._rows()
+        return self.summary()
+
+    def summary(self, level: float = 0.95) -> str:
+        """The estimates with their standard errors and score intervals, as text."""
+        rows = self._rows(level)
         if len(rows) == 1:
             (name, value, error, low, high) = rows[0]
-            return f"{name}  {value:.6f} ({error}), 95 % [{low:.6f}, {high:.6f}]"
+            return f"{name}  {value:.6f} ({error}), {100 * level:g} % [{low:.6f}, {high:.6f}]"
         wide = max(8, *(len(name) for name, *_ in rows))
         lines = [f"Estimate of {len(rows)} proportions from {self.n} reports, {self.estimator}"]
-        lines.append(f"{'':{wide}}  {'estimate':>9}  {'se':>9}  95 % score interval")
+        lines.append(f"{'':{wide}}  {'estimate':>9}  {'se':>9}  {100 * level:g} % score interval")
         for name, value, error, low, high in rows:
             lines.append(f"{name:{wide}}  {value:9.6f}  {error:>9}  [{low:.6f}, {high:.6f}]")
         return "\n".join(lines)
@@ -202,8 +208,8 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     Parameters
     ----------
     data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array or a
-        pandas, Polars or pyarrow column, or a frame with it. Weights, strata and clusters come in by
-        `CountTable.from_reports`.
+        pandas, Polars or pyarrow column, or a frame with it. The design of the sample comes in by
+        `SampledReports.of`.
     channel : the channel (k, m) that every report went through: a `Channel`, an array, an exact channel, or the
         question of a plan, which may also come first as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, unbiased; or `MaximumLikelihood()`, on the simplex;
@@ -237,9 +243,8 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 
 def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
     """(data, channel), also where the channel comes first as in `privatize` and `aggregate`; no data is a channel."""
-    first = isinstance(data, (Channel, ExactChannel)) or isinstance(
-        getattr(data, "channel", None), (Channel, ExactChannel)
-    )
+    inner = None if isinstance(data, SampledReports) else getattr(data, "channel", None)
+    first = isinstance(data, (Channel, ExactChannel)) or isinstance(inner, (Channel, ExactChannel))
     return (channel, data) if first else (data, channel)
 
 

@@ -15,18 +15,27 @@ from ldpopt.survey.estimate.encode import column as as_column
 from ldpopt.survey.estimate.encode import factor, report_column
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
-from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.sample.design import SampleDesign
 
 
 def tables_by_group(
-    reports: Any, channel: ChannelLike, groups: Any, weights: Any = None, strata: Any = None, clusters: Any = None
-) -> dict[Label, CountTable]:
-    """A `CountTable` for every group of respondents, in order of appearance [SSW, chapter 5].
+    reports: Any,
+    channel: ChannelLike,
+    groups: Any,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    design: SampleDesign | None = None,
+) -> dict[Label, Table]:
+    """The reports of every group of respondents, in order of appearance [SSW, chapter 5].
 
-    reports, groups : (n,); weights, strata, clusters : (n,) or None. `InvalidInput` for other lengths, or no report.
+    reports, groups : (n,); weights, strata, clusters : (n,) or None; or the `design` of the sample. `InvalidInput`
+    for other lengths, or no report.
 
-    Every table lists every cluster of the survey, with zeros where the group has nobody: that is what makes the
-    variance of a subgroup of a clustered sample right.
+    Without a design they are count tables. With one, every group keeps the strata and clusters of the whole sample,
+    those where it has nobody, too: that is what makes the variance of a subgroup right.
 
     >>> made = tables_by_group([0, 1, 1, 1], [[0.8, 0.2], [0.2, 0.8]], ["f", "m", "f", "m"])
     >>> made["f"].totals, made["m"].totals
@@ -37,27 +46,12 @@ def tables_by_group(
     code, names = factor(groups, len(column), "groups")
     if len(column) == 0:
         raise invalid("reports", "at least one", "none")
-    extra = [None if v is None else as_column(v, what) for v, what in
-             ((weights, "weights"), (strata, "strata"), (clusters, "clusters"))]  # fmt: skip
-    for v, what in zip(extra, ("weights", "strata", "clusters"), strict=True):
-        if v is not None and len(v) != len(column):
-            raise invalid(what, f"{len(column)} entries, one a respondent", len(v))
-    made = {}
-    for g, name in enumerate(names):
-        mine = code == g
-        made[name] = CountTable.from_reports(column[mine], channel, *(None if v is None else v[mine] for v in extra))
-    keys = dict.fromkeys(key for table in made.values() for key in table.keys if key[1] is not None)
-    return {name: _with_rows(table, [key for key in keys if key not in table.keys]) for name, table in made.items()}
-
-
-def _with_rows(table: CountTable, keys: list[Any]) -> CountTable:
-    if not keys:
-        return table
-    counts = np.vstack([table.counts, np.zeros((len(keys), len(table.outputs)), dtype=np.int64)])
-    weights, squares = (
-        np.vstack([part, np.zeros((len(keys), len(table.outputs)))]) for part in (table.weights, table.squares)
-    )
-    return CountTable(table.outputs, (*table.keys, *keys), counts, weights, squares)
+    if design is None and any(given is not None for given in (weights, strata, clusters)):
+        design = SampleDesign(weights, strata, clusters, size=len(column))
+    if design is None:
+        return {name: CountTable.from_reports(column[code == g], channel) for g, name in enumerate(names)}
+    whole = SampledReports.of(column, channel, design)
+    return {name: whole.where(code == g) for g, name in enumerate(names)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

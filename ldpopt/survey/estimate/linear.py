@@ -55,7 +55,7 @@ def fisher_information(channel: ChannelLike, p: Any) -> Array:
            [0.64, 1.36]])
     """
     channel = as_channel(channel)
-    q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0]))
+    q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0], labels=channel.inputs))
     used = m > 0
     return np.asarray((q[:, used] / m[used]) @ q[:, used].T)
 
@@ -70,7 +70,7 @@ def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
     0.0065444444
     """
     channel = as_channel(channel)
-    p = distribution(p, "p", size=channel.shape[0])
+    p = distribution(p, "p", size=channel.shape[0], labels=channel.inputs)
     loadings = efficient_loadings(channel, p)
     m = channel.push(p)
     centred = loadings - p[:, None]

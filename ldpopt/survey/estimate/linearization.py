@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array
-from ldpopt.errors import invalid
 from ldpopt.survey.estimate.counts import CountTable
+from ldpopt.survey.estimate.sampled import Part, SampledReports, designed_variance
+from ldpopt.survey.sample.strata import SamplingVariance, over_strata
+
+Table = CountTable | SampledReports
+"""Reports as estimates take them: counted, or respondent by respondent with their design."""
 
 
-@dataclass(frozen=True)
-class SamplingVariance:
-    """The covariance (r, r) of r linear functions, and the degrees of freedom it rests on (inf if simple)."""
-
-    covariance: Array
-    degrees: float
-
-
-def sampling_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVariance:
+def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
 
-    A simple sample: (l diag(f) l^T - t t^T) / n. Otherwise the with-replacement linearised variance of a ratio
-    of weighted totals: within each stratum, n_h / (n_h - 1) times the scatter of the totals of its primary units
-    [SSW, section 5.5]. Units are clusters, or respondents where there are
+    A simple sample: (l diag(f) l^T - t t^T) / n. Count tables with weights, strata or clusters: the with-replacement
+    linearised variance of a ratio of weighted totals: within each stratum, n_h / (n_h - 1) times the scatter of the
+    totals of its primary units [SSW, section 5.5]. Units are clusters, or respondents where there are
     none. Clusters of the same stratum and name in several tables are one unit, so the covariance between
     groups that share clusters is counted. A stratum with a single unit is `InvalidInput`.
+    Reports with a `SampleDesign`: as the design says. Different designs are different, independent samples; the
+    degrees of freedom are then the least of theirs.
     """
+    counted: list[tuple[CountTable, Array]] = []
+    designed: dict[int, list[Part]] = {}
+    for table, loadings in parts:
+        if isinstance(table, SampledReports):
+            designed.setdefault(id(table.design), []).append((table, loadings))
+        else:
+            counted.append((table, loadings))
+    found = [designed_variance(same) for same in designed.values()]
+    if counted:
+        found.append(_counted_variance(counted))
+    if len(found) == 1:
+        return found[0]
+    return SamplingVariance(np.sum([one.covariance for one in found], axis=0), min(one.degrees for one in found))
+
+
+def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVariance:
     r = parts[0][1].shape[0]
     simple = all(table.simple for table, _ in parts)
     scatter: dict[Label, Array] = {}
@@ -57,18 +70,12 @@ def sampling_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVari
                 inside[cluster] = inside.get(cluster, np.zeros(r)) + influence @ weights
     if simple:
         return SamplingVariance(covariance, math.inf)
-    degrees = 0
-    for stratum in dict.fromkeys([*units, *totals]):
+    names = list(dict.fromkeys([*units, *totals]))
+    inner, sizes = np.zeros((len(names), r, r)), np.zeros(len(names))
+    for h, stratum in enumerate(names):
         clusters = np.array(list(totals.get(stratum, {}).values())).reshape(-1, r)
-        count = units.get(stratum, 0) + len(clusters)
-        if count == 0:
-            continue
-        if count == 1:
-            raise invalid(
-                "strata", "at least two clusters or respondents in each (merge a stratum that has one)", repr(stratum)
-            )
-        mean = (clusters.sum(axis=0) + np.sum(singles.get(stratum, [np.zeros(r)]), axis=0)) / count
-        inner = scatter.get(stratum, np.zeros((r, r))) + clusters.T @ clusters - count * np.outer(mean, mean)
-        covariance += count / (count - 1) * inner
-        degrees += count - 1
-    return SamplingVariance(covariance, float(degrees))
+        sizes[h] = count = units.get(stratum, 0) + len(clusters)
+        if count:
+            mean = (clusters.sum(axis=0) + np.sum(singles.get(stratum, [np.zeros(r)]), axis=0)) / count
+            inner[h] = scatter.get(stratum, np.zeros((r, r))) + clusters.T @ clusters - count * np.outer(mean, mean)
+    return over_strata(inner, sizes, names)

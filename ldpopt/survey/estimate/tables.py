@@ -15,8 +15,10 @@ from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 
 
@@ -65,10 +67,21 @@ class TwoWayTable:
         k1, k2 = self.shape
         x = self.row_channel.inputs.index(label)
         cells = np.kron(np.eye(k1)[x], np.eye(k2)).reshape(k2, -1)
-        part = self.joint.contrast(cells, self.column_channel.inputs)
+        return self._given("row", label, cells, self.column_channel.inputs)
+
+    def given_column(self, label: Label) -> ConditionalProportions:
+        """The proportions of the row question among those whose column answer is `label`, likewise."""
+        if label not in self.column_channel.inputs:
+            raise invalid("column", f"one of {self.column_channel.inputs[:8]}", label)
+        k1, k2 = self.shape
+        x = self.column_channel.inputs.index(label)
+        return self._given("column", label, np.kron(np.eye(k1), np.eye(k2)[x]), self.row_channel.inputs)
+
+    def _given(self, what: str, label: Label, cells: Array, labels: tuple[Label, ...]) -> ConditionalProportions:
+        part = self.joint.contrast(cells, labels)
         share = float(part.values.sum())
-        if share <= 0:
-            raise invalid("row", "a row whose estimated proportion is positive", share, repr(label))
+        if not share > 0:
+            raise invalid(what, f"a {what} whose estimated proportion is positive", share, repr(label))
         values = part.values / share
         influence = (part.loadings - np.outer(values, part.loadings.sum(axis=0))) / share
         ratio = Estimate(values, part.labels, influence, part.table, part.channel, part.estimator)
@@ -172,11 +185,14 @@ def two_way(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
+    sample: SampleDesign | None = None,
+    inside: Any = None,
 ) -> TwoWayTable:
     """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
 
     row_reports, column_reports : n reports each, the same respondents in the same order; weights, strata, clusters :
-    (n,). Raises `InvalidInput` for different lengths and reports that a channel does not give.
+    (n,), or the design of the `sample`. inside : a mask (n,) of those who are meant. A public column is one that went
+    through the identity. Raises `InvalidInput` for different lengths and reports that a channel does not give.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
@@ -191,6 +207,14 @@ def two_way(
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
     product = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
+    table: Table
+    if sample is not None:
+        table = SampledReports(pairs, product, sample)
+        table = table if inside is None else table.where(inside)
+        return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+    if inside is not None:
+        extra = [None if one is None else np.asarray(one)[inside] for one in (weights, strata, clusters)]
+        pairs, (weights, strata, clusters) = pairs[inside], extra
     counted = CountTable.from_reports(pairs, Channel(product.matrix), weights, strata, clusters)
     table = CountTable(product.outputs, counted.keys, counted.counts, counted.weights, counted.squares)
     return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)

@@ -11,9 +11,9 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number, positive_integer
 from ldpopt.errors import invalid
-from ldpopt.survey.estimate.counts import CountTable, as_table
+from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.project import simplex_projection
 
 ENUMERATED = 200_000
@@ -119,7 +119,7 @@ class _ScoreForm:
 
     @classmethod
     def at(cls, channel: Channel, p0: Any) -> _ScoreForm:
-        q, m0 = channel.matrix, channel.push(distribution(p0, "p0", size=channel.shape[0]))
+        q, m0 = channel.matrix, channel.push(distribution(p0, "p0", size=channel.shape[0], labels=channel.inputs))
         used = m0 > 0
         loadings = np.where(used, q / np.where(used, m0, 1.0), 0.0)
         information = loadings @ q.T - 1
@@ -153,7 +153,7 @@ def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level:
 
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
-    m1 = channel.push(distribution(p1, "p1", size=channel.shape[0]))
+    m1 = channel.push(distribution(p1, "p1", size=channel.shape[0], labels=channel.inputs))
     n, level = positive_integer(n, "n"), checked_level(level)
     critical = float(chi2.isf(level, null.degrees)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
@@ -179,7 +179,7 @@ def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float =
 
     channel = as_channel(channel)
     null = _ScoreForm.at(channel, p0)
-    each = float(null.form(channel.push(distribution(p1, "p1", size=channel.shape[0]))[None])[0])
+    each = float(null.form(channel.push(distribution(p1, "p1", size=channel.shape[0], labels=channel.inputs))[None])[0])
     power, level = checked_level(power, "power"), checked_level(level)
     if each <= 1e-15:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
@@ -239,7 +239,9 @@ def two_sample_power(
 
     channel = as_channel(channel)
     channels = (channel, channel if other is None else as_channel(other))
-    p1, p2 = (distribution(p, what, size=channel.shape[0]) for p, what in ((p1, "p1"), (p2, "p2")))
+    p1, p2 = (
+        distribution(p, what, size=channel.shape[0], labels=channel.inputs) for p, what in ((p1, "p1"), (p2, "p2"))
+    )
     pooled = (n1 * p1 + n2 * p2) / (n1 + n2)
     v = sum(asymptotic_covariance(q, pooled, n) for q, n in zip(channels, (n1, n2), strict=True))
     d = (p1 - p2)[:-1]
@@ -247,7 +249,7 @@ def two_sample_power(
     return Power(float(ncx2.sf(chi2.isf(checked_level(level), len(d)), len(d), noncentrality)), False)
 
 
-def _pooled(tables: tuple[CountTable, ...], channels: tuple[Channel, ...]) -> Array:
+def _pooled(tables: tuple[Table, ...], channels: tuple[Channel, ...]) -> Array:
     if channels[0] == channels[1]:
         n = np.array([table.n for table in tables], dtype=float)
         f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()

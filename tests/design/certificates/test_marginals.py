@@ -17,11 +17,11 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.programs.patterns import pattern_program
-from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER, TOTAL_VARIATION
+from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.enclosures import arithmetic
 from tests.design.certificates.forging import forged
 
-DIVERGENCES = (KL, TOTAL_VARIATION, CHI_SQUARED, SQUARED_HELLINGER)
+DIVERGENCES = (KL, TOTAL_VARIATION, CHI_SQUARED)
 
 
 def problems():
@@ -63,11 +63,10 @@ def test_the_bound_is_that_of_all_patterns_with_the_same_multipliers(number):
     made = MarginalDual(utility, constraints, design.channel, numbers.rows, numbers.pairs, numbers.weights)
     assert design.value <= made.bound <= numbers.bound * (1 + 1e-6)
     rng = np.random.default_rng(number)
-    for scale in (1e-3, 0.3):
-        # Worse multipliers prove less, in either form, and the optimum is below both.
-        rows = numbers.rows + scale * np.abs(numbers.rows).max() * rng.normal(size=utility.size)
-        other = MarginalDual(utility, constraints, design.channel, rows, numbers.pairs, numbers.weights)
-        assert design.value <= other.bound
+    # Worse multipliers prove less, in either form, and the optimum is below both.
+    rows = numbers.rows + 0.1 * np.abs(numbers.rows).max() * rng.normal(size=utility.size)
+    other = MarginalDual(utility, constraints, design.channel, rows, numbers.pairs, numbers.weights)
+    assert design.value <= other.bound
 
 
 def test_in_exact_arithmetic_the_bound_is_the_same_but_for_rounding():

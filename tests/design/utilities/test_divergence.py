@@ -65,7 +65,9 @@ def test_other_bad_arguments():
     with pytest.raises(InvalidInput, match="divergence f: expected an FDivergence"):
         Divergence("kl", [0.5, 0.5], [0.4, 0.6])
     with pytest.raises(InvalidInput, match="inputs: expected 2 labels, got 3"):
-        Divergence(KL, [0.5, 0.5], [0.4, 0.6], inputs="abc")
+        Divergence(KL, [0.5, 0.5], [0.4, 0.6], inputs=list("abc"))
+    with pytest.raises(InvalidInput, match="inputs: expected 2 labels, got 'ab'"):
+        Divergence(KL, [0.5, 0.5], [0.4, 0.6], inputs="ab")
     with pytest.raises(InvalidInput, match="channel: expected 2 inputs, got 3"):
         Divergence(KL, [0.5, 0.5], [0.4, 0.6]).value(np.eye(3))
     with pytest.raises(InvalidInput, match="finite distributions"):

@@ -1,0 +1,78 @@
+"""The gallery: a card for each experiment, and a page with its claim, verdict, picture, numbers and code."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+from pathlib import Path
+
+from docstrings import escaped
+
+from ldpopt.references import REFERENCES
+from ldpopt.reproduce import EXPERIMENTS, Experiment, recorded
+from ldpopt.reproduce.registry import _MODULES
+
+ROOT = Path(__file__).resolve().parents[2]
+SHORT = 90
+"""A sentence longer than this many characters is cut on its card."""
+
+OTHERS = {"envelope": "The envelope theorem", "survey": "What an optimal channel saves", "kov": "KOV14"}
+"""Headings of experiments by the first word of their name, where it is not the key of a paper."""
+
+
+def claim_pages() -> dict[str, str]:
+    """The Markdown of every experiment's page, by file name."""
+    modules = {importlib.import_module(name).EXPERIMENT.name: name for name in _MODULES}
+    return {f"{name}.md": _page(one, modules[name]) for name, one in EXPERIMENTS.items()}
+
+
+def gallery() -> str:
+    """The cards, grouped by the paper whose claim is computed."""
+    groups: dict[str, list[str]] = {}
+    for name, one in EXPERIMENTS.items():
+        groups.setdefault(_heading(name.split("-")[0]), []).append(_card(one))
+    parts = []
+    for heading, cards in sorted(groups.items()):
+        parts += [f"## {heading}", "", "::::{grid} 1 2 2 3", ":gutter: 3", "", *cards, "::::", ""]
+    return "\n".join(parts)
+
+
+def copy_pictures(folder: Path) -> None:
+    """Put each experiment's picture beside its page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in EXPERIMENTS:
+        shutil.copyfile(ROOT / "experiments" / name / "picture.png", folder / f"{name}.png")
+
+
+def _heading(word: str) -> str:
+    key = OTHERS.get(word, word.upper())
+    return f"{REFERENCES[key].title} [{key}]" if key in REFERENCES else key
+
+
+def _card(one: Experiment) -> str:
+    outcome = recorded()[one.name]["outcome"]
+    sentence = one.caption if len(one.caption) <= SHORT else one.caption[:SHORT].rsplit(" ", 1)[0] + " …"
+    lines = [f":::{{grid-item-card}} {escaped(sentence)}", f":link: claims/{one.name}", ":link-type: doc"]
+    lines += [f":img-bottom: claims/{one.name}.png", f":img-alt: {one.caption}", ""]
+    first = one.source.split(";")[0].rstrip("]") + "]"
+    return "\n".join([*lines, f"**{outcome.capitalize()}**: {first}", ":::", ""])
+
+
+def _page(one: Experiment, module: str) -> str:
+    verdict = recorded()[one.name]
+    readme = (ROOT / "experiments" / one.name / "README.md").read_text("utf-8")
+    numbers = "\n".join(line for line in readme.splitlines() if line.startswith("|"))
+    source = Path(importlib.import_module(module).__file__ or "")
+    lines = ["---", "orphan: true", "---", "", f"# {escaped(one.caption.rstrip('.'))}", ""]
+    lines += [f"**Claim** ({one.subject.value}). {escaped(one.claim)} {one.source}", ""]
+    lines += [f"**Verdict: {verdict['outcome']}.** {escaped(verdict['detail'])}", ""]
+    lines += [f"```{{figure}} {one.name}.png", f":alt: {one.caption}", "```", "", numbers.replace("$", r"\$"), ""]
+    lines += ["Compute it anew; the short form takes seconds and leaves nothing:", ""]
+    lines += ["```sh", f"ldpopt reproduce {one.name} --quick", f"ldpopt reproduce {one.name}", "```", ""]
+    lines += [
+        f":::{{dropdown}} The code, `{source.relative_to(ROOT)}`",
+        f"```{{literalinclude}} ../../{source.relative_to(ROOT)}",
+    ]
+    lines += [":language: python", "```", ":::", ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))

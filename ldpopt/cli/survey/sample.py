@@ -1,0 +1,100 @@
+"""The flags that say how respondents were drawn, for whom an estimate is, and at which level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ldpopt.survey.plan.plan import Plan
+    from ldpopt.survey.sample.analysis import Analysis
+
+_SAMPLE, _WHOM = (
+    "The sample: columns of the reports (survey.toml may say it once for all)",
+    "Whom and how sure",
+)
+
+
+def _column(flag: str, help: str) -> typer.models.OptionInfo:
+    made: typer.models.OptionInfo = typer.Option(flag, metavar="COLUMN", help=help, rich_help_panel=_SAMPLE)
+    return made
+
+
+WeightsOption = Annotated[str | None, _column("--weights", "How many people a respondent stands for.")]
+StrataOption = Annotated[str | None, _column("--strata", "Parts of the population that were drawn from separately.")]
+ClustersOption = Annotated[str | None, _column("--clusters", "Primary units (villages, schools) that were drawn.")]
+FpcOption = Annotated[
+    str | None, _column("--fpc", "Primary units in the stratum's population, or the share of them that was drawn.")
+]
+LonelyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="A stratum with one primary unit: refuse, certainty, centre or average.",
+        rich_help_panel=_SAMPLE,
+    ),
+]
+VarianceOption = Annotated[
+    str | None,
+    typer.Option(metavar="METHOD", help="linearization, jackknife or bootstrap.", rich_help_panel=_SAMPLE),
+]
+ReplicationsOption = Annotated[
+    int | None, typer.Option(help="Bootstrap replicates (500).", rich_help_panel=_SAMPLE, show_default=False)
+]
+MarginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=GROUP:TOTAL,...",
+        help="Known totals or shares of a column's groups; several are raked.",
+        rich_help_panel=_SAMPLE,
+    ),
+]
+SimpleOption = Annotated[
+    bool, typer.Option("--simple", help="Leave the design of the plan out.", rich_help_panel=_SAMPLE)
+]
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Estimates for every group of a public column.", rich_help_panel=_WHOM),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="Only those with, say, 'age >= 30'; all must hold.", rich_help_panel=_WHOM),
+]
+LevelOption = Annotated[float, typer.Option(help="Confidence of the intervals.", rich_help_panel=_WHOM)]
+
+
+def analysis(
+    plan: Plan,
+    simple: bool,
+    by: list[str] | None,
+    where: list[str] | None,
+    level: float,
+    margin: list[str] | None,
+    **columns: str | int | None,
+) -> Analysis:
+    """The analysis that the flags ask for, over the design that the plan declares."""
+    from ldpopt.survey.sample.analysis import Analysis
+    from ldpopt.survey.sample.conditions import Condition
+    from ldpopt.survey.sample.spec import SampleSpec
+
+    declared = SampleSpec() if simple or plan.sample is None else plan.sample
+    margins = dict(map(_margin, margin)) if margin else None
+    conditions = tuple(map(Condition.parse, where or ()))
+    return Analysis(declared.changed(**columns, margins=margins), tuple(by or ()), conditions, level)
+
+
+def _margin(text: str) -> tuple[str, dict[str, float]]:
+    from ldpopt.errors import invalid
+
+    column, _, rest = text.partition("=")
+    made: dict[str, float] = {}
+    for part in rest.split(","):
+        group, colon, total = part.rpartition(":")
+        try:
+            if not (colon and column.strip() and group.strip()) or group.strip() in made:
+                raise ValueError
+            made[group.strip()] = float(total)
+        except ValueError:
+            raise invalid("--margin", "column=group:total,group:total", text) from None
+    return column.strip(), made

@@ -1,0 +1,119 @@
+"""Labels that data carry: the index of a pandas Series or DataFrame, and the names of the columns of a frame.
+
+What carries labels goes by them, never by the order in which it happens to stand: shares that `value_counts` sorted
+by size are put into the order of the labels, and labels that are missing, unknown or doubled are errors. Arrays, lists,
+Polars columns and the index 0, 1, 2, ... that pandas gives by itself carry no labels, and go by position.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.labels import Label, distinct_labels
+
+
+def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
+    """The labels along the first axis of a pandas object; None where there are none."""
+    pandas = sys.modules.get("pandas")  # without pandas loaded nothing is of pandas
+    if pandas is None or not isinstance(values, pandas.Series | pandas.DataFrame):
+        return None
+    return _labels(values.index, len(values), what)
+
+
+def column_labels(values: Any, what: str) -> tuple[Label, ...] | None:
+    """The names of the columns of a pandas or Polars frame; None where there are none."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        return _labels(values.columns, values.shape[1], what)
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return _labels(values.columns, values.width, what)
+    return None
+
+
+def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
+    """`values` in the order of `labels`, where they carry labels; as they are where `labels` are but positions.
+
+    >>> import pandas as pd
+    >>> list(by_label(pd.Series({"no": 0.25, "yes": 0.75}), ("yes", "no"), "p"))
+    [0.75, 0.25]
+    """
+    own = index_labels(values, what)
+    if own is None or labels is None:
+        return values
+    if tuple(labels) == tuple(range(len(labels))) and set(own) != set(labels):
+        return values  # numbers that nobody chose are positions, not the names of anything
+    unknown = next((label for label in own if label not in labels), None)
+    if unknown is not None:
+        raise invalid(what, f"the labels {_shown(labels)}", unknown)
+    at = {label: place for place, label in enumerate(own)}
+    missing = next((label for label in labels if label not in at), None)
+    if missing is not None:
+        raise invalid(what, f"the labels {_shown(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
+    return values.iloc[[at[label] for label in labels]]
+
+
+def together(
+    given: Iterable[tuple[str, Any]], labels: Iterable[Label] | None = None
+) -> tuple[list[Any], tuple[Label, ...] | None]:
+    """Vectors over the same labels, put into one order, and the labels: those given, or the first that are carried.
+
+    >>> import pandas as pd
+    >>> first, second = pd.Series({"a": 0.7, "b": 0.3}), pd.Series({"b": 0.6, "a": 0.4})
+    >>> (p, q), labels = together([("p", first), ("q", second)])
+    >>> list(q), labels
+    ([0.4, 0.6], ('a', 'b'))
+    """
+    named = list(given)
+    if isinstance(labels, str | bytes):
+        count = len(named[0][1]) if hasattr(named[0][1], "__len__") else 2
+        raise invalid("inputs", f"{count} labels", labels)
+    order = None if labels is None else tuple(labels)
+    if order is None:
+        order = next((own for what, values in named if (own := index_labels(values, what)) is not None), None)
+    return [by_label(values, order, what) for what, values in named], order
+
+
+def matrix_labels(
+    values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, what: str
+) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
+    """A matrix and the labels of its rows and columns: those given, into whose order a frame is put, or its own."""
+    inputs, outputs = (one if one is None or isinstance(one, str | bytes) else tuple(one) for one in (inputs, outputs))
+    own, named = index_labels(values, what), column_labels(values, what)
+    if own is not None and inputs is not None:
+        values = by_label(values, inputs, f"rows of {what}")
+    if own is not None and outputs is not None:
+        values = by_label(values.T, outputs, f"columns of {what}").T
+    return values, own if inputs is None else inputs, named if outputs is None else outputs
+
+
+def vectors(values: Any) -> list[Any]:
+    """One vector or several as a list: the rows of a pandas frame have the names of its columns as their labels."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        return [values.iloc[place] for place in range(len(values))]
+    if pandas is not None and isinstance(values, pandas.Series):
+        return [values]
+    several = list(values) if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
+    return several if several and np.ndim(several[0]) else [values]
+
+
+def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
+    # Intervals of `pandas.cut` and dates are labels as they are printed.
+    plain = [one if isinstance(one, str | bool | int | float | tuple | np.generic) else str(one) for one in index]
+    if plain == list(range(count)) or (isinstance(plain[0] if plain else None, str) and _numbered(plain)):
+        return None
+    return distinct_labels(plain, count, f"labels of {what}")
+
+
+def _numbered(names: list[Any]) -> bool:
+    """Whether Polars numbered the columns itself."""
+    return names == [f"column_{place}" for place in range(len(names))]
+
+
+def _shown(labels: Sequence[Label]) -> str:
+    return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")

@@ -1,0 +1,154 @@
+"""Tables of results in the formats that people pass on: text, CSV, Excel, HTML, Markdown and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldpopt import strictjson
+from ldpopt.errors import Phrase, invalid
+from ldpopt.reports.page import page, table
+from ldpopt.reports.workbook import workbook
+
+Cell = str | int | float | None
+
+FORMATS = ("text", "csv", "xlsx", "html", "md", "json")
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Rows of results under named columns, with what must be said beside them.
+
+    title : what the table is of. columns : their names. rows : text, numbers, or None for nothing.
+    shares : the columns that are shares, which people read as percentages. notes : sentences, one a line.
+
+    Whatever the format, a number is the same number: CSV, Excel and JSON hold all digits; text, HTML and Markdown
+    show shares in percent with two decimals, other numbers in five significant digits, p-values in three.
+
+    >>> made = ResultTable("demo", ("answer", "share"), (("yes", 0.25),), shares=("share",))
+    >>> print(made.in_format("csv").decode())
+    answer,share
+    yes,0.25
+    <BLANKLINE>
+    >>> print(made.in_format("md").decode())
+    # demo
+    <BLANKLINE>
+    | answer | share |
+    |---|---:|
+    | yes | 25.00 % |
+    <BLANKLINE>
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    shares: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise invalid("table", f"{len(self.columns)} cells in each row", len(row))
+
+    def in_format(self, name: str) -> bytes:
+        """The bytes of the table in one of `FORMATS`; `InvalidInput` for another."""
+        if name not in FORMATS:
+            raise invalid("format", f"one of {', '.join(FORMATS)}", Phrase(name or "none"))
+        makers: dict[str, Callable[[], str | bytes]] = {
+            "text": self._text,
+            "csv": self._csv,
+            "xlsx": self._xlsx,
+            "html": self._html,
+            "md": self._markdown,
+            "json": self._json,
+        }
+        made = makers[name]()
+        return made if isinstance(made, bytes) else made.encode()
+
+    def shown(self) -> list[list[str]]:
+        """The cells as people read them."""
+        return [
+            [_shown(value, name, name in self.shares) for name, value in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Positions of the columns that hold numbers alone."""
+        return tuple(
+            at
+            for at in range(len(self.columns))
+            if all(not isinstance(row[at], str) for row in self.rows) and any(row[at] is not None for row in self.rows)
+        )
+
+    def _text(self) -> str:
+        cells = [list(self.columns), *self.shown()]
+        wide = [max(_width(row[at]) for row in cells) for at in range(len(self.columns))]
+        lines = [self.title, ""]
+        for row in cells:
+            parts = [
+                " " * (wide[at] - _width(cell)) + cell if at in self.numbers else cell + " " * (wide[at] - _width(cell))
+                for at, cell in enumerate(row)
+            ]
+            lines.append("  ".join(parts).rstrip())
+        return "\n".join([*lines, *(("", *self.notes) if self.notes else ())]) + "\n"
+
+    def _csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([["" if value is None else value for value in row] for row in self.rows])
+        return out.getvalue()
+
+    def _xlsx(self) -> bytes:
+        notes = [[self.title], *[[note] for note in self.notes]]
+        return workbook({"results": [list(self.columns), *[list(row) for row in self.rows]], "notes": notes})
+
+    def _html(self) -> str:
+        from html import escape
+
+        body = [f"<h1>{escape(self.title)}</h1>", table(self.columns, self.shown(), numbers=self.numbers)]
+        return page(self.title, [*body, *[f"<p>{escape(note)}</p>" for note in self.notes]])
+
+    def _markdown(self) -> str:
+        def line(row: Sequence[str]) -> str:
+            return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
+
+        rule = "|" + "|".join("---:" if at in self.numbers else "---" for at in range(len(self.columns))) + "|"
+        parts = [f"# {self.title}", "", line(self.columns), rule, *map(line, self.shown())]
+        return "\n".join([*parts, *(part for note in self.notes for part in ("", note))]) + "\n"
+
+    def _json(self) -> str:
+        rows = [{name: _plain(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows]
+        return strictjson.dumps({"title": self.title, "rows": rows, "notes": list(self.notes)})
+
+
+def _plain(value: Cell) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: Cell, name: str, share: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return str(value)
+    if share:
+        return f"{100 * value:.2f} %"
+    if name == "p":
+        return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.5g}"
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal: two for wide characters, none for marks."""
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

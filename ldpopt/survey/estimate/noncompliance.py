@@ -1,0 +1,290 @@
+"""People who do not follow the instructions: their share, the shares of the others, and tests for them.
+
+A respondent who cheats gives the report that looks safest, whatever the channel says. Cheaters are one more answer,
+whose row of the channel is that report: then the share of cheaters is a share like any other, as long as the reports
+identify it. One channel never does; two random groups with different channels do, and so does asking twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.estimate.intervals import check_level, two_sided
+from ldpopt.survey.estimate.likelihood import MaximumLikelihood
+from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
+from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
+from ldpopt.survey.test.hypothesis_tests import TestResult
+
+CHEATS = "does not comply"
+"""The name of the answer that stands for those who do not follow the instructions."""
+
+
+def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = ("no", "yes")) -> Channel:
+    """The channel of directed answers: told to say yes with probability `yes`, no with `no`, else the truth.
+
+    A group of the cheating detection model has `no` = 0 [CDM]; of its symmetric form, both [CDMsym]; of the stochastic
+    lie detector, `yes` is 1 less the probability that those without the trait say no [SLD]. With `no` = 0 a "no"
+    proves an honest respondent to be without the trait: there is no local privacy then. `InvalidInput` for
+    probabilities outside [0, 1], or of more than 1 together.
+
+    >>> directed_answers(0.3).matrix
+    array([[0.7, 0.3],
+           [0. , 1. ]])
+    """
+    yes, no = unit_interval(yes, "yes"), unit_interval(no, "no")
+    if not yes + no <= 1:
+        raise invalid("directed answers", "probabilities of at most 1 together", yes + no)
+    return Channel([[1 - yes, yes], [no, 1 - no]], labels, labels)
+
+
+def repeated(channel: ChannelLike, times: int = 2) -> Channel:
+    """The channel of the same question asked several times with fresh randomness; reports are tuples [Kuk].
+
+    The reports of one person add up: the channel keeps `times` the epsilon of one. `InvalidInput` for fewer than two.
+
+    >>> repeated([[0.8, 0.2], [0.2, 0.8]]).matrix.round(2)
+    array([[0.64, 0.16, 0.16, 0.04],
+           [0.04, 0.16, 0.16, 0.64]])
+    """
+    one = as_channel(channel)
+    if isinstance(times, bool) or not isinstance(times, int) or not 2 <= times <= 6:
+        raise invalid("times", "a whole number from 2 to 6", times)
+    matrix: Array = one.matrix
+    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in one.outputs)
+    for _ in range(times - 1):
+        matrix = np.einsum("xy,xz->xyz", matrix, one.matrix).reshape(len(one.inputs), -1)
+        outputs = tuple((*before, label) for before in outputs for label in one.outputs)
+    return Channel(matrix, one.inputs, outputs)
+
+
+def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -> Channel:
+    """The channel with one more answer, `CHEATS`, whose report is always `report`, or has the distribution `law`.
+
+    law : (m,), for cheaters who answer at random. `InvalidInput` for a report that the channel does not give.
+
+    >>> with_cheaters(directed_answers(0.3), "no").matrix
+    array([[0.7, 0.3],
+           [0. , 1. ],
+           [1. , 0. ]])
+    """
+    honest = as_channel(channel)
+    m = len(honest.outputs)
+    if (law is None) == (report is None):
+        raise invalid("cheaters", "a report that they give, or a law of it", Phrase("neither, or both"))
+    if law is None:
+        if report not in honest.outputs:
+            raise invalid("cheaters", f"one of the reports {honest.outputs[:8]}", report)
+        row = np.eye(m)[honest.outputs.index(report)]
+    else:
+        row = distribution(law, "law", size=m)
+    if CHEATS in honest.inputs:
+        raise invalid("cheaters", "answers without them", CHEATS)
+    return Channel(np.vstack([honest.matrix, row]), (*honest.inputs, CHEATS), honest.outputs)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compliance:
+    """What reports say when some respondents may cheat.
+
+    estimate : the `Estimate` of the share of every answer given by those who comply, and of `CHEATS`; together 1.
+    honest : the pooled channel without cheaters.
+    """
+
+    estimate: Estimate
+    honest: Channel
+
+    @property
+    def cheaters(self) -> Estimate:
+        """The share of those who do not comply, with its error; may be negative."""
+        row = np.array([float(label == CHEATS) for label in self.estimate.labels])
+        return self.estimate.contrast(row, (CHEATS,))
+
+    def among_compliers(self, answer: Label) -> Ratio:
+        """The share of an answer among those who comply."""
+        others = np.array([float(label != CHEATS) for label in self.estimate.labels])
+        return Ratio.of(self.estimate, self._row(answer), others, f"{answer} among those who comply")
+
+    def bounds(self, answer: Label, level: float = 0.95) -> tuple[float, float]:
+        """Where the share of an answer in the population lies if cheaters may be anybody: all of them, or none.
+
+        From the lower end of the interval of its share to the upper end of that with all cheaters [CDM; ImbensManski]:
+        at least `level` confidence for either, in [0, 1].
+        """
+        from ldpopt.survey.estimate.intervals import Score
+
+        row = self._row(answer)
+        with_all = row + np.array([float(label == CHEATS) for label in self.estimate.labels])
+        low = self.estimate.contrast(row).intervals(Score(level)).clip().lower[0]
+        high = self.estimate.contrast(with_all).intervals(Score(level)).clip().upper[0]
+        return float(low), float(max(high, low))
+
+    def if_cheaters_have(self, answer: Label) -> tuple[Estimate, Ratio]:
+        """(share of an answer if every cheater has it, share of the honest among those): the stochastic lie detector.
+
+        pi and t of [SLD], if only those with the trait have a reason to lie.
+        """
+        row = self._row(answer)
+        with_all = row + np.array([float(label == CHEATS) for label in self.estimate.labels])
+        return (
+            self.estimate.contrast(with_all, (f"p({answer}) with all cheaters",)),
+            Ratio.of(self.estimate, row, with_all, f"honest, of those with {answer}"),
+        )
+
+    def test(self) -> TestResult:
+        """Likelihood-ratio test that nobody cheats, against the share of cheaters in the model.
+
+        Zero is the end of what a share can be, so that the statistic is 0 in half of the surveys without
+        cheaters, and chi-squared with one degree in the other half [SelfLiang].
+        """
+        from scipy.stats import chi2
+
+        f, n = self.estimate.table.frequencies, self.estimate.n
+        with_them = _most(f, self.estimate.channel, n)
+        without = _most(f, self.honest, n)
+        statistic = max(0.0, 2 * (with_them - without)) if with_them > -math.inf else math.nan
+        p = 1.0 if statistic <= 1e-9 else float(chi2.sf(statistic, 1)) / 2
+        return TestResult("nobody cheats", statistic, 1, p)
+
+    def fit(self) -> TestResult:
+        """Likelihood-ratio test that all comply, against cheaters of whatever kind that the reports can show.
+
+        The groups' reports have more degrees of freedom than the shares; with none left, no such test is possible, and
+        its p-value is 1.
+        """
+        from scipy.stats import chi2
+
+        f, n = self.estimate.table.frequencies, self.estimate.n
+        waves = [label[0] if isinstance(label, tuple) else 1 for label in self.honest.outputs]
+        degrees = len(waves) - len(set(waves)) - (np.linalg.matrix_rank(self.honest.matrix) - 1)
+        used = f > 0
+        free = float(n * np.sum(f[used] * np.log(f[used])))
+        statistic = max(0.0, 2 * (free - _most(f, self.honest, n)))
+        p = float(chi2.sf(statistic, degrees)) if degrees > 0 else 1.0
+        return TestResult("everybody complies", statistic, int(degrees), p)
+
+    def _row(self, answer: Label) -> Array:
+        if answer not in self.estimate.labels or answer == CHEATS:
+            raise invalid("answer", f"one of {self.estimate.labels[:-1][:8]}", answer)
+        return np.array([float(label == answer) for label in self.estimate.labels])
+
+    def __repr__(self) -> str:
+        return f"{self.estimate!r}\n{self.test()}"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller].
+
+    >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
+    >>> estimate_compliance(groups, "no").among_compliers("yes")
+    yes among those who comply  0.428571 (0.144192), 95 % [0.185422, 0.773262]
+    """
+
+    name: str
+    value: float
+    standard_error: float
+    numerator: float
+    denominator: float
+    covariance: tuple[float, float, float]
+    degrees: float
+
+    @classmethod
+    def of(cls, found: Estimate, above: Array, below: Array, name: str) -> Ratio:
+        """The ratio of two contrasts of an estimate; `InvalidInput` unless the one below is positive."""
+        rows = np.stack([above, below])
+        both = found.contrast(rows)
+        (a, b), c = both.values, both.covariance
+        if not b > 0:
+            raise invalid("ratio", "a positive estimate below", float(b), name)
+        variance = (c[0, 0] - 2 * a / b * c[0, 1] + (a / b) ** 2 * c[1, 1]) / b**2
+        return cls(name, float(a / b), math.sqrt(max(variance, 0.0)), float(a), float(b),
+                   (float(c[0, 0]), float(c[0, 1]), float(c[1, 1])), both.degrees)  # fmt: skip
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """All r in [0, 1] with |a - r b| at most the critical value times its standard error; perhaps all of [0, 1]."""
+        check_level(level)
+        z2 = two_sided(level, self.degrees) ** 2
+        (aa, ab, bb), n, d = self.covariance, self.numerator, self.denominator
+        square, half, rest = d * d - z2 * bb, n * d - z2 * ab, n * n - z2 * aa
+        root = half * half - square * rest
+        if not square > 0 or not root >= 0:
+            return 0.0, 1.0
+        ends = sorted((half + sign * math.sqrt(root)) / square for sign in (-1, 1))
+        return min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0)
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        return f"{self.name}  {self.value:.6f} ({self.standard_error:.6f}), 95 % [{low:.6f}, {high:.6f}]"
+
+
+def estimate_compliance(
+    groups: Sequence[tuple[Any, ChannelLike]], report: Label = None, law: Any = None, estimator: Estimator | None = None
+) -> Compliance:
+    """Estimate the shares of the answers and of those who do not comply [CDM; SLD].
+
+    groups : pairs of reports (or counts) and their channel, for random groups of one sample; or one pair, of a channel
+        of `repeated` questions. report, law : what cheaters give, in every group, as in `with_cheaters`.
+
+    `NotIdentifiable`, naming what can be estimated, if the channels do not tell cheaters from an honest answer: one
+    group asked once never does.
+
+    >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
+    >>> made = estimate_compliance(groups, "no")
+    >>> dict(zip(made.estimate.labels, made.estimate.values.round(3).tolist(), strict=True))
+    {'no': 0.4, 'yes': 0.3, 'does not comply': 0.3}
+    >>> round(made.if_cheaters_have("yes")[1].value, 6)  # the share of the honest among those with the trait
+    0.5
+    """
+    if not groups:
+        raise invalid("groups", "at least one", Phrase("none"))
+    cheating = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
+    found = estimate_waves(cheating, estimator)
+    sizes, at = [], 0
+    for _, channel in cheating:
+        sizes.append(float(found.table.totals[at : at + len(channel.outputs)].sum()))
+        at += len(channel.outputs)
+    return Compliance(found, pooled_channel([channel for _, channel in groups], sizes))
+
+
+def compliance_groups(
+    epsilon: float, pilot: Any = (0.7, 0.2, 0.1), labels: tuple[Label, Label] = ("no", "yes")
+) -> list[tuple[float, Channel]]:
+    """Two random groups within epsilon (nats) that identify cheaters who say `no`: shares of the sample and channels.
+
+    pilot : (3,) the expected shares of no, yes and cheaters. The groups answer by randomized response and its reverse
+    (the extended crosswise design [HHM]); their shares make the sum of the variances of the estimated shares least.
+
+    >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
+    [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]
+    """
+    from scipy.optimize import minimize_scalar
+
+    keep = 1 / (1 + math.exp(-positive_epsilon(epsilon)))
+    p = distribution(pilot, "pilot", size=3)
+    direct, reverse = (Channel([[a, 1 - a], [1 - a, a]], labels, labels) for a in (keep, 1 - keep))
+    both = [Channel(with_cheaters(q, labels[0]).matrix) for q in (direct, reverse)]
+
+    def variance(share: float) -> float:
+        return float(np.trace(asymptotic_covariance(pooled_channel(both, [share, 1 - share]), p)))
+
+    share = float(minimize_scalar(variance, bounds=(0.02, 0.98), method="bounded").x)
+    return [(share, direct), (1 - share, reverse)]
+
+
+def _most(frequencies: Array, channel: Channel, n: int) -> float:
+    """The largest log-likelihood of n reports."""
+    try:
+        return MaximumLikelihood(1e-11).maximum(frequencies, Channel(channel.matrix), float(n)).log_likelihood
+    except ValueError as error:  # reports that no honest respondent gives
+        if "probability 0" in str(error):
+            return -math.inf
+        raise

@@ -1,0 +1,191 @@
+"""Means, quantiles and totals: numbers from the shares of answers that are numbers, or bins of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.distribution import Array, finite_array, number
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
+
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to|bis|\.\.)\s*({_NUMBER})\s*[\])]?\s*")
+_ONE = re.compile(rf"\s*({_NUMBER})\s*")
+
+STEPS = 64
+"""Points within a bin at which the interval of a quantile is looked for."""
+
+
+def bin_edges(labels: Sequence[Label]) -> Array:
+    """Lower and upper ends (k, 2) of labels such as 7, "7", "10-19", "[10, 20)" or "10 to 19"; a number is both ends.
+
+    Bins of whole numbers that leave a gap of 1 (10-19, 20-29) meet half-way, so that nothing lies between them.
+    `InvalidInput` for other labels, for bins that overlap, and for ones that are not in order.
+
+    >>> bin_edges(["0-9", "10-19"]).tolist()
+    [[-0.5, 9.5], [9.5, 19.5]]
+    """
+    ends = []
+    for label in labels:
+        found = _ONE.fullmatch(str(label)) or _BIN.fullmatch(str(label))
+        if found is None or isinstance(label, (bool, tuple)):
+            raise invalid("categories", "numbers, or bins such as 10-19 or [10, 20)", label)
+        low = float(found.group(1))
+        ends.append((low, float(found.group(found.lastindex or 1))))
+    made = np.array(ends)
+    wide = made[:, 1] > made[:, 0]
+    if wide.any() and not wide.all():
+        raise invalid("categories", "numbers alone, or bins alone", Phrase("some of each"))
+    if wide.all() and len(made) > 1 and np.array_equal(made[1:, 0] - made[:-1, 1], np.ones(len(made) - 1)):
+        made = made + np.array([-0.5, 0.5])
+    if (made[:, 1] < made[:, 0]).any() or (made[1:, 0] < made[:-1, 1]).any() or (np.diff(made[:, 0]) <= 0).any():
+        raise invalid("categories", "bins in increasing order that do not overlap", Phrase("others"))
+    return made
+
+
+def scores_of(labels: Sequence[Label]) -> Array:
+    """What the categories count as in a mean, (k,): the number, or the middle of the bin.
+
+    >>> scores_of(["[0, 10)", "[10, 30)"]).tolist()
+    [5.0, 20.0]
+    """
+    return np.asarray(bin_edges(labels).mean(axis=1))
+
+
+def mean(found: Estimate, scores: Any = None, label: str = "mean") -> Estimate:
+    """The mean of the answers, from their estimated shares [Rao, chapter 4].
+
+    scores : (k,) what each category counts as; by default its number, or the middle of its bin, which is right as far
+    as the answers in a bin have the middle as their mean. Raises `InvalidInput` for other numbers of scores.
+
+    >>> from ldpopt.survey import estimate
+    >>> mean(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]))
+    mean  0.666667 (0.081650), 95 % [0.503338, 0.817665]
+    """
+    values = scores_of(found.labels) if scores is None else finite_array(scores, "scores", 1)
+    if len(values) != len(found.labels):
+        raise invalid("scores", f"{len(found.labels)} numbers, one a category", len(values))
+    return found.contrast(values, (label,))
+
+
+def population_total(found: Estimate, size: float) -> Estimate:
+    """How many of a population of `size` give each answer; with scores of `mean`, the total of the numbers [SSW].
+
+    The size is known: its error is not in the intervals. Raises `InvalidInput` for one that is not positive.
+
+    >>> from ldpopt.survey import estimate
+    >>> population_total(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), 9000).values.round()
+    array([3000., 6000.])
+    """
+    size = number(size, "population size", "a positive number")
+    if not size > 0:
+        raise invalid("population size", "a positive number", size)
+    return found.contrast(size * np.eye(len(found.values)), found.labels)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The number below which a `share` of the answers lies, with an interval.
+
+    >>> from ldpopt.survey import estimate
+    >>> quantile(estimate({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]]), 0.5)
+    0.5 quantile  1, 95 % [1, 1]
+    """
+
+    share: float
+    value: float
+    lower: float
+    upper: float
+    level: float
+
+    def intervals(self) -> Intervals:
+        """The interval, as those of estimates."""
+        ends = np.array([self.lower]), np.array([self.upper])
+        return Intervals((f"{self.share:g} quantile",), *ends, self.level, "Woodruff")
+
+    def __repr__(self) -> str:
+        limits = f"[{self.lower:g}, {self.upper:g}]"
+        return f"{self.share:g} quantile  {self.value:g}, {100 * self.level:g} % {limits}"
+
+
+def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalMethod | None = None) -> Quantile:
+    """A quantile of the answers, with Woodruff's interval: the numbers t whose estimated share below fits [Woodruff].
+
+    edges : (k, 2) lower and upper ends of the categories' bins, equal for numbers; from their labels by default. In a
+    bin the answers are taken to be spread evenly. The interval holds t where the interval of F(t) holds `share`, so it
+    covers as often as that does. Raises `InvalidInput` for a share outside (0, 1), and for bins that do not fit.
+
+    >>> from ldpopt.survey import estimate
+    >>> quantile(estimate([300, 300, 400], np.eye(3)), 0.5, [[0, 10], [10, 20], [20, 40]])
+    0.5 quantile  16.6667, 95 % [15.8005, 17.5832]
+    """
+    share = number(share, "share", "a number between 0 and 1")
+    if not 0 < share < 1:
+        raise invalid("share", "a number between 0 and 1", share)
+    method = Score() if method is None else method
+    ends = bin_edges(found.labels) if edges is None else finite_array(edges, "edges", 2)
+    k = len(found.labels)
+    if ends.shape != (k, 2) or (ends[:, 1] < ends[:, 0]).any() or (ends[1:, 0] < ends[:-1, 1]).any():
+        raise invalid("edges", f"lower and upper ends of {k} bins in order, shape ({k}, 2)", Phrase("others"))
+    below = np.tril(np.ones((k, k)), -1)
+    if (ends[:, 0] == ends[:, 1]).all():
+        return _discrete(found, share, ends[:, 0], method)
+    parts = np.linspace(0.0, 1.0, STEPS + 1)
+    rows = (below[:, None, :] + parts[None, :, None] * np.eye(k)[:, None, :]).reshape(-1, k)
+    at = (ends[:, :1] + parts[None, :] * (ends[:, 1:] - ends[:, :1])).ravel()
+    curve = found.contrast(rows, tuple(range(len(rows))))
+    shown = curve.intervals(method)
+    value = _crossing(at, curve.values, share)
+    lower, upper = _crossing(at, shown.upper, share), _last_crossing(at, shown.lower, share)
+    return Quantile(share, value, min(lower, value), max(upper, value), method.level)
+
+
+def _crossing(at: Array, curve: Array, share: float) -> float:
+    """Where a curve first reaches a share, by interpolation; the ends where it never does, or always has."""
+    reached = np.flatnonzero(curve >= share)
+    if not len(reached):
+        return float(at[-1])
+    first = int(reached[0])
+    if first == 0 or curve[first] == curve[first - 1]:
+        return float(at[first])
+    part = (share - curve[first - 1]) / (curve[first] - curve[first - 1])
+    return float(at[first - 1] + part * (at[first] - at[first - 1]))
+
+
+def _last_crossing(at: Array, curve: Array, share: float) -> float:
+    """Where a curve is below a share for the last time."""
+    under = np.flatnonzero(curve < share)
+    if not len(under):
+        return float(at[0])
+    last = int(under[-1])
+    if last == len(at) - 1 or curve[last + 1] == curve[last]:
+        return float(at[last])
+    part = (share - curve[last]) / (curve[last + 1] - curve[last])
+    return float(at[last] + part * (at[last + 1] - at[last]))
+
+
+def _discrete(found: Estimate, share: float, values: Array, method: IntervalMethod) -> Quantile:
+    """The first number at which the share is reached; F is 1 at the last one."""
+    k = len(values)
+    curve = found.contrast(np.tril(np.ones((k, k)))[:-1], tuple(range(k - 1))) if k > 1 else None
+    if curve is None:
+        return Quantile(share, float(values[0]), float(values[0]), float(values[0]), method.level)
+    shown = curve.intervals(method)
+
+    def first(reached: Any) -> int:
+        there = np.flatnonzero(reached)
+        return int(there[0]) if len(there) else k - 1
+
+    value = first(curve.values >= share - 1e-12)
+    lower = first(shown.upper >= share)
+    under = np.flatnonzero(shown.lower < share)
+    upper = int(under[-1]) + 1 if len(under) else 0
+    ends = float(values[min(lower, value)]), float(values[max(upper, value)])
+    return Quantile(share, float(values[value]), *ends, method.level)

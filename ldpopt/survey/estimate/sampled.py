@@ -1,0 +1,187 @@
+"""Reports with the design that drew their respondents: what estimates of a complex sample are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.distribution import Array
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.encode import positions, report_column
+from ldpopt.survey.estimate.linear import NotIdentifiable, efficient_loadings, require_identifiable
+from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.sample.strata import SamplingVariance
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledReports:
+    """The reports of a sample, or of a group in it, with the design of the whole sample.
+
+    at : (n,) every respondent's report, as a position among the outputs of `channel`.
+    design : the `SampleDesign` of all n.
+    inside : (n,) the group that is meant, a mask; None for all. Those outside stay in the design, with no share in the
+        estimate: that is what makes the variance of a subgroup right [SSW, section 5.8].
+
+    Where a `CountTable` goes in, this does, too.
+
+    >>> from ldpopt.survey import SampleDesign, estimate
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> made = SampledReports.of([0, 1, 1, 1], q, SampleDesign(weights=[1, 2, 1, 2]))
+    >>> estimate(made, q).values.round(4), estimate(made.where([True, True, True, False]), q).values.round(4)
+    (array([-0.0556,  1.0556]), array([0.0833, 0.9167]))
+    """
+
+    at: npt.NDArray[np.intp]
+    channel: Channel
+    design: SampleDesign
+    inside: Mask | None = None
+
+    @classmethod
+    def of(cls, reports: Any, channel: ChannelLike, design: SampleDesign) -> SampledReports:
+        """The reports (n,) of a channel, from a column or a frame; `InvalidInput` for another number of them."""
+        found = report_column(reports, channel)
+        known = as_channel(channel)
+        at = positions(found, known.outputs)
+        if len(at) != design.n:
+            raise invalid("reports", f"{design.n}, one a respondent of the design", len(at))
+        return cls(at, known, design)
+
+    def where(self, inside: Any) -> SampledReports:
+        """Those of the respondents in a mask (n,), inside whatever group is meant already."""
+        mask = np.asarray(inside)
+        if mask.shape != (self.design.n,) or mask.dtype != bool:
+            raise invalid("inside", f"{self.design.n} truth values", Phrase(f"{mask.dtype} of shape {mask.shape}"))
+        mask = mask if self.inside is None else mask & self.inside
+        if not mask.any():
+            raise invalid("group", "at least one respondent", Phrase("none"))
+        return replace(self, inside=mask)
+
+    @property
+    def outputs(self) -> tuple[Label, ...]:
+        """The m labels of the channel's outputs."""
+        return self.channel.outputs
+
+    @property
+    def mask(self) -> Mask:
+        """(n,) who is meant."""
+        return np.ones(self.design.n, dtype=bool) if self.inside is None else self.inside
+
+    @property
+    def n(self) -> int:
+        """Number of respondents who are meant."""
+        return self.design.n if self.inside is None else int(self.inside.sum())
+
+    @property
+    def simple(self) -> bool:
+        """False: a design is always followed."""
+        return False
+
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """(m,) respondents by output."""
+        return np.bincount(self.at[self.mask], minlength=len(self.outputs))
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of those who are meant: an estimate of how many they are."""
+        return float(self.design.weights[self.mask].sum())
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """(m,) weighted share of every output."""
+        made = np.bincount(self.at[self.mask], self.design.weights[self.mask], len(self.outputs))
+        return np.asarray(made / made.sum())
+
+    def frequencies_under(self, weights: Array) -> Array:
+        """(R, m) weighted shares under replicate weights (R, n)."""
+        w = weights * self.mask
+        made = np.stack([w[:, self.at == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
+        total = made.sum(axis=1, keepdims=True)
+        if not total.min() > 0:
+            raise invalid("replicates", "somebody of the group in each", Phrase("none in one"))
+        return np.asarray(made / total)
+
+    def with_channel(self, channel: Channel) -> SampledReports:
+        """The same under the names of another channel of as many outputs."""
+        return replace(self, channel=channel)
+
+    def __repr__(self) -> str:
+        return f"SampledReports({self.n} reports over {len(self.outputs)} outputs; {self.design!r})"
+
+
+Part = tuple[SampledReports, Array]
+"""Reports with loadings (r, m)."""
+
+
+def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
+    """Covariance of the sum of l_i f_i over parts of one design: groups, or questions, of the same respondents.
+
+    By linearisation the influence of a respondent is the sum over the parts of (l_i at the report - l_i f_i) / W_i;
+    by replication the sum is computed again with every replicate's weights.
+    """
+    design = parts[0][0].design
+    noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
+    if design.method.replicates:
+
+        def statistic(weights: Array) -> Array:
+            made = [reports.frequencies_under(weights) @ loadings.T for reports, loadings in parts]
+            return np.asarray(np.sum(made, axis=0))
+
+        found = design.replicate(statistic, noise)
+    else:
+        found = design.total_variance(np.sum([_scores(*part) for part in parts], axis=0), noise)
+    anyone = np.any([reports.mask for reports, _ in parts], axis=0)
+    return SamplingVariance(found.covariance, max(1.0, min(found.degrees, design.degrees(anyone))))
+
+
+def _scores(reports: SampledReports, loadings: Array) -> Array:
+    centred = (loadings - (loadings @ reports.frequencies)[:, None]) / reports.total_weight
+    return np.asarray(centred.T[reports.at] * reports.mask[:, None])
+
+
+def _noise(parts: Sequence[Part]) -> Array | None:
+    """(H, r, r) what the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
+
+    The covariance given the answers is averaged over the answers that the stratum is estimated to have. Questions are
+    privatized independently of one another; None where a channel does not identify the answers.
+    """
+    design, r = parts[0][0].design, parts[0][1].shape[0]
+    made = np.zeros((len(design.units), r, r))
+    squares = design.weights**2
+    stratum = design.unit_stratum[design.unit]
+    questions: dict[int, list[Part]] = {}
+    for part in parts:
+        questions.setdefault(id(part[0].at), []).append(part)
+    for same in questions.values():
+        channel, at = same[0][0].channel, same[0][0].at
+        try:
+            require_identifiable(channel)
+        except NotIdentifiable:
+            return None
+        inverse = efficient_loadings(channel, np.full(channel.shape[0], 1 / channel.shape[0]))
+        patterns = np.array([reports.mask for reports, _ in same])
+        for pattern in np.unique(patterns, axis=1).T:
+            if not pattern.any():
+                continue
+            who = np.all(patterns == pattern[:, None], axis=0)
+            used = [part for part, uses in zip(same, pattern, strict=True) if uses]
+            loadings = np.sum([each / reports.total_weight for reports, each in used], axis=0)
+            q = channel.matrix
+            means = q @ loadings.T
+            given = np.einsum("xy,ry,sy->xrs", q, loadings, loadings) - np.einsum("xr,xs->xrs", means, means)
+            m = len(channel.outputs)
+            sums = np.bincount(stratum[who] * m + at[who], squares[who], len(made) * m).reshape(-1, m)
+            total = sums.sum(axis=1)
+            some = total > 0
+            answers = simplex_projection(sums[some] / total[some, None] @ inverse.T) * total[some, None]
+            made[some] += np.einsum("hx,xrs->hrs", answers, given)
+    return made

@@ -1,0 +1,176 @@
+"""A survey in two stages: a pilot wave estimates the shares, and the second wave gets the channel that suits them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.constraints import Constraint
+from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.estimate import Estimate
+from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
+from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.estimate.waves import pooled_channel
+from ldpopt.survey.plan.spec import SurveySpec
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of the respondents that are tried for the pilot wave."""
+
+UNIFORM = 0.02
+"""How much of the uniform distribution is mixed into a pilot's estimate: shares of zero are never certain."""
+
+
+def pilot_shares(first: Estimate | Array) -> Array:
+    """The distribution (k,) that a second wave is designed for: the estimate on the simplex, and a little uniform.
+
+    >>> pilot_shares(np.array([1.1, -0.1])).round(3)
+    array([0.99, 0.01])
+    """
+    values = first.values if isinstance(first, Estimate) else np.asarray(first, dtype=np.float64)
+    p = simplex_projection(values)
+    return np.asarray((1 - UNIFORM) * p + UNIFORM / len(p))
+
+
+def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel:
+    """The optimal channel within epsilon (nats) and eta for what the pilot wave estimates.
+
+    Every respondent is in one wave only, so that each gives away one report within epsilon. `InvalidInput` for a bad
+    epsilon or eta.
+
+    >>> from ldpopt.survey import estimate
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> second_channel(estimate({0: 300, 1: 700}, q), 1.0).shape
+    (2, 2)
+    """
+    made = _optimal(pilot_shares(first), positive_epsilon(epsilon), unit_interval(eta, "eta"))
+    return Channel(made.matrix, first.labels, made.outputs)
+
+
+def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
+    """The survey of a second wave: what the first estimated is the pilot of its questions, and it is a later round.
+
+    first : the estimates of the first wave, by question, with the same categories; `InvalidInput` for others.
+
+    >>> from ldpopt.survey import QuestionSpec, estimate
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> made = estimate([440, 560], [[0.8, 0.2], [0.2, 0.8]])
+    >>> second_spec(spec, {"vote": replace(made, labels=("no", "yes"))}).questions[0].pilot.round(3)
+    array([0.402, 0.598])
+    """
+    questions = []
+    for question in spec.questions:
+        if question.name not in first or first[question.name].labels != question.categories:
+            raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
+        questions.append(replace(question, pilot=pilot_shares(first[question.name])))
+    return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
+
+
+def _optimal(p: Array, epsilon: float, eta: float) -> Channel:
+    constraints: list[Constraint] = [LocalDP(epsilon)]
+    if eta < 1:
+        constraints.append(TotalVariation(eta))
+    return optimal_channel(FisherInformation(p), constraints, certify=False).channel
+
+
+LEAST = 0.005
+"""The least share of the respondents that a second stage must be expected to save to be worth its trouble."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoStagePlan:
+    """How many respondents the pilot wave takes, through which channel, and what two stages are expected to gain.
+
+    pilot, second : respondents of the waves; no pilot where one stage is expected to do as well.
+    channel : that of the pilot wave, or of the only one.
+    shares, variances : the shares tried and the expected sum of the shares' variances at each.
+    single, informed : the same of one stage, and of one whose channel knew the truth.
+    """
+
+    pilot: int
+    second: int
+    channel: Channel
+    shares: Array
+    variances: Array
+    single: float
+    informed: float
+
+    @property
+    def saving(self) -> float:
+        """The share of the respondents that two stages are expected to save; 0 for one stage."""
+        return max(0.0, 1 - float(self.variances.min()) / self.single) if self.pilot else 0.0
+
+    def __repr__(self) -> str:
+        if not self.pilot:
+            return f"TwoStagePlan(one stage of {self.second}; a pilot wave is not expected to pay)"
+        return (
+            f"TwoStagePlan({self.pilot} respondents, then {self.second} with the channel that suits them; "
+            f"{self.saving:.1%} fewer than in one stage, of {1 - self.informed / self.single:.1%} at best)"
+        )
+
+
+def plan_two_stages(
+    n: int,
+    epsilon: float,
+    scenarios: Any,
+    guess: Any = None,
+    eta: float = 1.0,
+    shares: tuple[float, ...] = SHARES,
+    draws: int = 10,
+    seed: int = 0,
+) -> TwoStagePlan:
+    """Choose the share of `n` respondents that the pilot wave takes.
+
+    Parameters
+    ----------
+    scenarios : (s, k) or (k,), distributions that the truth may be; the expected variance is averaged over them.
+    guess : (k,) what the first channel is designed for, the uniform distribution by default.
+    shares : shares of the pilot wave to try. draws : pilots simulated for each share and scenario.
+
+    For every share w, pilots of w n respondents are simulated and the second channel is designed for each; what is
+    expected is the mean trace of the inverse information of both waves [Rao, chapter 5], J = w J_1 + (1 - w) J_2.
+    Raises `InvalidInput` for scenarios that are no distributions, and shares outside (0, 1).
+
+    >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
+    TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)
+    """
+    n, epsilon, eta = positive_integer(n, "n", 20), positive_epsilon(epsilon), unit_interval(eta, "eta")
+    rows = np.atleast_2d(np.asarray(scenarios, dtype=np.float64))
+    truths = [distribution(row, "scenario") for row in rows]
+    k = len(truths[0])
+    first = _optimal(np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k), epsilon, eta)
+    if not shares or not (min(shares) > 0 and max(shares) < 1):
+        raise invalid("shares", "numbers between 0 and 1", shares)
+    rng, draws = np.random.default_rng(seed), positive_integer(draws, "draws")
+    expected = np.zeros(len(shares))
+    for at, share in enumerate(shares):
+        size = max(1, round(share * n))
+        for p in truths:
+            for _ in range(draws):
+                drawn = rng.multinomial(size, first.push(p)) / size
+                second = _optimal(pilot_shares(_fit(first, drawn)), epsilon, eta)
+                expected[at] += _variance([first, second], [size, n - size], p)
+    expected /= len(truths) * draws
+    single = float(np.mean([_variance([first], [n], p) for p in truths]))
+    informed = float(np.mean([_variance([_optimal(pilot_shares(p), epsilon, eta)], [n], p) for p in truths]))
+    best = int(np.argmin(expected))
+    pilot = round(shares[best] * n) if expected[best] < (1 - LEAST) * single else 0
+    return TwoStagePlan(pilot, n - pilot, first, np.array(shares), expected, single, min(informed, single))
+
+
+def _fit(channel: Channel, frequencies: Array) -> Array:
+    return GeneralizedLeastSquares().fit(frequencies, channel)[0]
+
+
+def _variance(channels: list[Channel], sizes: list[int], p: Array) -> float:
+    """The sum of the variances of the efficient estimate from all waves."""
+    plain = [Channel(channel.matrix) for channel in channels]
+    value = float(np.trace(asymptotic_covariance(pooled_channel(plain, sizes), p, sum(sizes))))
+    if not value > 0:
+        raise invalid("waves", "channels that leave a positive variance", Phrase(f"{value}"))
+    return value

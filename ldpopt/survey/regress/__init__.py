@@ -1,0 +1,1 @@
+"""Regression where the outcome, or some of the predictors, were privatized."""

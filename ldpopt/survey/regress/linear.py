@@ -1,0 +1,132 @@
+"""Linear regression by unbiased moments of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.distribution import Array, finite_array
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.estimate.encode import positions
+from ldpopt.survey.estimate.estimate import estimate
+from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable
+from ldpopt.survey.estimate.numbers import scores_of
+from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.regress.design import Regressors, numbers_of, public_column, regressors
+from ldpopt.survey.regress.formula import parse_formula
+from ldpopt.survey.regress.result import Regression
+from ldpopt.survey.regress.sampling import Sample, sampled
+
+_CHUNK = 1 << 22
+
+
+def linear_regression(
+    formula: str,
+    data: Any,
+    channels: Mapping[str, ChannelLike],
+    scores: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    sample: Sample | None = None,
+) -> Regression:
+    """Least squares where the outcome is a number, or predictors are private [Rao, chapter 4].
+
+    formula, data, channels, weights, strata, clusters, sample : as in `logit_regression`.
+    scores : (k,) what the k categories of a private outcome count as; their numbers or the middles
+        of their bins by default.
+
+    A report enters by its unbiased value, which has the answer as its mean whatever that is: the moments X^T X and
+    X^T y are those of the answers plus noise of mean zero. Nothing is assumed of the residuals; the errors allow for
+    unequal variances (those of a simple sample are statsmodels' HC1). Raises as `logit_regression` does.
+
+    >>> data = {"hours": [2.0, 4.0, 3.0, 7.0, 1.0, 6.0], "works": [0, 0, 1, 1, 0, 1]}
+    >>> linear_regression("hours ~ works", data, {"works": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
+    array([[1.958, 3.75 ]])
+    """
+    asked = parse_formula(formula)
+    known = {name: as_channel(channel) for name, channel in channels.items()}
+    y = _numbers(data, asked.outcome, known, scores)
+    n = len(y)
+    for name in asked.columns:
+        if name in known:
+            require_identifiable(known[name])
+    design = regressors(asked, data, known, n)
+    drawn = sampled(weights, strata, clusters, sample, n)
+    w = np.ones(n) if drawn is None else drawn.weights
+    d = len(design.names)
+    if n <= d:
+        raise invalid("data", f"more respondents than the {d} coefficients", n)
+    inside = _inside(design)
+    u, z = design.values.shape[:2]
+    mass, moment = np.zeros((u, z)), np.zeros((u, z))
+    for cell in range(z):
+        each = w * inside[cell, design.reports]
+        mass[:, cell] = np.bincount(design.group, each, u)
+        moment[:, cell] = np.bincount(design.group, each * y, u)
+    flat = design.values.reshape(-1, d)
+    squares = (flat * mass.reshape(-1, 1)).T @ flat
+    inverse = _inverse(squares)
+    b = inverse @ (flat.T @ moment.ravel())
+    influence = np.zeros((n, d))
+    fitted = design.values @ b
+    step = max(1, _CHUNK // (d * z))
+    for at in range(0, n, step):
+        rows = slice(at, at + step)
+        group, part = design.group[rows], inside[:, design.reports[rows]].T  # (s, z)
+        residual = part * (y[rows, None] - fitted[group])
+        influence[rows] = np.einsum("sz,szd->sd", residual, design.values[group])
+    influence = influence @ inverse
+    if drawn is None:
+        covariance, degrees = influence.T @ influence * (n / (n - d)), float(n - d)
+    else:
+        total = drawn.total_variance(influence)
+        covariance, degrees = total.covariance, total.degrees
+    return Regression(
+        formula, "linear", design.names, (asked.outcome,), None, b[None], covariance, n, degrees, design.levels
+    )  # fmt: skip
+
+
+def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> Array:
+    """The outcome of each respondent: the number itself, or the unbiased value of the report."""
+    if name not in channels:
+        n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
+        code, kinds = public_column(data, name, n)
+        values = numbers_of(kinds)
+        if values is None:
+            raise invalid(f"outcome {name!r}", "numbers (logit_regression is for categories)", Phrase("something else"))
+        return values[code]
+    channel = channels[name]
+    require_identifiable(channel)
+    values = scores_of(channel.inputs) if scores is None else finite_array(scores, "scores", 1)
+    if len(values) != channel.shape[0]:
+        raise invalid("scores", f"one for each of the {channel.shape[0]} categories of {name!r}", len(values))
+    y = positions(data[name], channel.outputs)
+    made = estimate(np.bincount(y, minlength=channel.shape[1]), channel) if len(y) else None
+    if made is None:
+        raise invalid("data", "at least one respondent", Phrase("none"))
+    return np.asarray((values @ made.loadings)[y])
+
+
+def _inside(design: Regressors) -> Array:
+    """The unbiased indicator of every private cell for every report, (z, r): a left inverse of the channel."""
+    q = design.cell_channel
+    if q.shape == (1, 1):
+        return np.ones((1, 1))
+    channel = Channel(q / q.sum(axis=1, keepdims=True))
+    first = efficient_loadings(channel, np.full(len(q), 1 / len(q)))
+    if q.shape[0] == q.shape[1]:
+        return first
+    frequencies = np.bincount(design.reports, minlength=q.shape[1]) / len(design.reports)
+    pilot = simplex_projection(first @ frequencies)
+    return efficient_loadings(channel, 0.99 * pilot + 0.01 / len(q))
+
+
+def _inverse(squares: Array) -> Array:
+    scale = np.sqrt(np.abs(np.diag(squares)))
+    if not (scale > 0).all() or not np.linalg.cond(squares / np.outer(scale, scale)) < 1e13:
+        raise invalid("regression", "reports that tell the coefficients apart", Phrase("singular moments"))
+    return np.asarray(np.linalg.inv(squares / np.outer(scale, scale)) / np.outer(scale, scale))

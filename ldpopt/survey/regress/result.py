@@ -1,0 +1,126 @@
+"""What a regression found: coefficients with errors, intervals and tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.distribution import Array
+from ldpopt.survey.estimate.intervals import Intervals, two_sided
+from ldpopt.survey.test.hypothesis_tests import TestResult, wald_result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression:
+    """A fitted regression; coefficients are of the true answers, not of the reports.
+
+    formula : as it was given. kind : "logistic", "multinomial" or "linear".
+    names : the d regressors. equations : the e categories whose log-odds against `reference` are explained; of a
+        linear regression the outcome alone.
+    coefficients : (e, d). covariance : (e d, e d), in the order of the rows of `coefficients`.
+    n : respondents. degrees : of freedom; inf for a likelihood of a simple sample, else units less strata (less d).
+    log_likelihood : of the reports; None for a linear regression and a weighted sample.
+    levels : the first level of each factor, which the others are compared with.
+
+    >>> from ldpopt.survey import logit_regression
+    >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
+    >>> made = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
+    >>> made.names, made.coefficients.round(3)
+    (('Intercept', 'group[b]'), array([[-1.466,  2.932]]))
+    """
+
+    formula: str
+    kind: str
+    names: tuple[str, ...]
+    equations: tuple[Label, ...]
+    reference: Label
+    coefficients: Array
+    covariance: Array
+    n: int
+    degrees: float
+    levels: Mapping[str, Label]
+    log_likelihood: float | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each coefficient is of; with the equation before it where there are several."""
+        if len(self.equations) == 1:
+            return self.names
+        return tuple(f"{equation}: {name}" for equation in self.equations for name in self.names)
+
+    @property
+    def values(self) -> Array:
+        """The coefficients in the order of `labels`, (e d,)."""
+        return self.coefficients.ravel()
+
+    @property
+    def standard_errors(self) -> Array:
+        """Square roots of the diagonal of `covariance`, (e, d)."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0)).reshape(self.coefficients.shape)
+
+    @property
+    def statistics(self) -> Array:
+        """Coefficients over their standard errors, (e, d)."""
+        error = self.standard_errors
+        return np.divide(self.coefficients, error, out=np.zeros_like(error), where=error > 0)
+
+    @property
+    def p_values(self) -> Array:
+        """Two-sided p-values of zero coefficients, (e, d): normal, or Student's with `degrees`."""
+        from scipy.stats import norm, t
+
+        size = np.abs(self.statistics)
+        return np.asarray(2 * (norm.sf(size) if math.isinf(self.degrees) else t.sf(size, self.degrees)))
+
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """Wald intervals of the coefficients, in the order of `labels`."""
+        reach = two_sided(level, self.degrees) * self.standard_errors.ravel()
+        return Intervals(self.labels, self.values - reach, self.values + reach, level, "Wald")
+
+    def odds_ratios(self, level: float = 0.95) -> Intervals:
+        """Intervals of exp(coefficient): how the odds against the reference change."""
+        made = self.intervals(level)
+        return Intervals(made.labels, np.exp(made.lower), np.exp(made.upper), level, "Wald, odds ratio")
+
+    def slopes(self) -> TestResult:
+        """Test that everything but the intercepts is zero, by Wald's statistic."""
+        kept = np.array([name != "Intercept" for _ in self.equations for name in self.names])
+        inside = self.covariance[np.ix_(kept, kept)]
+        return wald_result("all slopes zero", self.values[kept], inside, self.degrees)
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """JSON-ready values."""
+        shown = self.intervals(level)
+        return {
+            "formula": self.formula,
+            "kind": self.kind,
+            "n": self.n,
+            "reference": self.reference,
+            "labels": list(self.labels),
+            "coefficients": self.values.tolist(),
+            "standard_errors": self.standard_errors.ravel().tolist(),
+            "p_values": self.p_values.ravel().tolist(),
+            "lower": shown.lower.tolist(),
+            "upper": shown.upper.tolist(),
+            "level": level,
+            "degrees": None if math.isinf(self.degrees) else self.degrees,
+            "log_likelihood": self.log_likelihood,
+        }
+
+    def __repr__(self) -> str:
+        shown = self.intervals()
+        wide = max(10, *(len(label) for label in self.labels))
+        lines = [f"{self.kind.capitalize()} regression of privatized answers, {self.n} respondents: {self.formula}"]
+        if self.kind != "linear":
+            lines.append(f"log-odds of {', '.join(map(str, self.equations))} against {self.reference}")
+        lines.append(f"{'':{wide}}  {'coefficient':>11}  {'se':>9}  {'p':>7}  95 % interval")
+        error, p_values = self.standard_errors.ravel(), self.p_values.ravel()
+        rows = zip(self.labels, self.values, error, p_values, shown.lower, shown.upper, strict=True)
+        for label, value, se, p, low, high in rows:
+            lines.append(f"{label:{wide}}  {value:11.4f}  {se:9.4f}  {p:7.4f}  [{low:.4f}, {high:.4f}]")
+        return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""An analysis of a survey's reports: under which design, for whom, by which groups, at which level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.collect.rows import ReportRows
+from ldpopt.survey.estimate.counts import CountTable
+from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.intervals import check_level
+from ldpopt.survey.estimate.linear import Estimator
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.sample.conditions import Condition, groups_of
+from ldpopt.survey.sample.spec import SampleSpec
+
+MOST_GROUPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The estimates of one question: of all who are meant, and of every group by name.
+
+    >>> Findings(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), {}).whole.n
+    100
+    """
+
+    whole: Estimate
+    groups: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """How a survey's reports are analysed.
+
+    sample : the public columns that hold the design; a simple sample by default.
+    by : public columns whose values make groups.
+    where : conditions that all hold of the respondents who are meant.
+    level : confidence of the intervals.
+
+    >>> Analysis(by=("sex",), where=(Condition.parse("age >= 30"),)).columns
+    ('sex', 'age')
+    """
+
+    sample: SampleSpec = field(default_factory=SampleSpec)
+    by: tuple[str, ...] = ()
+    where: tuple[Condition, ...] = ()
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The public columns that are needed, each once."""
+        named = [*self.sample.columns, *self.by, *(one.column for one in self.where)]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def of_counts(self) -> bool:
+        """Whether counts are enough, and respondents need not be looked at one by one."""
+        return not self.columns
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the analysis of a simple sample, whole, at 95 %."""
+        return self.of_counts and self.level == 0.95
+
+    def estimates(self, plan: Plan, rows: ReportRows, estimator: Estimator | None = None) -> dict[str, Findings]:
+        """The `Findings` of every question; `InvalidInput` for rows of another plan, and where nobody is meant."""
+        if rows.counts.plan != plan.checksum:
+            raise invalid("reports", f"those of the plan {plan.name!r}", Phrase("another plan's"))
+        design = self.sample.design(rows.columns) if self.sample.columns else None
+        meant = np.ones(rows.n, dtype=bool)
+        for condition in self.where:
+            meant &= condition.holds(rows.columns)
+        if not meant.any():
+            said = " and ".join(map(str, self.where))
+            raise invalid("condition", "somebody who meets it", Phrase(f"nobody ({said})"))
+        groups = groups_of(rows.columns, self.by) if self.by else None
+        names = [] if groups is None else sorted(set(groups[meant]))
+        if len(names) > MOST_GROUPS:
+            raise invalid("groups", f"at most {MOST_GROUPS} of them", len(names))
+        made = {}
+        for question in plan.questions:
+            channel = Channel(question.channel.matrix, question.categories, question.reports)
+            y = rows.reports[question.name]
+
+            def of(mask: Any, y: Any = y, channel: Channel = channel) -> Estimate:
+                answered = mask & (y >= 0)  # an empty report is outside the group that the shares are of
+                if design is None:  # a simple sample of those who are meant
+                    counts = np.bincount(y[answered], minlength=len(channel.outputs))
+                    return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+                return estimate(SampledReports(np.maximum(y, 0), channel, design).where(answered), channel, estimator)
+
+            made[question.name] = Findings(of(meant), {name: of(meant & (groups == name)) for name in names})
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values; `from_dict` gives the analysis back."""
+        where = [str(condition) for condition in self.where]
+        return {"sample": self.sample.to_dict(), "by": list(self.by), "where": where, "level": self.level}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Analysis:
+        """The analysis that `to_dict` described; else `InvalidInput`."""
+        right = isinstance(data, Mapping) and set(data) == {"sample", "by", "where", "level"}
+        right = right and all(isinstance(data[n], list) and all(isinstance(v, str) for v in data[n])
+                              for n in ("by", "where"))  # fmt: skip
+        if not right:
+            raise invalid("analysis", "an object with sample, by, where and level", Phrase("another"))
+        where = tuple(Condition.parse(text) for text in data["where"])
+        return cls(SampleSpec.from_dict(data["sample"]), tuple(data["by"]), where, data["level"])
+
+    def __str__(self) -> str:
+        """What differs from the plainest analysis, in words; empty for that one."""
+        s, said = self.sample, []
+        named = (("weights", s.weights), ("strata", s.strata), ("clusters", s.clusters), ("finite population", s.fpc))
+        said += [f"{what} {column}" for what, column in named if column is not None]
+        said += [f"known margins of {', '.join(s.margins)}"] if s.margins else []
+        said += [f"variance by {s.method.name if not s.replicate_weights else 'given replicates'}"] if said else []
+        said += [f"only {' and '.join(map(str, self.where))}"] if self.where else []
+        return "; ".join(said)

@@ -1,0 +1,35 @@
+"""Raking: weights that meet the known totals of every margin, by iterative proportional fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+
+CLOSE = 1e-10
+"""Relative: how near to every known total the raked weights must come."""
+
+CYCLES = 2000
+
+
+def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]]) -> Array:
+    """Weights (n,), zeros allowed, in proportion to the given ones within every cell of the margins."""
+    w = np.array(weights)
+    for _ in range(CYCLES):
+        worst = 0.0
+        for codes, known in margins:
+            now = np.bincount(codes, w, len(known))
+            if not now.min() > 0:
+                raise SolverError("raking: a group of a margin has no respondent left; merge it with another")
+            worst = max(worst, float(np.abs(now / known - 1).max()))
+            w *= (known / now)[codes]
+        if len(margins) == 1 or worst <= CLOSE:
+            return w
+    raise SolverError(
+        f"raking: after {CYCLES} cycles the weights miss a known total by {worst:.2g} of itself; some combination of "
+        "groups has no respondent (merge groups, or leave a margin out)"
+    )

@@ -1,0 +1,269 @@
+"""Replicate weights: the jackknife, the rescaled bootstrap, and those that come with a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Label
+from ldpopt.distribution import Array, finite_array, positive_integer
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.survey.sample.raking import raked
+from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance, refuse_lonely
+
+CELLS = 4_000_000
+"""Weights that are held at a time."""
+
+MOST = 2_000_000_000
+"""Weights in all, beyond which replication takes too long."""
+
+
+class Sample(Protocol):
+    """What replication needs of a `SampleDesign`, which documents each."""
+
+    @property
+    def n(self) -> int:
+        """Respondents."""
+        ...
+
+    @property
+    def weights(self) -> Array:
+        """(n,) weights."""
+        ...
+
+    @property
+    def margins(self) -> tuple[tuple[npt.NDArray[np.intp], Array], ...]:
+        """Known margins."""
+        ...
+
+    @property
+    def lonely(self) -> LonelyUnit:
+        """What a single unit counts as."""
+        ...
+
+    @property
+    def unit(self) -> npt.NDArray[np.intp]:
+        """(n,) primary units."""
+        ...
+
+    @property
+    def unit_stratum(self) -> npt.NDArray[np.intp]:
+        """(U,) their strata."""
+        ...
+
+    @property
+    def stratum_names(self) -> tuple[Label, ...]:
+        """The H strata."""
+        ...
+
+    @property
+    def units(self) -> Array:
+        """(H,) units drawn."""
+        ...
+
+    @property
+    def fractions(self) -> Array:
+        """(H,) share of units drawn."""
+        ...
+
+    def degrees(self) -> float:
+        """Units less strata."""
+        ...
+
+
+@dataclass(frozen=True)
+class Replication:
+    """A method of variance: by linearisation, or by computing the statistic again with other weights."""
+
+    replicates: ClassVar[bool] = True
+    name: ClassVar[str] = "replication"
+
+    def scales(self, design: Sample) -> Array:
+        """(R,) what the square of every replicate's deviation counts."""
+        raise NotImplementedError
+
+    def factors(self, design: Sample) -> Iterator[Array]:
+        """Factors of the weights, (c, U) for the primary units or (c, n) for the respondents, R rows in all."""
+        raise NotImplementedError
+
+    def variance(self, design: Sample, statistic: Callable[[Array], Array], noise: Array | None) -> SamplingVariance:
+        """sum_r c_r (t_r - t)(t_r - t)^T around the estimate t of all; known margins are met by every replicate."""
+        scales = self.scales(design)
+        if len(scales) * design.n > MOST:
+            expected = f"at most {MOST // design.n} for {design.n} respondents (linearisation has no such limit)"
+            raise invalid("replicates", expected, len(scales))
+        refuse_lonely(design.units, design.stratum_names, design.lonely)
+        alone = design.units == 1
+        if alone.any() and design.lonely is LonelyUnit.CENTRED:
+            raise InvalidInput("lonely: expected refuse, certainty or average with replicate weights, got centre")
+        centre = statistic(design.weights[None])[0]
+        covariance = np.zeros((len(centre), len(centre)))
+        at = 0
+        for factors in self.factors(design):
+            spread = factors if factors.shape[1] == design.n else factors[:, design.unit]
+            weights = design.weights * spread
+            if design.margins:
+                weights = np.stack([raked(row, design.margins) for row in weights])
+            away = statistic(weights) - centre
+            covariance += (away * scales[at : at + len(away), None]).T @ away
+            at += len(away)
+        shares = design.fractions if noise is not None else np.zeros(len(design.units))
+        if alone.any() and design.lonely is LonelyUnit.CERTAINTY:
+            if noise is None:
+                raise invalid("noise", "the channel's own variance where a unit is certain", Phrase("none"))
+            shares = np.where(alone, 1.0, shares)
+        if noise is not None and shares.any():
+            covariance += np.einsum("h,hrs->rs", shares, noise)
+        elif noise is None and design.fractions.any():
+            raise invalid("noise", "the channel's own variance for a finite population", Phrase("none"))
+        if alone.any() and design.lonely is LonelyUnit.AVERAGE:
+            covariance *= len(design.units) / (~alone).sum()
+        return SamplingVariance(covariance, self.degrees(design))
+
+    def degrees(self, design: Sample) -> float:
+        """Degrees of freedom of the variance."""
+        return design.degrees()
+
+
+@dataclass(frozen=True)
+class Linearization(Replication):
+    """Taylor linearisation: no replicates; the variance of the sum of influence values [SSW, section 5.5].
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> SampleDesign(size=4, method=Linearization()).total_variance([1, 2, 3, 6]).covariance.round(6)
+    array([[18.666667]])
+    """
+
+    replicates: ClassVar[bool] = False
+    name: ClassVar[str] = "linearisation"
+
+    def variance(self, design: Sample, statistic: Callable[[Array], Array], noise: Array | None) -> SamplingVariance:
+        """There are no replicates: `InvalidInput`."""
+        raise invalid("method", "one with replicates (Jackknife, RescaledBootstrap, GivenReplicates)", self.name)
+
+
+@dataclass(frozen=True)
+class Jackknife(Replication):
+    """One primary unit left out at a time: JK1 without strata, JKn with [Wolter, chapter 4].
+
+    The unit's weight goes to the others of its stratum, n_h / (n_h - 1), and its square counts
+    (1 - f_h)(n_h - 1) / n_h.
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> SampleDesign(size=4, method=Jackknife()).total_variance([1, 2, 3, 6]).covariance.round(6)
+    array([[18.666667]])
+    """
+
+    name: ClassVar[str] = "jackknife"
+
+    def scales(self, design: Sample) -> Array:
+        """(U,) one a primary unit."""
+        each = (1 - design.fractions) * (design.units - 1) / np.maximum(design.units, 1)
+        return np.asarray(each[design.unit_stratum])
+
+    def factors(self, design: Sample) -> Iterator[Array]:
+        """(c, U) at a time."""
+        stratum, u = design.unit_stratum, len(design.unit_stratum)
+        lift = design.units / np.maximum(design.units - 1, 1)
+        step = max(1, CELLS // max(design.n, u))
+        for start in range(0, u, step):
+            out = np.arange(start, min(start + step, u))
+            made = np.where(stratum[out, None] == stratum, lift[stratum], 1.0)
+            made[np.arange(len(out)), out] = np.where(design.units[stratum[out]] == 1, 1.0, 0.0)
+            yield made
+
+
+@dataclass(frozen=True)
+class RescaledBootstrap(Replication):
+    """Rao and Wu's bootstrap: n_h - 1 primary units drawn again with replacement in every stratum [RaoWu].
+
+    Factors 1 - s + s n_h / (n_h - 1) r, r the times that a unit was drawn and s = sqrt(1 - f_h). The seed makes a
+    result repeatable.
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> made = SampleDesign(size=4, method=RescaledBootstrap(4000)).total_variance([1, 2, 3, 6]).covariance
+    >>> bool(abs(made[0, 0] - 18.67) < 1.5)
+    True
+    """
+
+    replications: int = 500
+    seed: int = 0
+    name: ClassVar[str] = "bootstrap"
+
+    def __post_init__(self) -> None:
+        positive_integer(self.replications, "replications", 2)
+        positive_integer(self.seed, "seed", 0)
+
+    def scales(self, design: Sample) -> Array:
+        """(replications,) all equal."""
+        return np.full(self.replications, 1 / self.replications)
+
+    def factors(self, design: Sample) -> Iterator[Array]:
+        """(c, U) at a time."""
+        rng, u = np.random.default_rng(self.seed), len(design.unit_stratum)
+        members = [np.flatnonzero(design.unit_stratum == h) for h in range(len(design.units))]
+        step = max(1, CELLS // max(design.n, u))
+        for start in range(0, self.replications, step):
+            count = min(step, self.replications - start)
+            made = np.ones((count, u))
+            for rows, share in zip(members, design.fractions, strict=True):
+                n = len(rows)
+                if n > 1:
+                    drawn = rng.multinomial(n - 1, np.full(n, 1 / n), size=count)
+                    s = np.sqrt(1 - share)
+                    made[:, rows] = 1 - s + s * n / (n - 1) * drawn
+            yield made
+
+    def degrees(self, design: Sample) -> float:
+        """Units less strata, or one less than there are replicates if that is less."""
+        return min(design.degrees(), self.replications - 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenReplicates(Replication):
+    """Replicate weights that come with a data file: what a statistical office publishes in the place of its design.
+
+    weights : (n, R), a column a replicate, non-negative, as whole weights. scales : (R,) or one number, what the square
+    of a replicate's deviation counts: 1 / R for the bootstrap, 4 / R for Fay's method with 0.5,
+    (R - 1) / R for JK1. `InvalidInput` for other shapes and negative numbers.
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> halves = GivenReplicates([[2, 0], [0, 2]], 0.5)
+    >>> SampleDesign(size=2, method=halves).total_variance([1.0, 3.0]).covariance
+    array([[4.]])
+    """
+
+    weights: Any
+    scale: Any
+    name: ClassVar[str] = "given replicates"
+
+    def __post_init__(self) -> None:
+        w = finite_array(self.weights, "replicate weights", 2)
+        c = finite_array(self.scale, "scales", np.ndim(self.scale))
+        c = np.full(w.shape[1], float(c)) if c.ndim == 0 else c
+        if w.shape[1] < 2 or w.min() < 0 or c.shape != (w.shape[1],) or not c.min() > 0:
+            raise invalid(
+                "replicate weights", "at least two columns, none negative, with a positive scale each", w.shape
+            )
+        object.__setattr__(self, "weights", w)
+        object.__setattr__(self, "scale", c)
+
+    def scales(self, design: Sample) -> Array:
+        """(R,) as they were given."""
+        if len(self.weights) != design.n:
+            raise invalid("replicate weights", f"{design.n} rows, one a respondent", len(self.weights))
+        return np.asarray(self.scale)
+
+    def factors(self, design: Sample) -> Iterator[Array]:
+        """(c, n) at a time."""
+        step = max(1, CELLS // design.n)
+        for start in range(0, self.weights.shape[1], step):
+            yield self.weights[:, start : start + step].T / design.weights
+
+    def degrees(self, design: Sample) -> float:
+        """One less than there are replicates."""
+        return float(self.weights.shape[1] - 1)

@@ -1,0 +1,174 @@
+"""The columns that say how respondents were drawn: the ``[sample]`` of ``survey.toml``, and a design from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.sample.margins import rake
+from ldpopt.survey.sample.replicates import (
+    GivenReplicates,
+    Jackknife,
+    Linearization,
+    Replication,
+    RescaledBootstrap,
+)
+from ldpopt.survey.sample.strata import LonelyUnit
+
+METHODS = ("linearization", "jackknife", "bootstrap", "replicates")
+COLUMNS = ("weights", "strata", "clusters", "fpc")
+FIELDS = {*COLUMNS, "lonely", "variance", "replications", "seed", "replicate_weights", "replicate_scale", "margins"}
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSpec:
+    """Which public columns hold a sample's design, and how variances are computed.
+
+    weights, strata, clusters, fpc : names of columns, as in `SampleDesign`.
+    lonely : what a stratum with one unit counts as, a word of `LonelyUnit`.
+    variance : "linearization", "jackknife", "bootstrap" (with `replications` and `seed`), or "replicates", the columns
+        `replicate_weights` with `replicate_scale`.
+    margins : for columns, the known totals or shares of their groups: one post-stratifies, several rake.
+
+    >>> spec = SampleSpec(weights="w", margins={"sex": {"f": 0.5, "m": 0.5}})
+    >>> spec.columns
+    ('w', 'sex')
+    >>> spec.design({"w": ["1", "1", "2"], "sex": ["f", "m", "m"]}).weights.round(3)
+    array([2.   , 0.667, 1.333])
+    """
+
+    weights: str | None = None
+    strata: str | None = None
+    clusters: str | None = None
+    fpc: str | None = None
+    lonely: str = LonelyUnit.REFUSE.value
+    variance: str = METHODS[0]
+    replications: int = 500
+    seed: int = 0
+    replicate_weights: tuple[str, ...] = ()
+    replicate_scale: float | None = None
+    margins: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        put = _setter(self)
+        for name in COLUMNS:
+            if getattr(self, name) is not None:
+                _column(getattr(self, name), f"sample: {name}")
+        LonelyUnit.from_word(self.lonely)
+        if self.variance not in METHODS:
+            raise invalid("sample: variance", f"one of {', '.join(METHODS)}", self.variance)
+        put("replications", positive_integer(self.replications, "sample: replications", 2))
+        put("seed", positive_integer(self.seed, "sample: seed", 0))
+        if not isinstance(self.replicate_weights, (list, tuple)):
+            raise invalid("sample: replicate_weights", "a list of columns", self.replicate_weights)
+        put("replicate_weights", tuple(_column(c, "sample: replicate_weights") for c in self.replicate_weights))
+        given = bool(self.replicate_weights)
+        if given != (self.variance == "replicates") or given != (self.replicate_scale is not None):
+            expected = 'variance = "replicates" with replicate_weights and replicate_scale, or none of the three'
+            raise invalid("sample", expected, Phrase("some of them"))
+        if self.replicate_scale is not None:
+            put("replicate_scale", number(self.replicate_scale, "sample: replicate_scale"))
+        if not isinstance(self.margins, Mapping) or not all(isinstance(m, Mapping) for m in self.margins.values()):
+            raise invalid("sample: margins", "a table of totals for every column", self.margins)
+        put("margins", MappingProxyType({_column(name, "sample: margins"): _totals(name, totals)
+                                         for name, totals in self.margins.items()}))  # fmt: skip
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the reports that the design needs, each once."""
+        named = [getattr(self, name) for name in COLUMNS] + [*self.replicate_weights, *self.margins]
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def method(self) -> Replication:
+        """The method of variance; that of given replicate weights is made with the design."""
+        made = {"jackknife": Jackknife(), "bootstrap": RescaledBootstrap(self.replications, self.seed)}
+        return made.get(self.variance, Linearization())
+
+    def design(self, table: Mapping[str, Any]) -> SampleDesign:
+        """The design of the respondents whose public columns are in `table`, (n,) each; `InvalidInput` if one lacks."""
+        found = {name: _found(table, name) for name in self.columns}
+        size = len(next(iter(found.values()))) if found else len(next(iter(table.values())))
+        made = SampleDesign(
+            None if self.weights is None else numbers(found[self.weights], self.weights),
+            None if self.strata is None else found[self.strata],
+            None if self.clusters is None else found[self.clusters],
+            None if self.fpc is None else numbers(found[self.fpc], self.fpc),
+            LonelyUnit.from_word(self.lonely),
+            self.method,
+            size,
+        )
+        if self.replicate_weights:
+            weights = np.stack([numbers(found[name], name) for name in self.replicate_weights], axis=1)
+            made = made.by(GivenReplicates(weights, self.replicate_scale))
+        known = [(found[name], {**totals}) for name, totals in self.margins.items()]
+        return rake(made, known) if known else made
+
+    @classmethod
+    def from_dict(cls, data: Any) -> SampleSpec:
+        """The design that a ``[sample]`` table describes; anything wrong in it is `InvalidInput`."""
+        if not isinstance(data, Mapping):
+            raise invalid("[sample]", "a table", type(data).__name__)
+        if set(data) - FIELDS:
+            raise invalid("[sample]", f"only {', '.join(sorted(FIELDS))}", sorted(set(data) - FIELDS)[0])
+        return cls(**data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values; what is as by default is left out."""
+        plain = SampleSpec()
+        names = [n for n in sorted(FIELDS - {"margins"}) if getattr(self, n) != getattr(plain, n)]
+        made = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
+        return {**made, **({"margins": {k: dict(v) for k, v in self.margins.items()}} if self.margins else {})}
+
+    def changed(self, **fields: Any) -> SampleSpec:
+        """The same with the fields that are not None."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        return replace(self, **given) if given else self
+
+    @property
+    def trivial(self) -> bool:
+        """Whether nothing is declared but a simple sample."""
+        return not self.columns
+
+
+def numbers(values: Any, name: str) -> Array:
+    """A column of numbers, which files may hold as text; `InvalidInput` names the first that is none."""
+    column = np.asarray(values, dtype=object)
+    made = np.empty(len(column))
+    for row, value in enumerate(column.tolist()):
+        try:
+            made[row] = float(value)
+        except (TypeError, ValueError):
+            raise invalid(f"column {name!r}", "a number in every row", Phrase("another"), f"row {row + 1}") from None
+    return made
+
+
+def _found(table: Mapping[str, Any], name: str) -> npt.NDArray[Any]:
+    if name not in table:
+        raise invalid("sample", f"a public column {name!r} in the reports (carry = [{name!r}])", Phrase("none"))
+    return np.asarray(table[name])
+
+
+def _totals(name: str, totals: Mapping[str, float]) -> Mapping[str, float]:
+    made = {str(label): number(value, f"sample: margin {name!r}") for label, value in totals.items()}
+    if not made or not min(made.values()) > 0:
+        raise invalid(f"sample: margin {name!r}", "positive totals or shares", Phrase("others"))
+    return MappingProxyType(made)
+
+
+def _column(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise invalid(what, "the name of a column", value)
+    return value
+
+
+def _setter(made: Any) -> Any:
+    return lambda name, value: object.__setattr__(made, name, value)

@@ -1,0 +1,286 @@
+"""The variance engine against the textbook's formulas, written out respondent by respondent and by brute force."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput
+from ldpopt.survey import (
+    CountTable,
+    GivenReplicates,
+    Jackknife,
+    LonelyUnit,
+    RescaledBootstrap,
+    SampleDesign,
+    SampledReports,
+    difference,
+    estimate,
+    tables_by_group,
+)
+
+Q = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
+BINARY = Channel([[0.8, 0.2], [0.2, 0.8]])
+
+
+def by_hand(scores, weights, strata, clusters, fractions=None, noise=None):
+    """R's `svyrecvar` for one stage: sum_h (1 - f_h) n_h / (n_h - 1) sum_j (z_hj - mean_h)^2, loop by loop."""
+    variance = 0.0
+    for stratum in sorted(set(strata)):
+        units = sorted({c for c, s in zip(clusters, strata, strict=True) if s == stratum})
+        totals = [
+            sum(
+                w * x for w, x, s, c in zip(weights, scores, strata, clusters, strict=True) if (s, c) == (stratum, unit)
+            )
+            for unit in units
+        ]
+        mean, n = sum(totals) / len(units), len(units)
+        f = 0.0 if fractions is None else fractions[stratum]
+        variance += (1 - f) * n / (n - 1) * sum((t - mean) ** 2 for t in totals)
+        variance += f * (0.0 if noise is None else noise[stratum])
+    return variance
+
+
+def sample(seed=1, n=240):
+    rng = np.random.default_rng(seed)
+    strata, clusters = rng.integers(0, 4, n), rng.integers(0, 7, n)
+    return rng.normal(3, 2, n), rng.uniform(0.5, 4, n), strata, clusters
+
+
+def test_a_total_has_the_textbook_variance():
+    """Weighted, stratified, clustered, from a finite population: the loop over strata and units [SSW, section 4.3]."""
+    x, w, s, c = sample()
+    sizes = np.array([20, 30, 10, 50])
+    made = SampleDesign(w, s, c, sizes[s])
+    zero = np.zeros((4, 1, 1))
+    names = made.stratum_names
+    want = by_hand(x, w, s, c, {h: 7 / sizes[h] for h in range(4)})
+    assert np.isclose(made.total_variance(x, zero).covariance[0, 0], want, rtol=1e-12)
+    assert made.total_variance(x, zero).degrees == 28 - 4
+    assert np.isclose(made.total(x)[0], w @ x)
+    noise = np.array([[[5.0 + names[h]]] for h in range(4)])
+    want = by_hand(x, w, s, c, {h: 7 / sizes[h] for h in range(4)}, {h: 5.0 + h for h in range(4)})
+    assert np.isclose(made.total_variance(x, noise).covariance[0, 0], want, rtol=1e-12)
+    # Without the channel's part the population is taken to be infinite, which is on the safe side.
+    assert np.isclose(made.total_variance(x).covariance[0, 0], by_hand(x, w, s, c), rtol=1e-12)
+    shares = SampleDesign(w, s, c, (7 / sizes)[s])
+    assert np.isclose(shares.total_variance(x, zero).covariance[0, 0], by_hand(x, w, s, c, dict(enumerate(7 / sizes))))
+
+
+def test_simple_random_sampling_is_unbiased_over_every_sample():
+    """Over all samples of 3 units out of 6, the variance estimate averages to the true variance of the total."""
+    population = np.array([1.0, 4.0, 2.0, 9.0, 5.0, 7.0])
+    totals, variances = [], []
+    for chosen in combinations(range(6), 3):
+        x = population[list(chosen)]
+        made = SampleDesign(weights=np.full(3, 2.0), fpc=np.full(3, 6))
+        totals.append(made.total(x)[0])
+        variances.append(made.total_variance(x, np.zeros((1, 1, 1))).covariance[0, 0])
+    assert np.isclose(np.mean(totals), population.sum())
+    assert np.isclose(np.mean(variances), np.var(totals))
+
+
+def test_a_census_of_private_answers_still_has_the_error_of_its_channel():
+    """Averaged over all reports that a census can give, the variance is exactly that of the randomization."""
+    answers = np.array([0, 0, 1, 0, 1])
+    loadings = np.linalg.inv(BINARY.matrix).T
+    design = SampleDesign(size=5, fpc=np.full(5, 5))
+    values, variances, chances = [], [], []
+    for index in range(32):
+        reports = np.array([(index >> i) & 1 for i in range(5)])
+        chances.append(np.prod(BINARY.matrix[answers, reports]))
+        made = estimate(SampledReports.of(reports, BINARY, design), BINARY)
+        values.append(made.values[0])
+        variances.append(made.covariance[0, 0])
+    values, chances = np.array(values), np.array(chances)
+    true = chances @ (values - chances @ values) ** 2
+    spread = np.sum(BINARY.matrix * loadings[0] ** 2, axis=1) - np.array([1.0, 0.0])
+    assert np.isclose(true, spread[answers].sum() / 25)
+    # Both answers of this channel have the same spread, so that the estimate is exact for every census.
+    assert np.allclose(variances, true, rtol=1e-12)
+
+
+def test_between_a_census_and_an_infinite_population_the_variance_is_unbiased():
+    """Over all samples and all their reports, the estimated variance averages to the true one."""
+    population = np.array([0, 0, 1, 1, 1, 0])
+    values, variances, chances = [], [], []
+    for chosen in combinations(range(6), 4):
+        for index in range(16):
+            reports = np.array([(index >> i) & 1 for i in range(4)])
+            chances.append(np.prod(BINARY.matrix[population[list(chosen)], reports]) / 15)
+            made = estimate(SampledReports.of(reports, BINARY, SampleDesign(size=4, fpc=np.full(4, 6))), BINARY)
+            values.append(made.values[0])
+            variances.append(made.covariance[0, 0])
+    values, chances, variances = np.array(values), np.array(chances), np.array(variances)
+    true = chances @ (values - chances @ values) ** 2
+    assert np.isclose(chances @ values, 0.5)
+    assert np.isclose(chances @ variances, true, rtol=1e-10)
+
+
+def test_linearisation_of_frequencies_is_that_of_count_tables():
+    """The same sample as a mergeable table and as reports with their design has one variance."""
+    rng = np.random.default_rng(3)
+    _, w, s, c = sample(3)
+    y = rng.integers(0, 3, len(w))
+    table = estimate(CountTable.from_reports(y, Q, w, s, c), Q)
+    designed = estimate(SampledReports.of(y, Q, SampleDesign(w, s, c)), Q)
+    assert np.allclose(table.values, designed.values, atol=1e-14)
+    assert np.allclose(table.covariance, designed.covariance, rtol=1e-10)
+    assert table.degrees == designed.degrees
+    assert np.allclose(table.intervals().lower, designed.intervals().lower, atol=1e-12)
+
+
+def test_jackknife_is_the_loop_that_leaves_one_unit_out():
+    """JKn of a ratio: a unit's weight goes to the others of its stratum, and the estimate is made again [Wolter]."""
+    rng = np.random.default_rng(4)
+    _, w, s, c = sample(4)
+    y = rng.integers(0, 3, len(w))
+    sizes = np.array([20, 30, 10, 50])
+    design = SampleDesign(w, s, c, method=Jackknife())
+    made = estimate(SampledReports.of(y, Q, design), Q)
+    loadings, want = made.loadings, np.zeros((3, 3))
+    for stratum in range(4):
+        for unit in range(7):
+            lifted = np.where(s == stratum, np.where(c == unit, 0.0, w * 7 / 6), w)
+            f = np.bincount(y, lifted, 3) / lifted.sum()
+            away = loadings @ f - made.values
+            want += 6 / 7 * np.outer(away, away)
+    assert np.allclose(made.covariance, want, rtol=1e-12)
+    assert made.degrees == 24
+    # A finite population shrinks it by the share drawn, and adds back what the channel alone makes random.
+    smaller = estimate(SampledReports.of(y, Q, SampleDesign(w, s, c, sizes[s], method=Jackknife())), Q)
+    linear = estimate(SampledReports.of(y, Q, SampleDesign(w, s, c, sizes[s])), Q)
+    assert np.all(smaller.standard_errors < made.standard_errors)
+    assert np.allclose(smaller.standard_errors, linear.standard_errors, rtol=0.05)
+
+
+def test_bootstrap_converges_to_linearisation_for_totals():
+    """For a total, Rao and Wu's bootstrap has the linearised variance as its expectation [RaoWu]."""
+    x, w, s, c = sample(5)
+    sizes = np.array([20, 30, 10, 50])
+    zero = np.zeros((4, 1, 1))
+    linear = SampleDesign(w, s, c, sizes[s])
+    drawn = linear.by(RescaledBootstrap(20_000, 1)).total_variance(x, zero)
+    want = linear.total_variance(x, zero)
+    assert np.isclose(drawn.covariance[0, 0], want.covariance[0, 0], rtol=0.05)
+    assert np.isclose(
+        linear.by(Jackknife()).total_variance(x, zero).covariance[0, 0], want.covariance[0, 0], rtol=1e-10
+    )
+
+
+def test_given_replicates_are_used_as_they_are():
+    """The jackknife's weights, written into a file and read back, give the jackknife's variance."""
+    x, w, s, c = sample(6)
+    design = SampleDesign(w, s, c)
+    columns, scales = [], []
+    for stratum in range(4):
+        for unit in range(7):
+            columns.append(np.where(s == stratum, np.where(c == unit, 0.0, w * 7 / 6), w))
+            scales.append(6 / 7)
+    given = design.by(GivenReplicates(np.array(columns).T, scales)).total_variance(x)
+    assert np.isclose(given.covariance[0, 0], design.total_variance(x).covariance[0, 0], rtol=1e-10)
+    assert given.degrees == 27
+
+
+def test_a_subgroup_keeps_the_whole_design():
+    """The variance of a group's mean is that of scores which are zero outside it, in every unit of the sample."""
+    rng = np.random.default_rng(7)
+    _, w, s, c = sample(7)
+    y, g = rng.integers(0, 3, len(w)), rng.random(len(w)) < 0.2
+    made = estimate(tables_by_group(y, Q, g, design=SampleDesign(w, s, c))[True], Q)
+    f = np.bincount(y[g], w[g], 3) / w[g].sum()
+    for row, error in zip(made.loadings, made.standard_errors, strict=True):
+        scores = np.where(g, (row[y] - row @ f) / w[g].sum(), 0.0)
+        assert np.isclose(error**2, by_hand(scores, w, s, c), rtol=1e-12)
+    units = {(a, b) for a, b, inside in zip(s, c, g, strict=True) if inside}
+    assert made.degrees == len(units) - len({a for a, _ in units})
+
+
+def test_a_difference_of_groups_counts_what_they_share():
+    rng = np.random.default_rng(8)
+    _, w, s, c = sample(8)
+    y, g = rng.integers(0, 3, len(w)), rng.integers(0, 2, len(w))
+    tables = tables_by_group(y, Q, g, design=SampleDesign(w, s, c))
+    a, b = (estimate(tables[i], Q) for i in (0, 1))
+    made = difference(a, b)
+    f = [np.bincount(y[g == i], w[g == i], 3) / w[g == i].sum() for i in (0, 1)]
+    row = a.loadings[1]
+    scores = [np.where(g == i, (row[y] - row @ f[i]) / w[g == i].sum(), 0.0) for i in (0, 1)]
+    assert np.isclose(made.covariance[1, 1], by_hand(scores[0] - scores[1], w, s, c), rtol=1e-10)
+
+
+def test_lonely_units_are_what_one_says():
+    """Refused by default; certain, centred on the mean of all units, or as the other strata on average."""
+    x, w = np.array([1.0, 3.0, 2.0, 5.0, 4.0]), np.ones(5)
+    s = ["a", "a", "b", "b", "c"]
+    zero = np.zeros((3, 1, 1))
+    with pytest.raises(InvalidInput, match="'c'"):
+        SampleDesign(w, s).total_variance(x)
+    rest = 2 * 2.0 + 2 * 4.5
+    for lonely, want in (
+        (LonelyUnit.CERTAINTY, rest),
+        (LonelyUnit.CENTRED, rest + (4.0 - x.mean()) ** 2),
+        (LonelyUnit.AVERAGE, rest * 3 / 2),
+    ):
+        made = SampleDesign(w, s, lonely=lonely).total_variance(x, zero)
+        assert np.isclose(made.covariance[0, 0], want), lonely
+        assert made.degrees == 2
+    with pytest.raises(InvalidInput, match="certain"):
+        SampleDesign(w, s, lonely=LonelyUnit.CERTAINTY).total_variance(x)
+    average = SampleDesign(w, s, lonely=LonelyUnit.AVERAGE, method=Jackknife()).total_variance(x)
+    assert np.isclose(average.covariance[0, 0], rest * 3 / 2)
+    with pytest.raises(InvalidInput, match="centre"):
+        SampleDesign(w, s, lonely=LonelyUnit.CENTRED, method=Jackknife()).total_variance(x)
+    with pytest.raises(InvalidInput, match="average"):
+        SampleDesign(w[:2], ["a", "b"], lonely=LonelyUnit.AVERAGE).total_variance(x[:2])
+
+
+def test_scale_does_not_matter():
+    """Weights of 1e-150 or 1e150 and scores of any size change the variance by their square alone."""
+    x, w, s, c = sample(9)
+    want = SampleDesign(w, s, c).total_variance(x).covariance[0, 0]
+    for scale in (1e-140, 1e140):
+        got = SampleDesign(w * scale, s, c).total_variance(x).covariance[0, 0]
+        assert np.isclose(got / scale / scale, want, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"weights": [1.0, 0.0]}, "positive"),
+        ({"weights": [1.0, -2.0]}, "positive"),
+        ({"weights": [1.0, np.nan]}, "finite"),
+        ({"weights": []}, "size"),
+        ({}, "size"),
+        ({"weights": [1.0, 1.0], "strata": ["a"]}, "strata"),
+        ({"strata": ["a", None]}, "strata"),
+        ({"clusters": ["a", float("nan")]}, "clusters"),
+        ({"weights": [1.0, 1.0], "fpc": [1.5, 1.5]}, "2.* units"),
+        ({"weights": [1.0, 1.0], "fpc": [3, 4]}, "one number"),
+        ({"weights": [1.0, 1.0], "fpc": [0, 0]}, "positive"),
+        ({"weights": [1.0, 1.0], "fpc": [3]}, "positive"),
+    ],
+)
+def test_wrong_designs_are_refused(given, said):
+    with pytest.raises(InvalidInput, match=said):
+        SampleDesign(**given)
+
+
+def test_wrong_scores_are_refused():
+    design = SampleDesign(size=3)
+    for scores in ([1.0, 2.0], [1.0, np.inf, 2.0], np.zeros((3, 2, 2))):
+        with pytest.raises(InvalidInput, match="scores"):
+            design.total_variance(scores)
+    with pytest.raises(InvalidInput, match="noise"):
+        design.total_variance([1.0, 2.0, 3.0], np.zeros((2, 1, 1)))
+    with pytest.raises(InvalidInput, match="replicates"):
+        design.replicate(lambda w: w)
+    with pytest.raises(InvalidInput, match="one a respondent"):
+        SampledReports.of([0, 1], BINARY, design)
+    with pytest.raises(InvalidInput, match="at least one"):
+        SampledReports.of([0, 1, 1], BINARY, design).where(np.zeros(3, dtype=bool))
+    with pytest.raises(InvalidInput, match="truth values"):
+        SampledReports.of([0, 1, 1], BINARY, design).where([0, 1, 1])
+    with pytest.raises(InvalidInput, match="at most"):
+        SampleDesign(size=60_000, method=Jackknife()).total_variance(np.zeros(60_000))
