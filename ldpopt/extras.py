@@ -9,6 +9,9 @@ from ldpopt.errors import LdpoptError
 EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
+    "fpdf": "",
+    "python_calamine": "",
+    "pyreadstat": "spss",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",

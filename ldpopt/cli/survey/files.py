@@ -24,6 +24,15 @@ DataArgument = Annotated[
     ),
 ]
 
+ReportsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="REPORTS",
+        help="Reports: a CSV or Parquet file, or a folder. Counts are not enough.",
+        show_default=False,
+    ),
+]
+
 
 def read_plan(path: Path) -> Plan:
     """The plan of a file, its guarantees proved again."""
@@ -58,9 +67,9 @@ def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
     return counts
 
 
-def read_reports(path: Path, plan: Plan, unlabelled: bool) -> Counts | Path:
+def read_reports(path: str, plan: Plan, unlabelled: bool) -> Counts | str:
     """The counts of a file of counts; reports are read by what needs them."""
-    return read_counts(path, plan, unlabelled) if path.suffix == ".json" else path
+    return read_counts(path, plan, unlabelled) if path.endswith(".json") else path
 
 
 def spoken(counts: Counts) -> str:
