@@ -384,12 +384,16 @@ async function drop(id) {
   await attempt(stored("unsent", (store) => store.delete(id)));
 }
 
-/** The reports are kept, the answers forgotten, and only then anything is sent. */
+/** The reports are kept, the answers forgotten, and only then anything is sent; nothing if another tab was first. */
 async function leave(made) {
-  await keep(made);
-  await attempt(stored("done", (store) => store.put(made.id, page.plan.checksum)));
+  const before = await attempt(stored("done", (store, keep) => {
+    const asked = store.get(page.plan.checksum);
+    asked.onsuccess = () => (asked.result ? keep(asked.result) : store.put(made.id, page.plan.checksum));
+  }));
   person.answers.clear();
   person.drawn.clear();
+  if (before) return finish("done");
+  await keep(made);
   await deliver(true);
 }
 
