@@ -53,7 +53,14 @@ from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
+from ldpopt.survey.plan.two_stage import (
+    TwoStagePlan,
+    advise_stages,
+    pilot_shares,
+    plan_two_stages,
+    second_channel,
+    second_spec,
+)
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
@@ -143,6 +150,7 @@ __all__ = [
     "TwoWayTable",
     "Wald",
     "Wishes",
+    "advise_stages",
     "aggregate",
     "among_answered",
     "asymptotic_covariance",
