@@ -9,6 +9,7 @@ from ldpopt.errors import LdpoptError
 EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
+    "fpdf": "",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",

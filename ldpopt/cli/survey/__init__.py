@@ -11,6 +11,7 @@ from ldpopt.cli.survey.estimate import estimate
 from ldpopt.cli.survey.export import export
 from ldpopt.cli.survey.invitations import invitations
 from ldpopt.cli.survey.kit import kit
+from ldpopt.cli.survey.paper import enter, paper
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
 from ldpopt.cli.survey.report import report
@@ -23,5 +24,5 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (plan, privatize, kit, collect, invitations, export, aggregate, estimate, report, verify):
+for command in (plan, privatize, kit, paper, enter, collect, invitations, export, aggregate, estimate, report, verify):
     app.command()(command)

@@ -58,9 +58,9 @@ def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
     return counts
 
 
-def read_reports(path: Path, plan: Plan, unlabelled: bool) -> Counts | Path:
+def read_reports(path: str, plan: Plan, unlabelled: bool) -> Counts | str:
     """The counts of a file of counts; reports are read by what needs them."""
-    return read_counts(path, plan, unlabelled) if path.suffix == ".json" else path
+    return read_counts(path, plan, unlabelled) if path.endswith(".json") else path
 
 
 def spoken(counts: Counts) -> str:
