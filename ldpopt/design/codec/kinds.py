@@ -62,8 +62,8 @@ CONSTRAINTS = (
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    InformationDual, IntegerColumns, IntervalDual, LevelDual, LossDual, MarginalDual, PartsBound, PatternDual, RatioDual, Relaxed,
-    SaddlePoint, SamplingDual, Unbounded,
+    InformationDual, IntegerColumns, IntervalDual, LevelDual, LossDual, MarginalDual, PartsBound, PatternDual,
+    RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,
