@@ -10,6 +10,7 @@ EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
     "fpdf": "",
+    "uharfbuzz": "paper",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",
