@@ -28,7 +28,7 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     epsilons = [question.epsilon for question in questions]
     ax.barh(at, epsilons, color=FIRST, height=0.6)
     for place, question in zip(at, questions, strict=True):
-        ax.text(question.epsilon, place, f" {question.epsilon:.3g}", va="center", fontsize=8)
+        ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}", va="center", fontsize=8)
     names = [f"{shorten(question.name, 24)} ({len(question.categories)} answers)" for question in questions]
     ax.set_yticks(at, [name.replace("$", r"\$") for name in names])
     ax.set_ylim(-0.6, len(questions) - 0.4)
@@ -68,8 +68,11 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     ax.set_yscale("log")
     ax.set_xlabel("respondents (of a simple random sample)")
     ax.set_ylabel("half-width of the widest 95 % interval")
-    ax.yaxis.set_major_formatter(lambda y, _: f"±{100 * y:g} pp")
-    ax.yaxis.set_minor_formatter(lambda y, _: "")
+    low, high = ax.get_ylim()
+    ticks = [step * 10.0**ten for ten in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**ten <= min(high, 1)]
+    ax.set_yticks(ticks or [low, high], minor=False)
+    ax.set_yticks([], minor=True)
+    ax.yaxis.set_major_formatter(lambda y, _: f"± {100 * y:.3g} points")
     _finish(ax, len(plan.questions))
     return ax
 
@@ -136,7 +139,9 @@ def planning(plan: Any, alternatives: Any = None) -> Axes:
 
 
 def _finish(ax: Axes, lines: int) -> None:
-    """A legend off the data, and a light grid."""
+    """A legend off the data, a light grid, and respondents as people write them."""
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.xaxis.set_minor_formatter(lambda x, _: "")
     ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="0.92", linewidth=0.8)
