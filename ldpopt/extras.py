@@ -9,6 +9,7 @@ from ldpopt.errors import LdpoptError
 EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
+    "fpdf": "",
     "python_calamine": "",
     "pyreadstat": "spss",
     "dask": "dask",

@@ -28,7 +28,7 @@ LAYERS = [
         "version",
     },
     {"datafiles", "distribution", "divergences", "frames", "labels", "simulation"},
-    {"exact", "exact_rounding"},
+    {"exact", "exact_denominator", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},
     {"composition"},

@@ -40,6 +40,9 @@ from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_w
 from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
 from ldpopt.survey.kit.device import Device
 from ldpopt.survey.kit.folder import kit_files
+from ldpopt.survey.paper.design import PaperSurvey, paper_survey
+from ldpopt.survey.paper.devices import PaperDevice, device_named
+from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
 from ldpopt.survey.plan.needed import Needed, respondents_needed
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
@@ -101,6 +104,8 @@ __all__ = [
     "Memoised",
     "Needed",
     "NotIdentifiable",
+    "PaperDevice",
+    "PaperSurvey",
     "Plan",
     "PlannedQuestion",
     "PlannedSurvey",
@@ -140,8 +145,10 @@ __all__ = [
     "chernoff_exponent",
     "compare_protocols",
     "compliance_groups",
+    "device_named",
     "difference",
     "directed_answers",
+    "enter_reports",
     "estimable_contrasts",
     "estimate",
     "estimate_compliance",
@@ -160,6 +167,7 @@ __all__ = [
     "merge",
     "neyman_pearson_power",
     "norm_sub",
+    "paper_survey",
     "parametric_bootstrap",
     "pilot_shares",
     "plan_survey",

@@ -28,6 +28,15 @@ name = "drinks"
 categories = ["no", "yes"]
 """
 
+ONE_QUESTION = """
+[survey]
+name = "Drinks"
+[[questions]]
+name = "drinks"
+categories = ["no", "yes"]
+epsilon = 1.0
+"""
+
 P0, P1 = "0.5,0.3,0.2", "0.2,0.3,0.5"
 PAIR = ("--p0", P0, "--p1", P1)
 
@@ -64,6 +73,12 @@ STEPS = [
     ("survey", "export", "plan.json", "collected.db", "-o", "collected.parquet"),
     ("survey", "collect", "plan.json", "--db", "collected.db", "--close"),
     ("survey", "aggregate", "plan.json", "collected.db", "-o", "collected.json"),
+    ("survey", "plan", "one.toml", "-o", "one.json"),
+    ("survey", "paper", "one.json", "--device", "two-dice"),
+    ("survey", "paper", "one.json", "--device", "coins", "--tosses", "6", "--paper", "letter", "-o", "coins"),
+    ("survey", "enter", "paper/plan.json", "codes.csv", "-o", "letters.csv"),
+    ("survey", "estimate", "paper/plan.json", "letters.csv"),
+    ("check", "paper/channel-1.json"),
     ("survey", "plan", "survey.toml", "-o", "delivery/plan.json"),
     ("survey", "privatize", "delivery/plan.json", "people.csv", "-o", "delivery/reports", "--key", "key"),
     ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),
@@ -81,6 +96,9 @@ def write_inputs(folder: Path) -> None:
         for i in range(200)
     ]
     (folder / "people.csv").write_text("id,smokes,drinks,region,w\n" + "\n".join(people) + "\n", encoding="utf-8")
+    typed = [f"{i},{rng.choice('AB')}" for i in range(1, 41)]
+    (folder / "codes.csv").write_text("sheet,drinks\n" + "\n".join(typed) + "\n", encoding="utf-8")
+    (folder / "one.toml").write_text(ONE_QUESTION, encoding="utf-8")
     (folder / "delivery").mkdir()
     (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
 

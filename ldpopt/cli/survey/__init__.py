@@ -12,6 +12,7 @@ from ldpopt.cli.survey.export import export
 from ldpopt.cli.survey.invitations import invitations
 from ldpopt.cli.survey.kit import kit
 from ldpopt.cli.survey.new import new
+from ldpopt.cli.survey.paper import enter, paper
 from ldpopt.cli.survey.plan import plan
 from ldpopt.cli.survey.privatize import privatize
 from ldpopt.cli.survey.report import report
@@ -25,16 +26,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    new,
-    plan,
-    privatize,
-    kit,
-    collect,
-    invitations,
-    export,
-    aggregate,
-    estimate,
-    report,
-    verify,
-):
+    new, plan, privatize, kit, paper, enter, collect, invitations, export, aggregate, estimate, report, verify,
+):  # fmt: skip
     app.command()(command)

@@ -185,7 +185,7 @@ class Survey:
         """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
         if counts.plan != self.plan.checksum:
             raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
-        return {question.name: self.estimate(question.name, counts[question.name]) for question in self.plan.questions}
+        return {question.name: _from_counts(question, counts[question.name]) for question in self.plan.questions}
 
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
@@ -216,7 +216,7 @@ class Survey:
         planned = self.plan.question(question)
         channel = report_channel(planned)
         if isinstance(reports, (str, Path)):
-            return estimate(aggregate(self.plan, reports)[question], channel, estimator)
+            return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
             said = in_table(schema, "the table")
             if said is not None:
@@ -225,6 +225,12 @@ class Survey:
             column = report_column(reports, planned)
             reports = CountTable.from_reports(_answered(column) if planned.reading.left_out else column, channel)
         return estimate(reports, channel, estimator)
+
+
+def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:
+    """The estimate from an array that holds counts, which alone could be taken for as many reports."""
+    channel = report_channel(question)
+    return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
 
 
 def _answered(column: Any) -> Any:
