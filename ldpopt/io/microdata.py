@@ -80,7 +80,12 @@ def read_microdata(
 
 
 def seen_once(pair: Populations) -> tuple[Any, ...]:
-    """The answers that one respondent alone gave: slips, or somebody who can be known by them."""
+    """The answers that one respondent alone gave: slips, or somebody who can be known by them.
+
+    >>> counts = np.array([[3.0, 1.0], [4.0, 0.0]])
+    >>> seen_once(Populations(("no", "yess"), counts[0] / 4, counts[1] / 4, counts=counts))
+    ('yess',)
+    """
     return () if pair.counts is None else tuple(pair.labels[x] for x in np.flatnonzero(pair.counts.sum(axis=0) == 1))
 
 

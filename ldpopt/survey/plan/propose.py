@@ -41,7 +41,11 @@ _SAID_MISSING = {
 
 @dataclass(frozen=True)
 class ProposedQuestion:
-    """A question that a column could be, and what a person should know of it."""
+    """A question that a column could be, and what a person should know of it.
+
+    >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), ("Seen once in the file: 'yes'.",)).spec.name
+    'vote'
+    """
 
     spec: QuestionSpec
     remarks: tuple[str, ...] = ()
@@ -76,6 +80,9 @@ class Wishes:
     bins : by column, the edges of bins, or how many. missing_codes : by column, or under "" for all of them.
     missing_answers : what becomes of missing answers, as in `Reading`; where the file has none, they are refused.
     half_width : the target of every question.
+
+    >>> Wishes(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
+    'category'
     """
 
     questions: tuple[str, ...] = ()
