@@ -38,10 +38,12 @@ from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
+from ldpopt.survey.plan.numeric import NumericQuestion, numeric_question
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.sets import MultiSelect, multi_select
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
 from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
@@ -94,7 +96,9 @@ __all__ = [
     "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",
+    "MultiSelect",
     "NotIdentifiable",
+    "NumericQuestion",
     "Plan",
     "PlannedQuestion",
     "PlannedSurvey",
@@ -147,8 +151,10 @@ __all__ = [
     "make_plan",
     "mean",
     "merge",
+    "multi_select",
     "neyman_pearson_power",
     "norm_sub",
+    "numeric_question",
     "parametric_bootstrap",
     "pilot_shares",
     "plan_survey",
