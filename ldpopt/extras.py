@@ -12,6 +12,7 @@ EXTRAS = {
     "fpdf": "",
     "python_calamine": "",
     "pyreadstat": "spss",
+    "uharfbuzz": "paper",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",
