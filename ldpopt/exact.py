@@ -127,7 +127,9 @@ class ExactChannel:
     def bits(self) -> int:
         """b where the denominator is 2**b; `InvalidInput` where it is no power of two."""
         if self.denominator & (self.denominator - 1):
-            raise invalid("exact channel", "a denominator that is a power of two", self.denominator)
+            raise invalid(
+                "exact channel", "a denominator that is a power of two (others are drawn by hand)", self.denominator
+            )
         return self.denominator.bit_length() - 1
 
     @property

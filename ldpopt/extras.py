@@ -9,6 +9,10 @@ from ldpopt.errors import LdpoptError
 EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
+    "fpdf": "",
+    "python_calamine": "",
+    "pyreadstat": "spss",
+    "uharfbuzz": "paper",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",

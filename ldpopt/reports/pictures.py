@@ -1,9 +1,11 @@
-"""The picture of a design: the blocks it makes of the answers, beside its channel."""
+"""Pictures that commands write: a design's blocks beside its channel; a plan's budget and what it reaches."""
 
 from __future__ import annotations
 
 from ldpopt.design import Design
-from ldpopt.plots import blocks, channel, panels, picture
+from ldpopt.plots import blocks, channel, panels, picture, planning
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.spec import SurveySpec
 
 
 def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
@@ -13,3 +15,9 @@ def design_picture(design: Design, names: tuple[str, str] | None = None, kind: s
     blocks(design, ax=left, names=names)
     channel(design.channel, ax=right)
     return picture(left, kind)
+
+
+def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
+    """The split of a plan's budget, widths and, where `spec` asks for power, power, as the bytes of a picture."""
+    alternatives = {one.name: one.alternative for one in spec.questions if one.alternative is not None}
+    return picture(planning(plan, alternatives), kind)

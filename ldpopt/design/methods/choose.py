@@ -13,8 +13,10 @@ from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
 from ldpopt.design.methods.integer_program import IntegerProgram
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns
@@ -38,11 +40,13 @@ METHODS: tuple[Method, ...] = (
     SampledColumns(),
     EstimationColumns(),
     PatternLP(),
+    MarginalPatterns(),
     LevelLP(),
     BalancedSets(),
     TangentExchange(),
     Exchange(),
     LevelShapes(),
+    PolicyLP(),
     LocalSearch(8),
 )
 """What is tried first stands first."""
