@@ -11,6 +11,8 @@ EXTRAS = {
     "cryptography": "",
     "fpdf": "",
     "uharfbuzz": "paper",
+    "python_calamine": "",
+    "pyreadstat": "spss",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",

@@ -78,22 +78,23 @@ class Running:
 
 @contextmanager
 def collector_process(folder: Path, plan: Plan, location: str, *more: str, cores: str = "") -> Iterator[Running]:
-    """``ldpopt survey collect`` on a free port; ended, and its output read, at the end of the block."""
+    """``ldpopt survey collect`` on a free port, with a file ``log`` of what it says; ended at the end of the block."""
     (folder / "plan.json").write_text(plan.to_json(), encoding="utf-8")
     pinned = ["taskset", "-c", cores] if cores else []
     command = [sys.executable, "-m", "ldpopt", "survey", "collect", "plan.json", "--db", location, "--port", "0"]
-    process = subprocess.Popen(
-        [*pinned, *command, "--rate", "1000000", *more],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    with open(folder / "log", "ab") as log:  # a pipe that nobody reads would stop it once it is full
+        process = subprocess.Popen(
+            [*pinned, *command, "--rate", "1000000", *more],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
     try:
         said = process.stdout.readline()
         if "http://" not in said:
-            raise AssertionError(said + process.stdout.read())
+            raise AssertionError(said + (folder / "log").read_text())
         yield Running(process, int(said.split("http://")[1].split()[0].rpartition(":")[2]))
     finally:
         if process.poll() is None:

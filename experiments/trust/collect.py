@@ -89,16 +89,14 @@ def nonsense(given: argparse.Namespace) -> str:
         with collectors.collector_process(Path(folder), plan, "reports.db") as running:
             requests = collectors.malformed(plan, random.Random(given.seed), given.malformed)
             made = asyncio.run(collectors.send_all(running.port, requests, given.connections, stubborn=True))
-            running.process.terminate()
-            log = running.process.stdout.read()
-        stored = collectors.stored_reports(plan, f"{folder}/reports.db")
+        stored, log = collectors.stored_reports(plan, f"{folder}/reports.db"), Path(folder, "log").read_text("utf-8")
     answers = dict(sorted(Counter(made.statuses.values()).items()))
     print(f"  answers {answers}, connections closed without one {len(made.lost)}", flush=True)
     if stored:
         return f"{len(stored)} stored"
     if max(answers) >= 500 or min(answers) < 400:
         return f"answers {answers}"
-    return "the log tells of the sender" if "127.0.0.1:" in log or "unexpected" in log else ""
+    return "the log is not empty" if log else ""
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.ratios import RatioDual
@@ -47,6 +48,7 @@ from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.integer_program import IntegerProgram
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.rounded import Rounded
@@ -123,6 +125,8 @@ __all__ = [
     "LocalSearch",
     "LossDual",
     "MVOptimal",
+    "MarginalDual",
+    "MarginalPatterns",
     "MergedPartition",
     "Method",
     "MutualInformation",

@@ -13,10 +13,12 @@ import numpy as np
 from ldpopt import plots
 from ldpopt.channel import Channel
 from ldpopt.privacy import Guarantee, local_dp
+from ldpopt.reports.missing import missing_in_words
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.estimate.intervals import Score
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
@@ -68,6 +70,7 @@ def survey_report(
     ]
     for question in plan.questions:
         body += _question(question, found[question.name], _Pencil(pictures), asked)
+        body += _missing(question, found[question.name].whole, counts, asked)
     body += [
         "<h2>How to read this</h2>",
         f"<p>An interval covers the true share in about {100 * asked.level:g} of 100 surveys like this one; "
@@ -166,6 +169,24 @@ def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked:
     else:
         body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
     return body + _rivals(question, found, pencil)
+
+
+def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
+    """What became of missing answers, and the shares among those who answered."""
+    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
+    if not words:
+        return []
+    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
+    if question.reading.own_category and question.missing is not None:
+        answered = among_answered(found, question.missing)
+        shown = answered.intervals(Score(asked.level)).clip()
+        rows = [
+            [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
+            for label, value, low, high in zip(answered.labels, answered.values, shown.lower, shown.upper, strict=True)
+        ]
+        said = f"Among those who answered; {100 * asked.level:g} % score intervals."
+        body.append(table(["answer", "estimate", "from", "to"], rows, said, numbers=(1, 2, 3)))
+    return body
 
 
 def _groups(both: Findings, asked: Analysis) -> list[str]:

@@ -1,5 +1,6 @@
 """One direction of a composed pair: what is lost, the largest loss and total variation, against rationals."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
+from ldpopt.composition import lattice
 from ldpopt.composition.direction import Direction, infinite_mass, largest_loss, variation
 from ldpopt.composition.gaussian_law import GaussianLaw
 from ldpopt.composition.laws import UNDERFLOW
@@ -108,3 +110,28 @@ def test_gaussian_directions_have_no_end():
     direction = Direction.of_gaussians(GaussianLaw(1.0, 1.0))
     assert (direction.infinite, direction.lost, direction.top, direction.spread) == (0.0, 0.0, math.inf, 0.0)
     assert direction.upper(1.0) == pytest.approx(float(mpmath.ncdf(-0.5) - mpmath.e * mpmath.ncdf(-1.5)), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_a_grid_brackets_the_curve(delta, monkeypatch):
+    """Losses that share no lattice are split outward: the truth, by enumeration, lies between two near ends."""
+    monkeypatch.setattr(lattice, "ATOMS", 10)
+    rng = np.random.default_rng(5)
+    p, q = rng.dirichlet(np.ones(4), 2)
+    pair = FinitePair(np.append(p * (1 - delta), delta), np.append(q, 0.0))
+    count = 9
+    direction = Direction.of(((pair, count),))
+    assert direction.spread > 0
+    losses, masses = pair.losses[:4], pair.p[:4]
+    kept = []
+    for parts in itertools.product(range(count + 1), repeat=4):
+        if sum(parts) == count:
+            ways = math.factorial(count) / math.prod(math.factorial(one) for one in parts)
+            kept.append((float(np.dot(parts, losses)), ways * float(np.prod(masses ** np.array(parts)))))
+    lost = 1 - (1 - pair.p[4]) ** count
+    for epsilon in (0.0, 0.5, 1.5, 3.0, 6.0):
+        exact = lost + math.fsum(mass * -math.expm1(epsilon - loss) for loss, mass in kept if loss > epsilon)
+        assert direction.lower(epsilon) <= exact * (1 + 1e-12)
+        assert direction.upper(epsilon) >= exact * (1 - 1e-12)
+        assert direction.lower(epsilon) >= 0.9 * exact
+        assert direction.upper(epsilon) <= 1.01 * exact + 1e-12

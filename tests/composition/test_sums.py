@@ -176,3 +176,17 @@ def test_bad_sums():
     ):
         with pytest.raises(InvalidInput):
             call()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, math.exp(-1.01)])
+def test_the_printed_corollary_asks_for_a_delta_in_its_range(delta):
+    """log(1/delta) >= eps^2 n, which 0 has without a logarithm and 1 never has [M, Cor 1]."""
+    with pytest.raises(InvalidInput, match="delta"):
+        renyi_advanced_composition(PureDP(0.1), 102, delta)
+
+
+def test_what_sums_claim_of_themselves():
+    """Sums of claims of one order are attained, those of approximate claims are not said to be."""
+    assert compose_renyi([RenyiDP(2.0, 0.5)]).tight
+    assert compose_pure([PureDP(0.5)]).tight
+    assert not compose_approximate([(ApproximateDP(0.1, 1e-6), 3)]).tight

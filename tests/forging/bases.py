@@ -59,6 +59,9 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "divergence of many": lambda: (ld.Divergence(KL, wide[0], wide[1]), [LocalDP(1.0), TotalVariation(0.3)]),
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
+        "sum of divergences": lambda: (
+            ld.WeightedSum([1.0, 2.0], [ld.Divergence(TOTAL_VARIATION, p, P1) for p in (P0, P2)]), [LocalDP(1.0)]
+        ),
         "worst, approximate": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(1.0, 0.01)]),
         "worst, approximate, TV": lambda: (
             ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(0.5, 0.1), TotalVariation(0.25)]
@@ -132,6 +135,10 @@ def designs(each: int, only: set[str] | None = None, seed: int = 77) -> Iterator
             design = designed(problem, method=ld.LevelShapes(points=3))
             if design is not None:
                 yield f"{name}, by shapes", design
+        if name in ("worst", "sum of divergences"):
+            design = designed(problem, method=ld.MarginalPatterns())
+            if design is not None:
+                yield f"{name}, by marginals", design
         if name in ("divergence", "divergence and TV", "hockey stick", "tied", "divergence, LDP and TV 0"):
             design = designed(problem, method=ld.ColumnGeneration())
             if design is not None:

@@ -18,6 +18,14 @@ def plan(
     respondents: Annotated[
         int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
     ] = None,
+    after: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="PLAN REPORTS",
+            help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
+            show_default=False,
+        ),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Design the channel of every question that needs the fewest respondents, and write the plan.
@@ -30,6 +38,13 @@ def plan(
 
     claim([out], force)
     spec = SurveySpec.from_toml(read_text(survey))
+    if after is not None:
+        from ldpopt.cli.survey.files import read_counts, read_plan
+        from ldpopt.survey.plan.survey import Survey
+        from ldpopt.survey.plan.two_stage import second_spec
+
+        earlier = read_plan(after[0])
+        spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
     with progress("designing", len(spec.questions)) as step:
         made = plan_survey(spec, respondents, step)
     write_all({out: made.plan.to_json().encode()}, force)

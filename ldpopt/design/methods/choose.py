@@ -13,6 +13,7 @@ from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
 from ldpopt.design.methods.integer_program import IntegerProgram
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.rounded import Rounded
@@ -38,6 +39,7 @@ METHODS: tuple[Method, ...] = (
     SampledColumns(),
     EstimationColumns(),
     PatternLP(),
+    MarginalPatterns(),
     LevelLP(),
     BalancedSets(),
     TangentExchange(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
 from ldpopt.survey.estimate.project import simplex_projection
 from ldpopt.survey.estimate.waves import pooled_channel
+from ldpopt.survey.plan.spec import SurveySpec
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Shares of the respondents that are tried for the pilot wave."""
@@ -48,6 +50,25 @@ def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel
     """
     made = _optimal(pilot_shares(first), positive_epsilon(epsilon), unit_interval(eta, "eta"))
     return Channel(made.matrix, first.labels, made.outputs)
+
+
+def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
+    """The survey of a second wave: what the first estimated is the pilot of its questions, and it is a later round.
+
+    first : the estimates of the first wave, by question, with the same categories; `InvalidInput` for others.
+
+    >>> from ldpopt.survey import QuestionSpec, estimate
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> made = estimate([440, 560], [[0.8, 0.2], [0.2, 0.8]])
+    >>> second_spec(spec, {"vote": replace(made, labels=("no", "yes"))}).questions[0].pilot.round(3)
+    array([0.402, 0.598])
+    """
+    questions = []
+    for question in spec.questions:
+        if question.name not in first or first[question.name].labels != question.categories:
+            raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
+        questions.append(replace(question, pilot=pilot_shares(first[question.name])))
+    return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
 
 
 def _optimal(p: Array, epsilon: float, eta: float) -> Channel:

@@ -30,7 +30,7 @@ def serve(app: Starlette, host: str, port: int, ready: Callable[[str], None]) ->
         config = uvicorn.Config(
             app,
             access_log=False,
-            log_level="warning",
+            log_level="error",  # not a line for whatever somebody sends that is no HTTP
             server_header=False,
             proxy_headers=False,
             ws="none",

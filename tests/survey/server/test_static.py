@@ -4,8 +4,10 @@ import json
 import os
 
 import pytest
+from collectors import habits
 
 from ldpopt.errors import InvalidInput
+from ldpopt.survey.kit.folder import kit_files
 from ldpopt.survey.server import static, static_files
 
 
@@ -70,3 +72,13 @@ def test_a_kit_of_another_plan_is_refused(folder):
     assert "/plan.json" in static_files(folder, "a")
     with pytest.raises(InvalidInput, match="another plan's"):
         static_files(folder, "b")
+
+
+def test_a_questionnaire_can_be_served(tmp_path):
+    """Every file that `ldpopt survey kit` writes has a kind and a name that are served, and its plan is checked."""
+    plan, found = habits(), kit_files(habits())
+    for name, content in found.items():
+        (tmp_path / name).write_bytes(content)
+    assert set(static_files(tmp_path, plan.checksum)) == {"/", *(f"/{name}" for name in found)}
+    with pytest.raises(InvalidInput, match="another plan's"):
+        static_files(tmp_path, habits(2).checksum)

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from collectors import body_of, habits
 
+from ldpopt.survey.kit.device import Device
+from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.server.submission import Reader, Refused, invitation_hash
 
 PLAN = habits()
@@ -100,3 +103,17 @@ def test_an_earlier_round_of_the_database_is_closed():
     with pytest.raises(Refused) as refused:
         read(GOOD | {"plan": "f" * 64})
     assert refused.value.status == 503
+
+
+def test_what_a_device_sends_is_a_submission():
+    """The kit's Python device and this reader have one format, memoised or not, with an invitation and without."""
+    plan = make_plan(
+        SurveySpec("Habits", (QuestionSpec("smokes", ("no", "yes")), QuestionSpec("drinks", (1, 2, 3)))),
+        {"smokes": [[0.75, 0.25], [0.25, 0.75]], "drinks": np.full((3, 3), 0.2) + 0.4 * np.eye(3)},
+    )
+    device = Device(plan)
+    for invitation in (None, "abc_-"):
+        sent = device.submission({"smokes": "no", "drinks": 3}, invitation)
+        made = Reader(plan).read(json.dumps(sent).encode())
+        assert np.frombuffer(made.codes, "<u4").tolist() == list(sent["reports"].values())
+        assert (made.invitation is None) is (invitation is None)
