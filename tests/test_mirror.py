@@ -29,10 +29,6 @@ ELSEWHERE = {
     "design/certificates/unbounded.py": ("design/certificates/test_base.py", "it proves nothing, in words"),
     "design/certificates/unproved.py": ("design/certificates/test_numbers.py", "an exception"),
     "composition/mechanism.py": ("composition/test_ledger.py", "what a ledger takes"),
-    "survey/collect/tasks.py": (
-        "survey/collect/test_privatize.py",
-        "tasks of a run, which is what they can be seen in",
-    ),
 }
 """Modules without a test file of their name: where they are tested, and why there."""
 
