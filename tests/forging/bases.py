@@ -95,6 +95,7 @@ def simple() -> dict[str, Callable[[], Problem]]:
             ld.Divergence(hockey_stick(0.5), (0.375, 0.625), (0.625, 0.375)), [ld.Invariant((0.5, 0.5)), LocalDP(1.0)]
         ),
         "invariant": lambda: (ld.Divergence(KL, P0, P1), [ld.Invariant(P2), LocalDP(1.0)]),
+        "denominator": lambda: (ld.Divergence(KL, (0.375, 0.625), (0.625, 0.375)), [LocalDP(1.0), ld.Denominator(6)]),
         "loss": lambda: (ld.ExpectedLoss(P0, loss), [LocalDP(1.0)]),
         "worst loss": lambda: (ld.ExpectedLoss(sampled, loss), [LocalDP(1.0), TotalVariation(0.4)]),
         "loss, approximate": lambda: (ld.ExpectedLoss(sampled, loss), [ld.ApproximateLDP(1.0, 0.05)]),
