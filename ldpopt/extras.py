@@ -10,6 +10,7 @@ EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
     "fpdf": "",
+    "uharfbuzz": "paper",
     "python_calamine": "",
     "pyreadstat": "spss",
     "dask": "dask",

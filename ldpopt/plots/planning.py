@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels, shorten
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels
+from ldpopt.plots.lettering import written
 
 COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
 STYLES = ("-", "--", ":", "-.")
@@ -29,8 +30,8 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     ax.barh(at, epsilons, color=FIRST, height=0.6)
     for place, question in zip(at, questions, strict=True):
         ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}", va="center", fontsize=8)
-    names = [f"{shorten(question.name, 24)} ({len(question.categories)} answers)" for question in questions]
-    ax.set_yticks(at, [name.replace("$", r"\$") for name in names])
+    names = [f"{written(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
+    ax.set_yticks(at, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
     ax.set_xlim(0, 1.18 * max(epsilons))
     ax.set_xlabel(f"epsilon of the question (nats), {plan.epsilon:.4g} in all")
@@ -60,7 +61,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
         pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
         one = HalfWidth(0.5).reached(Channel(question.channel.matrix), pilot, 1)
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        ax.plot(n, one / np.sqrt(n), style, color=colour, label=shorten(question.name, 24).replace("$", r"\$"))
+        ax.plot(n, one / np.sqrt(n), style, color=colour, label=written(question.name, 24, 1))
         target = (question.expected or {}).get("half_width")
         if target is not None:
             ax.plot([(one / target) ** 2], [target], "o", color=colour, markersize=5)
@@ -107,7 +108,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
         for one, style, name in ((channel, "-", f"ε = {question.epsilon:.3g}"), (open_, ":", "without privacy")):
             power = [goodness_of_fit_power(one, pilot, alternatives[question.name], int(size), level) for size in n]
             ax.plot(n, [float(p) for p in power], style, color=colour,
-                    label=f"{shorten(question.name, 20)}, {name}".replace("$", r"\$"))  # fmt: skip
+                    label=f"{written(question.name, 20, 1)}, {name}")  # fmt: skip
         target = (question.expected or {}).get("power")
         if target is not None:
             ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)

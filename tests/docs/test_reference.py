@@ -39,6 +39,8 @@ NO_FORMULA = {
     "ldpopt.survey.privatize_frame": "draws reports from the plan's channels",
     "ldpopt.survey.pilot_shares": "projects and mixes",
     "ldpopt.survey.pooled_channel": "puts channels side by side",
+    "ldpopt.survey.advise_stages": "asks `plan_two_stages`",
+    "ldpopt.survey.second_spec": "puts estimates where pilots stand",
     "ldpopt.survey.second_channel": "designs by `optimal_channel`",
     "ldpopt.survey.with_cheaters": "adds a row",
     "ldpopt.survey.read_rows": "reads files",

@@ -18,6 +18,18 @@ def plan(
     respondents: Annotated[
         int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
     ] = None,
+    after: Annotated[
+        tuple[Path, str] | None,
+        typer.Option(
+            metavar="PLAN REPORTS",
+            help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
+            show_default=False,
+        ),
+    ] = None,
+    stages: Annotated[
+        bool,
+        typer.Option("--stages", help="Say whether a pilot wave pays, and of how many of the respondents (with -n)."),
+    ] = False,
     nonresponse: Annotated[
         float | None, typer.Option(help="Share of those invited who will not answer.", show_default="survey.toml's")
     ] = None,
@@ -39,6 +51,7 @@ def plan(
     """
     from dataclasses import replace
 
+    from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
     from ldpopt.reports.pictures import survey_picture
     from ldpopt.survey.plan.spec import SurveySpec
@@ -46,7 +59,16 @@ def plan(
 
     claim([out] if picture is None else [out, picture], force)
     kind = "png" if picture is None else kind_of(picture)
+    if stages and respondents is None:
+        raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
     spec = SurveySpec.from_toml(read_text(survey))
+    if after is not None:
+        from ldpopt.cli.survey.files import read_counts, read_plan
+        from ldpopt.survey.plan.survey import Survey
+        from ldpopt.survey.plan.two_stage import second_spec
+
+        earlier = read_plan(after[0])
+        spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
     spec = replace(
         spec,
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
@@ -63,6 +85,11 @@ def plan(
     for name, design in made.designs.items():
         if design.note:
             console.print(f"  {name}: {design.note}", markup=False)
+    if stages and respondents is not None:
+        from ldpopt.survey.plan.two_stage import advise_stages
+
+        for question in made.plan.questions:
+            console.print(f"  {question.name}: {advise_stages(question, respondents)}", markup=False)
     if picture is not None:
         console.print(f"wrote {picture}", markup=False)
     console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)

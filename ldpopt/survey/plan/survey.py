@@ -26,6 +26,7 @@ from ldpopt.survey.estimate.encode import report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
+from ldpopt.survey.estimate.waves import estimate_waves
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.needed import invited
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
@@ -205,6 +206,22 @@ class Survey:
             return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
         rows = read_rows(self.plan, reports, asked.columns, unlabelled)
         return asked.estimates(self.plan, rows), rows.counts
+
+    def with_wave(self, counts: Counts, earlier: Survey, before: Counts) -> dict[str, Estimate]:
+        """The `Estimate` of every question from two waves of different respondents, each with its own plan.
+
+        `InvalidInput` unless the earlier plan asked the questions with the same categories, in another round.
+        """
+        if earlier.plan.round == self.plan.round:
+            raise invalid("waves", "plans of different rounds", Phrase(f"round {self.plan.round} twice"))
+        mine, theirs = self.estimates(counts), earlier.estimates(before)
+        made = {}
+        for name, one in mine.items():
+            if name not in theirs:
+                raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
+            both = [(found.table, found.channel) for found in (theirs[name], one)]
+            made[name] = estimate_waves(both)
+        return made
 
     def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
         """The `Estimate` of a question from its counts, or from reports: a column, or a frame with the question's.
