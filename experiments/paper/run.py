@@ -1,7 +1,7 @@
 """What a device costs: the best sheets for k answers and epsilon, beside the best channel without a denominator.
 
-``python experiments/paper/run.py`` writes ``losses.csv``, ``classical.csv`` and the tables of README.md; about ten
-minutes on two cores.
+``python experiments/paper/run.py`` writes ``losses.csv``, ``classical.csv`` and the tables of README.md and
+docs/paper.md; about twenty minutes on two cores. What was interrupted goes on.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def classical() -> list[dict[str, object]]:
         ("Warner, two dice", Warner(26 / 36), 36, Fraction(26, 10)),
         ("crosswise, a birthday in 26 of 36 parts", Crosswise(26 / 36), 36, Fraction(26, 10)),
         ("forced response, one die: 1 says yes, 6 says no", ForcedResponse(1 / 6, 1 / 6), 6, Fraction(5)),
+        ("forced response, one die: 1 and 2 say yes, 6 says no", ForcedResponse(1 / 3, 1 / 6), 6, Fraction(4)),
         ("Kuk, one card of 52 from two decks, 38 and 14 red", Kuk(38 / 52, 14 / 52), 52, Fraction(38, 14)),
         ("Kuk, two cards of 10, 6 and 4 red", Kuk(0.6, 0.4, 2), 100, Fraction(9, 4)),
     ]  # fmt: skip
@@ -86,23 +87,36 @@ def done() -> dict[tuple[str, int, float], dict[str, object]]:
     return {(row["device"], int(row["answers"]), float(row["epsilon"])): dict(row) for row in rows}
 
 
-def tables(rows: list[dict[str, object]]) -> str:
-    """The losses as Markdown, a table for each epsilon."""
-    parts = []
-    for epsilon in EPSILONS:
-        parts += [f"**ε = {epsilon:g}**", "", "| device | D |" + "".join(f" k = {k} |" for k in ANSWERS)]
-        parts.append("| --- | --- |" + " --- |" * len(ANSWERS))
-        for device in DEVICES:
-            own = [row for row in rows if row["device"] == device and float(str(row["epsilon"])) == epsilon]
-            cells = [f"{100 * float(str(row['loss'])):.1f} %" if "loss" in row else "–" for row in own]
-            parts.append(f"| {device} | {own[0]['denominator']} | " + " | ".join(cells) + " |")
-        parts.append("")
-    return "\n".join(parts)
+def table(rows: list[dict[str, object]], epsilon: float) -> str:
+    """The losses at one epsilon as a Markdown table."""
+    lines = ["| device | D |" + "".join(f" k = {k} |" for k in ANSWERS), "| --- | --- |" + " --- |" * len(ANSWERS)]
+    for device in DEVICES:
+        own = [row for row in rows if row["device"] == device and float(str(row["epsilon"])) == epsilon]
+        cells = [f"{100 * float(str(row['loss'])):.1f} %" if row.get("loss") else "–" for row in own]
+        lines.append(f"| {device} | {device_named(device).denominator} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def classical_table(rows: list[dict[str, object]]) -> str:
+    """The classical designs as a Markdown table."""
+    shown = [name for name in rows[0] if name not in ("denominator", "reports", "reports of the best")]
+    lines = ["| " + " | ".join(shown) + " |", "| --- |" + " --- |" * (len(shown) - 1)]
+    for row in rows:
+        cells = [f"{row[name]:.4g}" if isinstance(row[name], float) else str(row[name]) for name in shown]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def fill(path: Path, name: str, text: str) -> None:
+    """Put a table where a page has its place."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, rest = path.read_text("utf-8").split(begin)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[-1]}", "utf-8")
 
 
 def main() -> int:
     """All of it."""
-    todo = [(device, k, epsilon) for k in ANSWERS for epsilon in EPSILONS for device in DEVICES]
+    todo = [(device, k, epsilon) for epsilon in (1.0, 0.5, 2.0) for k in ANSWERS for device in DEVICES]
     rows = done()
     left = [one for one in todo if one not in rows]
     for one, row in zip(
@@ -111,8 +125,13 @@ def main() -> int:
         rows[one] = row
         write("losses.csv", list(rows.values()))
         print(*row.values(), flush=True)
-    write("classical.csv", classical())
-    print(tables([rows[one] for one in todo]))
+    designs = classical()
+    write("classical.csv", designs)
+    every = [rows[one] for one in todo]
+    for page in (HERE / "README.md", HERE.parent.parent / "docs" / "paper.md"):
+        for epsilon in EPSILONS if page.parent == HERE else (1.0,):
+            fill(page, f"losses at {epsilon:g}", table(every, epsilon))
+        fill(page, "classical", classical_table(designs))
     return 0
 
 

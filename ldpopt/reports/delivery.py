@@ -13,6 +13,7 @@ from typing import Any
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
+from ldpopt.reports.missing import among_those_who_answered
 from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
 from ldpopt.rounding import ceil_digits
@@ -162,7 +163,9 @@ class _Checked:
         if len(hows) != 1:
             raise invalid("estimates", "one analysis", Phrase("several"), str(path))
         analysis = _analysis(next(iter(data.values())).get("analysis"))
-        want = strictjson.loads(strictjson.dumps(results(self._estimates(counts, analysis), counts, analysis)))
+        found = self._estimates(counts, analysis)
+        answered = among_those_who_answered(self.plan, found)
+        want = strictjson.loads(strictjson.dumps(results(found, counts, analysis, answered)))
         if not _close(data, want):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"

@@ -5,6 +5,7 @@ from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.collect.rows import ReportRows, read_rows
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.estimate.bootstrap import Bootstrap, parametric_bootstrap
 from ldpopt.survey.estimate.counts import CountTable, merge
 from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
@@ -43,21 +44,35 @@ from ldpopt.survey.paper.design import PaperSurvey, paper_survey
 from ldpopt.survey.paper.devices import PaperDevice, device_named
 from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
+from ldpopt.survey.plan.needed import Needed, respondents_needed
+from ldpopt.survey.plan.numeric import NumericQuestion, numeric_question
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
-from ldpopt.survey.plan.precision import HalfWidth, TestPower
+from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
+from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.reading import Reading
+from ldpopt.survey.plan.sets import MultiSelect, multi_select
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel
+from ldpopt.survey.plan.two_stage import (
+    TwoStagePlan,
+    advise_stages,
+    pilot_shares,
+    plan_two_stages,
+    second_channel,
+    second_spec,
+)
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
+from ldpopt.survey.regress.sampling import Subsample
 from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.conditions import Condition
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.margins import post_stratify, rake
 from ldpopt.survey.sample.replicates import GivenReplicates, Jackknife, Linearization, RescaledBootstrap
+from ldpopt.survey.sample.respondents import Respondents
 from ldpopt.survey.sample.spec import SampleSpec
 from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance
 from ldpopt.survey.test.hypothesis_tests import (
@@ -98,7 +113,10 @@ __all__ = [
     "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",
+    "MultiSelect",
+    "Needed",
     "NotIdentifiable",
+    "NumericQuestion",
     "PaperDevice",
     "PaperSurvey",
     "Plan",
@@ -106,14 +124,18 @@ __all__ = [
     "PlannedSurvey",
     "Power",
     "Projection",
+    "Proposal",
+    "ProposedQuestion",
     "ProtocolTable",
     "Quantile",
     "QuestionPlanner",
     "QuestionSpec",
     "Ratio",
+    "Reading",
     "Regression",
     "ReportRows",
     "RescaledBootstrap",
+    "Respondents",
     "SampleDesign",
     "SampleSpec",
     "SampledReports",
@@ -122,14 +144,19 @@ __all__ = [
     "Simulated",
     "Simultaneous",
     "Split",
+    "Subsample",
     "Survey",
     "SurveySpec",
     "TestPower",
     "TestResult",
+    "Together",
     "TwoStagePlan",
     "TwoWayTable",
     "Wald",
+    "Wishes",
+    "advise_stages",
     "aggregate",
+    "among_answered",
     "asymptotic_covariance",
     "chernoff_exponent",
     "compare_protocols",
@@ -154,8 +181,10 @@ __all__ = [
     "make_plan",
     "mean",
     "merge",
+    "multi_select",
     "neyman_pearson_power",
     "norm_sub",
+    "numeric_question",
     "paper_survey",
     "parametric_bootstrap",
     "pilot_shares",
@@ -166,12 +195,15 @@ __all__ = [
     "post_stratify",
     "privatize",
     "privatize_frame",
+    "propose",
     "quantile",
     "rake",
     "read_rows",
     "repeated",
     "respondents_for_power",
+    "respondents_needed",
     "second_channel",
+    "second_spec",
     "simplex_projection",
     "split_budget",
     "stein_exponent",

@@ -297,3 +297,37 @@ def test_counts_do_not_have_the_design(run, sampled):
     assert made.exit_code == 2
     assert "--simple" in made.output
     assert run("survey", "estimate", "plan.json", "counts.json", "--simple").exit_code == 0
+
+
+def test_two_waves(run, tmp_path):
+    """The second plan is designed for what the first wave estimated, and the estimate counts both."""
+    rng = np.random.default_rng(4)
+    (tmp_path / "survey.toml").write_text(
+        '[survey]\nname = "S"\n[budget]\nepsilon = 1.0\n[[questions]]\nname = "q"\ncategories = ["a", "b", "c", "d"]\n'
+    )
+    for name, size in (("one", 800), ("two", 3000)):
+        answers = rng.choice(list("abcd"), size, p=[0.85, 0.05, 0.05, 0.05])
+        (tmp_path / f"{name}.csv").write_text("q\n" + "\n".join(answers) + "\n")
+    first, later = ("p1.json", "r1.csv"), ("p2.json", "r2.csv")
+    advised = run("survey", "plan", "survey.toml", "-o", "p1.json", "-n", 3800, "--stages")
+    assert advised.exit_code == 0
+    assert "TwoStagePlan(" in advised.stdout
+    assert "by -n" in run("survey", "plan", "survey.toml", "-o", "p0.json", "--stages").output
+    assert run("survey", "privatize", "p1.json", "one.csv", "-o", "r1.csv", "--simulate", 1).exit_code == 0
+    made = run("survey", "plan", "survey.toml", "--after", *first, "-o", "p2.json")
+    assert made.exit_code == 0, made.output
+    plan = json.loads((tmp_path / "p2.json").read_text())
+    assert plan["round"] == 2
+    assert plan["questions"][0]["pilot"][0] > 0.5
+    assert run("survey", "privatize", "p2.json", "two.csv", "-o", "r2.csv", "--simulate", 2).exit_code == 0
+    both = run("survey", "estimate", *later, "--wave", *first)
+    assert both.exit_code == 0, both.output
+    assert "from 3800 reports" in both.stdout
+    for wrong, message in (
+        (("--wave", "p2.json", "r2.csv"), "different rounds"),
+        (("--wave", *first, "--json"), "no --json"),
+        (("--wave", "p1.json", "r2.csv"), "another plan"),
+    ):
+        said = run("survey", "estimate", *later, *wrong)
+        assert said.exit_code == 2
+        assert message in said.output

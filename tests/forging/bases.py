@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from scipy import stats
 from truth.problems import KINDS, of_kind
@@ -66,6 +67,9 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "worst, approximate, TV": lambda: (
             ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(0.5, 0.1), TotalVariation(0.25)]
         ),
+        "information along a path": lambda: (
+            ld.MutualInformation(P0), [LocalDP(1.0, graph=nx.path_graph(3)), TotalVariation(0.3)]
+        ),
         "sum, approximate": lambda: (
             ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)],
         ),
@@ -91,6 +95,7 @@ def simple() -> dict[str, Callable[[], Problem]]:
             ld.Divergence(hockey_stick(0.5), (0.375, 0.625), (0.625, 0.375)), [ld.Invariant((0.5, 0.5)), LocalDP(1.0)]
         ),
         "invariant": lambda: (ld.Divergence(KL, P0, P1), [ld.Invariant(P2), LocalDP(1.0)]),
+        "denominator": lambda: (ld.Divergence(KL, (0.375, 0.625), (0.625, 0.375)), [LocalDP(1.0), ld.Denominator(6)]),
         "loss": lambda: (ld.ExpectedLoss(P0, loss), [LocalDP(1.0)]),
         "worst loss": lambda: (ld.ExpectedLoss(sampled, loss), [LocalDP(1.0), TotalVariation(0.4)]),
         "loss, approximate": lambda: (ld.ExpectedLoss(sampled, loss), [ld.ApproximateLDP(1.0, 0.05)]),

@@ -24,6 +24,15 @@ DataArgument = Annotated[
     ),
 ]
 
+ReportsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="REPORTS",
+        help="Reports: a CSV or Parquet file, or a folder. Counts are not enough.",
+        show_default=False,
+    ),
+]
+
 
 def read_plan(path: Path) -> Plan:
     """The plan of a file, its guarantees proved again."""

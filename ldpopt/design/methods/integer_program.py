@@ -32,7 +32,10 @@ MOST = 4
 """Inputs, at most; beyond, the columns are too many to be searched, and `Rounded` does better."""
 
 CUTS = 8
-"""Rounds of cuts, at most."""
+"""Cuts at weights that need not be whole, which cost a linear program each."""
+
+SEARCHES = 4
+"""Searches for whole weights, each with the cuts of those before it."""
 
 CLOSE = 1e-5
 """Relative gap to the solver's bound at which no further cut is made."""
@@ -97,7 +100,7 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
         cuts.append(_cut(task.utility, away, program.columns))
     for _ in range(CUTS):  # cheap ones, at weights that need not be whole
         cuts.append(_cut(task.utility, _mixed(task, program.relaxed(np.array(cuts)), away), program.columns))
-    for _ in range(CUTS):
+    for _ in range(SEARCHES):
         weights, bound, ended = program.best(np.array(cuts))
         if (found := moves.climb(weights)) is not None and task.value(found) > task.value(best):
             best = found

@@ -22,7 +22,7 @@ from ldpopt.errors import SolverError
 KEPT = 300
 """Columns that the search may use: the best ones by their reduced costs."""
 
-NODES = 1_000
+NODES = 500
 """Nodes of the search tree."""
 
 

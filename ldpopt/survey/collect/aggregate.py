@@ -34,7 +34,8 @@ class Counts:
     """Reports counted by question, and by pairs of questions where asked.
 
     plan : checksum of the plan. rows : number of respondents.
-    tables : by the names of one or two questions, counts in the order of their channels' outputs.
+    tables : by the names of one or two questions, counts in the order of their channels' outputs; without the empty
+        reports of questions that leave missing answers out.
     simulation : whether the reports say that they are simulated. unlabelled : whether some say nothing of themselves.
     sources : the fingerprints of the reports' partitions, as in their manifests, or what stands for a file without.
 
@@ -215,18 +216,23 @@ def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row:
     import pyarrow as pa
 
     labels = {question.name: pa.array(question.reports, pa.string()) for question in plan.questions}
+    left_out = {question.name for question in plan.questions if question.reading.left_out}
     tables = {key: np.zeros([len(labels[name]) for name in key], np.int64) for key in names}
     rows = 0
     for batch in found:
-        codes = {name: _positions(batch.column(name), labels[name], name, row + rows) for name in labels}
+        codes = {
+            name: _positions(batch.column(name), labels[name], name, row + rows, name in left_out) for name in labels
+        }
         for key, table in tables.items():
-            flat = np.ravel_multi_index([codes[name] for name in key], table.shape)
+            answered = np.logical_and.reduce([codes[name] >= 0 for name in key])
+            flat = np.ravel_multi_index([codes[name][answered] for name in key], table.shape)
             table += np.bincount(flat, minlength=table.size).reshape(table.shape)
         rows += batch.num_rows
     return Counts(plan.checksum, rows, tables)
 
 
-def _positions(column: Any, labels: Any, name: str, row: int) -> npt.NDArray[Any]:
+def _positions(column: Any, labels: Any, name: str, row: int, empty: bool) -> npt.NDArray[Any]:
+    """Where each report stands among the labels; -1 for an empty one, where there may be some."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -234,6 +240,9 @@ def _positions(column: Any, labels: Any, name: str, row: int) -> npt.NDArray[Any
         found = pc.index_in(pc.cast(column.dictionary, pa.string()), labels).take(column.indices)
     else:
         found = pc.index_in(pc.cast(column, pa.string()), labels)
+    if empty:
+        lacking = pc.is_null(column)
+        found = pc.if_else(lacking, pa.scalar(-1, found.type), found)
     if found.null_count:
         at = row + pc.index(pc.is_null(found), True).as_py()
         raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", "another", f"row {at}")
@@ -253,6 +262,8 @@ def _table(data: Any, rows: Any, plan: Plan) -> tuple[Names, Table]:
     whole = [value for line in flat for value in line]
     if [len(line) for line in flat] != [shape[-1]] * (1 if len(names) == 1 else shape[0]):
         raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
-    if not all(type(value) is int and 0 <= value < 1 << 62 for value in [rows, *whole]) or sum(whole) != rows:
+    some = any(plan.question(name).reading.left_out for name in names)
+    honest = all(type(value) is int and 0 <= value < 1 << 62 for value in [rows, *whole])
+    if not (honest and (sum(whole) == rows or (some and sum(whole) < rows))):
         raise invalid("counts", "non-negative integers that sum to the rows", "others", " x ".join(names))
     return names, np.array(whole, np.int64).reshape(shape)

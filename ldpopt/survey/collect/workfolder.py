@@ -55,7 +55,7 @@ class WorkFolder:
     def create(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
         """A new work folder at `path`, complete or absent."""
         key = randomness.key()
-        parts = partitions(files)
+        parts = partitions(files, plan.file)
         if sum(part.rows for part in parts) == 0:
             raise invalid("answers", "at least one row", "none", str(files[0]))
         state = {
@@ -105,7 +105,7 @@ class WorkFolder:
         refuse_others(asked, folder.state, path)
         # A run's own key lies in its folder; that of the state may be none that any key file has.
         key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
-        parts = [part.to_dict() for part in partitions(files)]
+        parts = [part.to_dict() for part in partitions(files, plan.file)]
         refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
         for name in (PARTS, RECORDS, SPILLS):
             (path / name).mkdir(exist_ok=True)

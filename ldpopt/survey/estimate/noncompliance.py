@@ -182,7 +182,12 @@ class Compliance:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller]."""
+    """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller].
+
+    >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
+    >>> estimate_compliance(groups, "no").among_compliers("yes")
+    yes among those who comply  0.428571 (0.144192), 95 % [0.185422, 0.773262]
+    """
 
     name: str
     value: float

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design import Denominator, FisherInformation, LocalDP, Rounded, optimal_channel
+from ldpopt.design import (
+    Constraint,
+    Denominator,
+    FisherInformation,
+    IntegerProgram,
+    LocalDP,
+    Rounded,
+    optimal_channel,
+)
+from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.exact import ExactChannel
@@ -86,7 +95,7 @@ def paper_survey(
         losses[question.name] = sheet.loss
         if progress is not None:
             progress(question.name)
-    on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry)
+    on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
 
@@ -135,8 +144,10 @@ def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER)
     [[4, 2], [2, 4]]
     """
     utility = FisherInformation(pilot)
-    asked = [LocalDP(epsilon), Denominator(D)]
-    found = [optimal_channel(utility, asked, method=how, certify=False) for how in (None, Rounded())]
+    asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
+    found = [optimal_channel(utility, asked, certify=False)]
+    if not IntegerProgram().refuses(Problem.of(utility, asked)):
+        found.append(optimal_channel(utility, asked, method=Rounded(), certify=False))  # often with fewer reports
     least = min(one.value for one in found)
     if not least < np.inf:
         return None

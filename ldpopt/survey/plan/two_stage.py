@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
 from ldpopt.survey.estimate.project import simplex_projection
 from ldpopt.survey.estimate.waves import pooled_channel
+from ldpopt.survey.plan.plan import PlannedQuestion
+from ldpopt.survey.plan.spec import SurveySpec
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Shares of the respondents that are tried for the pilot wave."""
@@ -48,6 +52,25 @@ def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel
     """
     made = _optimal(pilot_shares(first), positive_epsilon(epsilon), unit_interval(eta, "eta"))
     return Channel(made.matrix, first.labels, made.outputs)
+
+
+def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
+    """The survey of a second wave: what the first estimated is the pilot of its questions, and it is a later round.
+
+    first : the estimates of the first wave, by question, with the same categories; `InvalidInput` for others.
+
+    >>> from ldpopt.survey import QuestionSpec, estimate
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> made = estimate([440, 560], [[0.8, 0.2], [0.2, 0.8]])
+    >>> second_spec(spec, {"vote": replace(made, labels=("no", "yes"))}).questions[0].pilot.round(3)
+    array([0.402, 0.598])
+    """
+    questions = []
+    for question in spec.questions:
+        if question.name not in first or first[question.name].labels != question.categories:
+            raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
+        questions.append(replace(question, pilot=pilot_shares(first[question.name])))
+    return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
 
 
 def _optimal(p: Array, epsilon: float, eta: float) -> Channel:
@@ -140,6 +163,25 @@ def plan_two_stages(
     best = int(np.argmin(expected))
     pilot = round(shares[best] * n) if expected[best] < (1 - LEAST) * single else 0
     return TwoStagePlan(pilot, n - pilot, first, np.array(shares), expected, single, min(informed, single))
+
+
+def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int = 0) -> TwoStagePlan:
+    """What two stages of `n` respondents are expected to gain for a planned question, within its epsilon and eta.
+
+    The truths that are thought possible are four distributions drawn around the question's pilot (Dirichlet, as much
+    spread as twenty answers leave), or with equal chances of all if it has none. `InvalidInput` for a plan without
+    privacy.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> advise_stages(plan_survey(spec).plan.question("vote"), 1000, draws=1)
+    TwoStagePlan(one stage of 1000; a pilot wave is not expected to pay)
+    """
+    k = len(question.categories)
+    rng = np.random.default_rng(seed)
+    around = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
+    eta = 1.0 if question.eta >= math.tanh(question.epsilon / 2) * (1 - 1e-9) else question.eta
+    return plan_two_stages(n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed)
 
 
 def _fit(channel: Channel, frequencies: Array) -> Array:

@@ -13,12 +13,12 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.estimate.encode import positions
 from ldpopt.survey.estimate.estimate import estimate
 from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable
+from ldpopt.survey.estimate.numbers import scores_of
 from ldpopt.survey.estimate.project import simplex_projection
 from ldpopt.survey.regress.design import Regressors, numbers_of, public_column, regressors
 from ldpopt.survey.regress.formula import parse_formula
 from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import sampled
-from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.regress.sampling import Sample, sampled
 
 _CHUNK = 1 << 22
 
@@ -31,12 +31,13 @@ def linear_regression(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
-    sample: SampleDesign | None = None,
+    sample: Sample | None = None,
 ) -> Regression:
     """Least squares where the outcome is a number, or predictors are private [Rao, chapter 4].
 
     formula, data, channels, weights, strata, clusters, sample : as in `logit_regression`.
-    scores : (k,) what the k categories of a private outcome count as; their labels where these are numbers.
+    scores : (k,) what the k categories of a private outcome count as; their numbers or the middles
+        of their bins by default.
 
     A report enters by its unbiased value, which has the answer as its mean whatever that is: the moments X^T X and
     X^T y are those of the answers plus noise of mean zero. Nothing is assumed of the residuals; the errors allow for
@@ -100,10 +101,9 @@ def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> 
         return values[code]
     channel = channels[name]
     require_identifiable(channel)
-    values = numbers_of(list(channel.inputs)) if scores is None else finite_array(scores, "scores", 1)
-    if values is None or len(values) != channel.shape[0]:
-        expected = f"a score for each of the {channel.shape[0]} categories of {name!r}, which are no numbers"
-        raise invalid("scores", expected, Phrase("none" if values is None else f"{len(values)}"))
+    values = scores_of(channel.inputs) if scores is None else finite_array(scores, "scores", 1)
+    if len(values) != channel.shape[0]:
+        raise invalid("scores", f"one for each of the {channel.shape[0]} categories of {name!r}", len(values))
     y = positions(data[name], channel.outputs)
     made = estimate(np.bincount(y, minlength=channel.shape[1]), channel) if len(y) else None
     if made is None:

@@ -17,8 +17,7 @@ from ldpopt.survey.regress.design import numbers_of, public_column, regressors
 from ldpopt.survey.regress.formula import parse_formula
 from ldpopt.survey.regress.likelihood import CellLikelihood
 from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import sampled
-from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.regress.sampling import Sample, sampled
 
 
 def logit_regression(
@@ -29,7 +28,7 @@ def logit_regression(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
-    sample: SampleDesign | None = None,
+    sample: Sample | None = None,
 ) -> Regression:
     """Logistic or multinomial regression, where the outcome or predictors are private [VHG].
 
@@ -39,7 +38,8 @@ def logit_regression(
     data : the columns by name, each (n,): a mapping, or a data frame. Private columns hold reports.
     channels : the channel of each private column; what is not named here is public.
     reference : the category whose log-odds the others are compared with; the first by default.
-    weights, strata, clusters : (n,) of a complex sample; or the whole `sample`, a `SampleDesign`.
+    weights, strata, clusters : (n,) of a complex sample; or the `sample`, a `SampleDesign`
+        or a `Subsample` of one, for a subgroup.
 
     Maximises the likelihood of the reports. The private predictors are summed over, with a multinomial logit of the
     public predictors as their own model [BIZ]. On a simple sample the covariance is the inverse of the information;

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ldpopt.datafiles import delimited
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect import answers
 from ldpopt.survey.collect.answers import batches, column_names, input_files, partitions
@@ -138,7 +139,7 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
 def test_an_open_quote_does_not_read_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quote that never closes ends in an error before memory does."""
     monkeypatch.setattr(answers, "PARTITION_BYTES", 64)
-    monkeypatch.setattr(answers, "_LONGEST_RECORD", 256)
+    monkeypatch.setattr(delimited, "LONGEST_RECORD", 256)
     (tmp_path / "a.csv").write_text('x\n"' + "a\n" * 5000)
     with pytest.raises(InvalidInput, match="quote"):
         partitions([tmp_path / "a.csv"])

@@ -5,6 +5,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.survey import survey_report
+from ldpopt.simulation import simulate
 from ldpopt.survey import QuestionSpec, Survey, SurveySpec, aggregate, enter_reports, paper_survey, plan_survey
 from ldpopt.survey.paper.devices import TWO_DICE
 
@@ -34,7 +35,7 @@ def test_letters_are_counted_and_estimated(plan, tmp_path, suffix):
     for name, share in truth.items():
         channel = plan.question(name).channel
         answers = (rng.random(4000) < share).astype(int)
-        drawn = [rng.choice(channel.shape[1], p=channel.matrix[x]) for x in answers]
+        drawn = simulate(channel.matrix, answers, rng)
         lines[name] = [channel.outputs[y] for y in drawn]
     rows = [f"{i},{a.lower()}, {b} ,east" for i, (a, b) in enumerate(zip(*lines.values(), strict=True))]
     codes = write(tmp_path, plan, rows)
@@ -108,5 +109,5 @@ def test_the_same_sheets_are_not_counted_twice_and_not_under_another_plan(plan, 
     )
     with pytest.raises(InvalidInput, match="those of another plan"):
         aggregate(other.plan, tmp_path / "a.csv")
-    with pytest.raises(InvalidInput, match="exist"):
+    with pytest.raises(InvalidInput, match="not taken"):
         enter_reports(plan, codes, tmp_path / "a.csv")

@@ -1,0 +1,102 @@
+"""``ldpopt survey describe``: means, quantiles and totals of an answer that is a number."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import progress
+from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
+from ldpopt.cli.survey.sample import (
+    ClustersOption,
+    FpcOption,
+    LevelOption,
+    LonelyOption,
+    MarginOption,
+    ReplicationsOption,
+    SimpleOption,
+    StrataOption,
+    VarianceOption,
+    WeightsOption,
+    WhereOption,
+    analysis,
+)
+from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
+
+
+def describe(
+    plan: PlanArgument,
+    data: ReportsArgument,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", show_default=False)],
+    quantiles: Annotated[
+        list[float] | None, typer.Option("--quantile", "-q", help="Shares such as 0.5; the quartiles by default.")
+    ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="What the answers count as, in the plan's order: 0,1,2; their numbers, or the middles of their bins.",
+            show_default=False,
+        ),
+    ] = None,
+    population: Annotated[
+        float | None, typer.Option(metavar="SIZE", help="Totals, too, for a population of this size.")
+    ] = None,
+    format: FormatOption = None,
+    out: OutOption = None,
+    where: WhereOption = None,
+    level: LevelOption = 0.95,
+    weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    fpc: FpcOption = None,
+    lonely: LonelyOption = None,
+    margin: MarginOption = None,
+    variance: VarianceOption = None,
+    replications: ReplicationsOption = None,
+    simple: SimpleOption = False,
+    unlabelled: UnlabelledOption = False,
+    force: ForceOption = False,
+) -> None:
+    """The mean, quantiles and totals of a question whose answers are numbers, or bins such as 10-19 or [10, 20).
+
+    ldpopt survey describe plan.json reports.csv income --quantile 0.5 --population 80000
+    """
+    from ldpopt.errors import InvalidInput, invalid
+    from ldpopt.reports.analyses import number_table
+    from ldpopt.survey.estimate.intervals import Score
+    from ldpopt.survey.estimate.numbers import mean, population_total, quantile
+    from ldpopt.survey.sample.respondents import Respondents
+
+    kind, made = chosen(format, out, force), read_plan(plan)
+    asked = analysis(
+        made, simple, None, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
+        lonely=lonely, variance=variance, replications=replications,
+    )  # fmt: skip
+    try:
+        given = None if scores is None else [float(part) for part in scores.split(",")]
+    except ValueError:
+        raise invalid("--scores", "numbers with commas between them", scores) from None
+    with progress("estimating"):
+        people = Respondents.read(made, data, asked, (question,), unlabelled)
+        found = people.estimate(question)
+        shown, notes = [], []
+        try:
+            middle = mean(found, given)
+            shown.append(("", middle))
+            if population is not None:
+                shown.append(("total", population_total(middle, population)))
+        except InvalidInput:  # answers without numbers still have totals
+            if population is None or given is not None:
+                raise
+            notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
+        if population is not None:
+            shown.append(("people", population_total(found, population)))
+        points = []
+        if shown and shown[0][0] == "" and (given is None or quantiles):
+            edges = None if given is None else [[one, one] for one in given]
+            points = [quantile(found, share, edges, Score(level)) for share in quantiles or (0.25, 0.5, 0.75)]
+        said = tuple(one for one in (spoken(people.rows.counts), str(asked), *notes) if one)
+    show(number_table(f"{question}, {people.n:,} respondents", shown, points, level, said), kind, out, force)

@@ -1,0 +1,88 @@
+"""``ldpopt survey regress``: answers explained by others, and by public columns."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import progress
+from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
+from ldpopt.cli.survey.sample import (
+    ClustersOption,
+    FpcOption,
+    LevelOption,
+    LonelyOption,
+    MarginOption,
+    ReplicationsOption,
+    SimpleOption,
+    StrataOption,
+    VarianceOption,
+    WeightsOption,
+    WhereOption,
+    analysis,
+)
+from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
+
+
+def regress(
+    plan: PlanArgument,
+    data: ReportsArgument,
+    formula: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMULA",
+            help="Such as 'evade ~ age + C(region) + age:sex'; questions and public columns.",
+            show_default=False,
+        ),
+    ],
+    linear: Annotated[bool, typer.Option("--linear", help="The outcome is a number: least squares.")] = False,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CATEGORY", help="The answer that the others are compared with; the first.", show_default=False
+        ),
+    ] = None,
+    odds: Annotated[bool, typer.Option("--odds", help="Odds ratios instead of coefficients.")] = False,
+    format: FormatOption = None,
+    out: OutOption = None,
+    where: WhereOption = None,
+    level: LevelOption = 0.95,
+    weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    fpc: FpcOption = None,
+    lonely: LonelyOption = None,
+    margin: MarginOption = None,
+    variance: VarianceOption = None,
+    replications: ReplicationsOption = None,
+    simple: SimpleOption = False,
+    unlabelled: UnlabelledOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Regression where the outcome, predictors, or both are private answers.
+
+    Two categories: logistic. More: multinomial. A number with --linear: least squares. What is named in the formula is
+    a question of the plan, whose reports are understood as such, or a public column of the reports.
+
+    ldpopt survey regress plan.json reports.csv "evade ~ age + sex" --weights w
+    """  # fmt: skip
+    from ldpopt.errors import Phrase, invalid
+    from ldpopt.reports.analyses import regression_table
+    from ldpopt.survey.regress.formula import parse_formula
+    from ldpopt.survey.sample.respondents import Respondents
+
+    kind, made = chosen(format, out, force), read_plan(plan)
+    named = parse_formula(formula)
+    if linear and (reference is not None or odds):
+        raise invalid("--linear", "neither --reference nor --odds beside it", Phrase("one of them"))
+    asked = analysis(
+        made, simple, None, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
+        lonely=lonely, variance=variance, replications=replications,
+    )  # fmt: skip
+    with progress("fitting"):
+        people = Respondents.read(made, data, asked, (named.outcome, *named.columns), unlabelled)
+        found = people.linear(formula) if linear else people.logit(formula, reference)
+        notes = tuple(said for said in (spoken(people.rows.counts), str(asked)) if said)
+    show(regression_table(found, level, odds, notes), kind, out, force)

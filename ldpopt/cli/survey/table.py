@@ -1,0 +1,69 @@
+"""``ldpopt survey table``: two answers together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import progress
+from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
+from ldpopt.cli.survey.sample import (
+    ClustersOption,
+    FpcOption,
+    LevelOption,
+    LonelyOption,
+    MarginOption,
+    ReplicationsOption,
+    SimpleOption,
+    StrataOption,
+    VarianceOption,
+    WeightsOption,
+    WhereOption,
+    analysis,
+)
+from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
+
+
+def table(
+    plan: PlanArgument,
+    data: ReportsArgument,
+    row: Annotated[str, typer.Argument(metavar="ROW", help="A question, or a public column.", show_default=False)],
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="Another one.", show_default=False)],
+    percent: Annotated[str, typer.Option(help="Shares of all, row or column.")] = "all",
+    format: FormatOption = None,
+    out: OutOption = None,
+    where: WhereOption = None,
+    level: LevelOption = 0.95,
+    weights: WeightsOption = None,
+    strata: StrataOption = None,
+    clusters: ClustersOption = None,
+    fpc: FpcOption = None,
+    lonely: LonelyOption = None,
+    margin: MarginOption = None,
+    variance: VarianceOption = None,
+    replications: ReplicationsOption = None,
+    simple: SimpleOption = False,
+    unlabelled: UnlabelledOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Two answers together, one of them perhaps public: shares with intervals, and a test of independence.
+
+    ldpopt survey table plan.json reports.csv drug evade --percent row
+    """
+    from ldpopt.reports.analyses import two_way_rows
+    from ldpopt.survey.sample.respondents import Respondents
+
+    kind, made = chosen(format, out, force), read_plan(plan)
+    asked = analysis(
+        made, simple, None, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
+        lonely=lonely, variance=variance, replications=replications,
+    )  # fmt: skip
+    with progress("estimating"):
+        people = Respondents.read(made, data, asked, (row, column), unlabelled)
+        found = people.two_way(row, column)
+        notes = tuple(said for said in (spoken(people.rows.counts), str(asked)) if said)
+        title = f"{row} by {column}, {people.n:,} respondents"
+        shown = two_way_rows(title, found, (row, column), percent, level, notes)
+    show(shown, kind, out, force)

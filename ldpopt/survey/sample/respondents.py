@@ -1,0 +1,227 @@
+"""Respondents with their reports and public columns, and the analyses that look at several of these together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel, Label
+from ldpopt.errors import Phrase, invalid
+from ldpopt.survey.collect.delivery import refuse_twice
+from ldpopt.survey.collect.rows import ReportRows, read_rows
+from ldpopt.survey.estimate.counts import CountTable
+from ldpopt.survey.estimate.encode import factor
+from ldpopt.survey.estimate.estimate import Estimate, estimate
+from ldpopt.survey.estimate.groups import Difference, difference
+from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.estimate.tables import TwoWayTable, two_way
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.survey import report_channel
+from ldpopt.survey.regress.design import numbers_of
+from ldpopt.survey.regress.linear import linear_regression
+from ldpopt.survey.regress.logit import logit_regression
+from ldpopt.survey.regress.result import Regression
+from ldpopt.survey.regress.sampling import Sample, Subsample
+from ldpopt.survey.sample.analysis import Analysis
+from ldpopt.survey.sample.conditions import groups_of
+from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.test.hypothesis_tests import TestResult, two_sample
+
+MOST_GROUPS = 100
+"""Groups, or values of a public column in a table."""
+
+Differences = dict[tuple[str, str, str], Difference]
+
+
+@dataclass(frozen=True, eq=False)
+class Respondents:
+    """The reports of a plan with public columns, respondent by respondent, and whom an analysis is about.
+
+    plan : what the reports are of. rows : reports and columns. asked : the design of the sample, and conditions.
+
+    Made by `read`, from files of reports.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, Simulated, SurveySpec, make_plan
+    >>> from ldpopt.survey.collect.privatize import privatize
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), carry=("sex",))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\\n" + "no,f\\nyes,m\\nno,m\\nyes,f\\n" * 500)
+    ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
+    ...     people = Respondents.read(plan, Path(folder, "out"), names=["sex"])
+    >>> people.logit("vote ~ sex").names, people.two_way("vote", "sex").shape
+    (('Intercept', 'sex[m]'), (2, 2))
+    """
+
+    plan: Plan
+    rows: ReportRows
+    asked: Analysis
+
+    @classmethod
+    def read(
+        cls,
+        plan: Plan,
+        reports: str | Path | Sequence[str | Path],
+        asked: Analysis | None = None,
+        names: Sequence[str] = (),
+        unlabelled: bool = False,
+    ) -> Respondents:
+        """Read reports with the public columns among `names` and those that the analysis needs."""
+        asked = Analysis() if asked is None else asked
+        questions = [question.name for question in plan.questions]
+        public = [name for name in names if name not in questions]
+        return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
+
+    @cached_property
+    def design(self) -> SampleDesign | None:
+        """The design of the sample of all respondents; None for a simple one."""
+        return self.asked.sample.design(self.rows.columns) if self.asked.sample.columns else None
+
+    @cached_property
+    def meant(self) -> npt.NDArray[np.bool_]:
+        """(n,) who is meant: those of whom every condition holds. `InvalidInput` if that is nobody."""
+        made = np.ones(self.rows.n, dtype=bool)
+        for condition in self.asked.where:
+            made &= condition.holds(self.rows.columns)
+        if not made.any():
+            raise invalid("condition", "somebody who meets it", Phrase("nobody"))
+        return made
+
+    @property
+    def n(self) -> int:
+        """How many are meant."""
+        return int(self.meant.sum())
+
+    def estimate(self, question: str, mask: Any = None) -> Estimate:
+        """The shares of a question, of all who are meant or of some of them."""
+        who = self.meant if mask is None else self.meant & mask
+        channel = report_channel(self.plan.question(question))
+        y = self.rows.reports[question]
+        if self.design is None:
+            return estimate(
+                CountTable.from_counts(np.bincount(y[who], minlength=channel.shape[1]), channel.outputs), channel
+            )
+        return estimate(SampledReports(y, channel, self.design).where(who), channel)
+
+    def two_way(self, row: str, column: str) -> TwoWayTable:
+        """The table of two questions, or of a question and a public column, which went through the identity."""
+        if row == column:
+            raise invalid("table", "two different questions or columns", row)
+        sides = [self._side(name) for name in (row, column)]
+        if not any(name in self.rows.reports for name in (row, column)):
+            raise invalid(
+                "table", f"at least one question among {', '.join(self.rows.reports)}", Phrase(f"{row}, {column}")
+            )
+        (a, first), (b, second) = sides
+        return two_way(a, b, first, second, sample=self.design, inside=None if self.meant.all() else self.meant)
+
+    def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
+        """The positions and the channel of a question, or of a public column."""
+        if name in self.rows.reports:
+            channel = report_channel(self.plan.question(name))
+            return self.rows.reports[name], Channel(channel.matrix, channel.inputs)
+        codes, labels = _values(self.rows.columns[name], name)
+        return codes, Channel(np.eye(len(labels)), labels)
+
+    def compare(
+        self, by: str, questions: Sequence[str] = (), against: str | None = None
+    ) -> tuple[Differences, dict[str, TestResult]]:
+        """Every group of a public column against one of them, and a test that all agree, for each question.
+
+        The test is that of independence of answer and group. Raises `InvalidInput` for fewer than two groups, or a
+        group that is none.
+        """
+        if by in self.rows.reports:
+            raise invalid("groups", "a public column (two questions make a table)", by)
+        groups = groups_of(self.rows.columns, [by])
+        names = sorted(set(groups[self.meant].tolist()), key=_order)
+        if not 2 <= len(names) <= MOST_GROUPS:
+            raise invalid(f"column {by!r}", f"2 to {MOST_GROUPS} groups", len(names))
+        base = names[0] if against is None else against
+        if base not in names:
+            raise invalid("group", f"one of {', '.join(names[:8])}", base)
+        made: Differences = {}
+        tests = {}
+        for question in _asked(self.plan, questions):
+            found = {name: self.estimate(question, groups == name) for name in names}
+            made |= {(question, name, base): difference(found[name], found[base]) for name in names if name != base}
+            tests[question] = self.two_way(question, by).independence()
+        return made, tests
+
+    def logit(self, formula: str, reference: Label = None) -> Regression:
+        """Logistic or multinomial regression of those who are meant; `logit_regression` says how."""
+        data, channels = self._columns()
+        return logit_regression(formula, data, channels, reference, sample=self._drawn())
+
+    def linear(self, formula: str, scores: Any = None) -> Regression:
+        """Linear regression of those who are meant; `linear_regression` says how."""
+        data, channels = self._columns()
+        return linear_regression(formula, data, channels, scores, sample=self._drawn())
+
+    def _columns(self) -> tuple[dict[str, Any], dict[str, Channel]]:
+        """Columns and channels for a formula, of those who are meant."""
+        made: dict[str, Any] = {name: column[self.meant] for name, column in self.rows.columns.items()}
+        channels = {}
+        for name, y in self.rows.reports.items():
+            channel = report_channel(self.plan.question(name))
+            channels[name] = Channel(channel.matrix, channel.inputs)
+            made[name] = y[self.meant]
+        return made, channels
+
+    def _drawn(self) -> Sample | None:
+        """Their sample, which keeps the strata and clusters of all."""
+        return self.design if self.design is None or self.meant.all() else Subsample(self.design, self.meant)
+
+
+def against_wave(
+    first: Respondents, second: Respondents, questions: Sequence[str] = ()
+) -> tuple[Differences, dict[str, TestResult]]:
+    """The second wave minus the first, for each question that both ask with the same answers, and tests of no change.
+
+    The channels may differ. Raises `InvalidInput` where nothing, or not what was asked for, is in both.
+    """
+    known = {question.name: question.categories for question in second.plan.questions}
+    shared = [q.name for q in first.plan.questions if known.get(q.name) == q.categories]
+    names = list(questions) or shared
+    for name in names:
+        if name not in shared:
+            raise invalid(
+                "question", f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})", name
+            )
+    refuse_twice(first.rows.counts.sources, second.rows.counts.sources)
+    if not names:
+        raise invalid("waves", "a question that both ask with the same answers", Phrase("none"))
+    made: Differences = {}
+    tests = {}
+    for name in names:
+        before, after = first.estimate(name), second.estimate(name)
+        made[name, "second wave", "first wave"] = difference(after, before)
+        tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
+    return made, tests
+
+
+def _asked(plan: Plan, questions: Sequence[str]) -> list[str]:
+    return [plan.question(name).name for name in questions] or [question.name for question in plan.questions]
+
+
+def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, ...]]:
+    """Codes of a public column and its values as text, in order; a missing one is a value of its own."""
+    texts = groups_of({name: column}, [name])
+    code, kinds = factor(texts, len(texts), f"column {name!r}")
+    if not 2 <= len(kinds) <= MOST_GROUPS:
+        raise invalid(f"column {name!r}", f"2 to {MOST_GROUPS} different values", len(kinds))
+    order = sorted(range(len(kinds)), key=lambda at: _order(kinds[at]))
+    return np.asarray(np.argsort(order)[code], dtype=np.intp), tuple(kinds[at] for at in order)
+
+
+def _order(text: str) -> tuple[int, float, str]:
+    """Numbers by their size, then other text."""
+    number = numbers_of([text])
+    return (1, 0.0, text) if number is None else (0, float(number[0]), text)
