@@ -13,6 +13,7 @@ from ldpopt import strictjson
 from ldpopt.distribution import Array, distribution, finite_array, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.exact_denominator import round_to_denominator
 from ldpopt.exact_rounding import round_exact
 from ldpopt.frames import matrix_labels
 from ldpopt.labels import Label, distinct_labels, from_jsonable, positions, to_jsonable
@@ -237,12 +238,19 @@ class Channel:
             raise invalid("answers", f"positions 0 to {k - 1}", Phrase(f"{x.dtype} from {x.min()} to {x.max()}"))
         return simulate(self.matrix, x, rng)
 
-    def exact(self, bits: int = 62) -> ExactChannel:
+    def exact(self, bits: int = 62, denominator: int | None = None) -> ExactChannel:
         """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).
+
+        Weights are over 2**bits, or over a `denominator` that a person can draw with: 36 for two dice. What a small one
+        costs depends on the rounding; `optimal_channel` with `Denominator(36)` finds the best such channel.
 
         >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(4).weights.tolist()
         [[12, 4], [4, 12]]
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(denominator=10).weights.tolist()
+        [[7, 3], [3, 7]]
         """
+        if denominator is not None:
+            return round_to_denominator(self.matrix, denominator, inputs=self.inputs, outputs=self.outputs)
         return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
     # -- files -------------------------------------------------------------------------------------

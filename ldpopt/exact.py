@@ -24,7 +24,8 @@ __all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
 Integers = npt.NDArray[np.int64]
 
 FORMAT = "ldpopt-exact-channel"
-VERSION = 1
+VERSION = 2
+"""Files of version 1 state `bits`, those of version 2 a `denominator` that is no power of two."""
 MAXIMUM_BITS = 62
 """Weights up to 2**62 fit int64, and so does the one-sided sum of the differences of two rows."""
 
@@ -36,7 +37,7 @@ class ExactProof:
     """What the integers of an exact channel prove, and where.
 
     epsilon : a float whose exponential, rounded down, is at least `ratio`; inf if supports differ.
-    eta : `distance` / 2**bits, rounded up.
+    eta : `distance` / denominator, rounded up.
     ratio : the largest weights[x, y] / weights[x', y]; None for a non-zero weight over a zero one.
     distance : the largest one-sided sum of differences between two rows of weights.
     ratio_at, distance_at : positions (x, x', y) and (x, x') that attain them.
@@ -77,13 +78,14 @@ class RoundingLoss:
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class ExactChannel:
-    """A channel with Pr(report y | answer x) = `weights[x, y]` / 2**`bits` exactly.
+    """A channel with Pr(report y | answer x) = `weights[x, y]` / `denominator` exactly.
 
     Parameters
     ----------
-    weights : integers (k, m), non-negative, every row summing to exactly 2**bits; kept as read-only int64.
-    bits : from 1 to 62.
+    weights : integers (k, m), non-negative, every row summing to exactly the denominator; kept as read-only int64.
+    bits : from 1 to 62, where the denominator is 2**bits.
     inputs, outputs : distinct labels, as in `Channel`.
+    denominator : from 2 to 2**62, given in place of `bits`: 36 for two dice.
 
     Raises `InvalidInput` for anything else.
 
@@ -92,28 +94,43 @@ class ExactChannel:
     ExactChannel(2 inputs -> 2 outputs, 2 bits)
     >>> q.proof().ratio, q.eta
     (Fraction(3, 1), 0.5)
+    >>> ExactChannel([[26, 10], [10, 26]], denominator=36)
+    ExactChannel(2 inputs -> 2 outputs, denominator 36)
     """
 
     weights: Integers
-    bits: int
+    denominator: int
     inputs: tuple[Label, ...]
     outputs: tuple[Label, ...]
 
     def __init__(
-        self, weights: Any, bits: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
+        self,
+        weights: Any,
+        bits: Any = None,
+        inputs: Iterable[Label] | None = None,
+        outputs: Iterable[Label] | None = None,
+        *,
+        denominator: Any = None,
     ) -> None:
-        bits = positive_integer(bits, "bits")
-        if bits > MAXIMUM_BITS:
-            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", bits)
-        weights = _integers(weights, 1 << bits)
-        for x, total in enumerate(row_sums(weights)):
-            if total != 1 << bits:
-                raise invalid("weights", f"rows that sum to exactly 2**{bits}", total, f"row {x}")
+        total = checked_denominator(bits, denominator)
+        weights = _integers(weights, total)
+        for x, found in enumerate(row_sums(weights)):
+            if found != total:
+                raise invalid("weights", f"rows that sum to exactly {_written(total)}", found, f"row {x}")
         weights.setflags(write=False)
-        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "denominator", total)
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "inputs", labels.distinct_labels(inputs, weights.shape[0], "inputs"))
         object.__setattr__(self, "outputs", labels.distinct_labels(outputs, weights.shape[1], "outputs"))
+
+    @property
+    def bits(self) -> int:
+        """b where the denominator is 2**b; `InvalidInput` where it is no power of two."""
+        if self.denominator & (self.denominator - 1):
+            raise invalid(
+                "exact channel", "a denominator that is a power of two (others are drawn by hand)", self.denominator
+            )
+        return self.denominator.bit_length() - 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -123,7 +140,12 @@ class ExactChannel:
     @property
     def matrix(self) -> Array:
         """The probabilities as float64, each correctly rounded, shape (k, m)."""
-        return np.ldexp(self.weights.astype(np.float64), -self.bits)
+        if self.denominator & (self.denominator - 1) == 0:
+            return np.ldexp(self.weights.astype(np.float64), -self.bits)
+        if self.denominator <= 1 << 53:  # both are floats, and one division rounds correctly
+            return np.asarray(self.weights / np.float64(self.denominator))
+        divided = [[weight / self.denominator for weight in row] for row in self.weights.tolist()]
+        return np.array(divided, dtype=np.float64)
 
     @property
     def epsilon(self) -> float:
@@ -133,7 +155,7 @@ class ExactChannel:
     @property
     def eta(self) -> float:
         """The proved eta: the exact largest distance between two rows, rounded up."""
-        return float_up(Fraction(int(largest_distance(self.weights)[0]), 1 << self.bits))
+        return float_up(Fraction(int(largest_distance(self.weights)[0]), self.denominator))
 
     def proof(self) -> ExactProof:
         """Both guarantees recomputed from the integers alone; O(k^2 m) integer operations."""
@@ -141,7 +163,7 @@ class ExactChannel:
         distance, distance_at = largest_distance(self.weights)
         return ExactProof(
             log_up(ratio),
-            float_up(Fraction(int(distance), 1 << self.bits)),
+            float_up(Fraction(int(distance), self.denominator)),
             ratio,
             int(distance),
             ratio_at,
@@ -161,7 +183,7 @@ class ExactChannel:
                 raise CertificateError(f"epsilon {epsilon!r} is not proved: the supports of two rows differ")
         elif proof.ratio > exp_lower(epsilon):
             raise CertificateError(f"epsilon {epsilon!r} is not proved: the integers give {proof.epsilon!r}")
-        if Fraction(proof.distance, 1 << self.bits) > Fraction(eta):
+        if Fraction(proof.distance, self.denominator) > Fraction(eta):
             raise CertificateError(f"eta {eta!r} is not proved: the integers give {proof.eta!r}")
         return proof
 
@@ -179,24 +201,31 @@ class ExactChannel:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ExactChannel):
             return NotImplemented
-        mine, theirs = (self.bits, self.inputs, self.outputs), (other.bits, other.inputs, other.outputs)
-        return mine == theirs and np.array_equal(self.weights, other.weights)
+        mine = (self.denominator, self.inputs, self.outputs)
+        return mine == (other.denominator, other.inputs, other.outputs) and np.array_equal(self.weights, other.weights)
 
     def __hash__(self) -> int:
-        return hash((self.bits, self.inputs, self.outputs, self.weights.tobytes()))
+        return hash((self.denominator, self.inputs, self.outputs, self.weights.tobytes()))
 
     def __repr__(self) -> str:
         k, m = self.shape
-        return f"ExactChannel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, {self.bits} bits)"
+        power = self.denominator & (self.denominator - 1) == 0
+        size = f"{self.bits} bits" if power else f"denominator {self.denominator}"
+        return f"ExactChannel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, {size})"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values (schema ``ldpopt-exact-channel``, version 1): weights as decimal strings, and claims."""
+        """JSON-ready values (schema ``ldpopt-exact-channel``): weights as decimal strings, and claims.
+
+        Version 1 states the bits of a denominator that is a power of two, version 2 any other denominator.
+        """
         proof = self.proof()
+        power = self.denominator & (self.denominator - 1) == 0
+        whole = "2**bits" if power else "denominator"
         return {
             "format": FORMAT,
-            "version": VERSION,
-            "orientation": "weights[i][j] / 2**bits = Pr(outputs[j] | inputs[i])",
-            "bits": self.bits,
+            "version": 1 if power else VERSION,
+            "orientation": f"weights[i][j] / {whole} = Pr(outputs[j] | inputs[i])",
+            **({"bits": self.bits} if power else {"denominator": self.denominator}),
             "inputs": [labels.to_jsonable(label) for label in self.inputs],
             "outputs": [labels.to_jsonable(label) for label in self.outputs],
             "weights": [[str(weight) for weight in row] for row in self.weights.tolist()],
@@ -215,11 +244,12 @@ class ExactChannel:
         Malformed data are `InvalidInput`; claims that the integers do not prove are `CertificateError`.
         """
         what = "exact channel file"
-        fields = {"format", "version", "orientation", "bits", "inputs", "outputs", "weights", "epsilon", "eta"}
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise invalid(what, f'an object with "format": "{FORMAT}"', type(data).__name__)
-        if data.get("version") != VERSION:
-            raise invalid(what, f"version {VERSION}", data.get("version"))
+        if type(data.get("version")) is not int or data["version"] not in (1, VERSION):
+            raise invalid(what, f"version 1 or {VERSION}", data.get("version"))
+        size = "bits" if data["version"] == 1 else "denominator"
+        fields = {"format", "version", "orientation", size, "inputs", "outputs", "weights", "epsilon", "eta"}
         if set(data) - fields:
             raise invalid(what, f"only the fields {', '.join(sorted(fields))}", sorted(set(data) - fields)[0])
         for field in ("inputs", "outputs", "weights"):
@@ -229,7 +259,7 @@ class ExactChannel:
         claimed = data.get("epsilon")
         epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
         eta = unit_interval(data.get("eta"), "eta")
-        made = cls(data["weights"], data.get("bits"), inputs, outputs)
+        made = cls(data["weights"], None, inputs, outputs, denominator=checked_denominator(**{size: data.get(size)}))
         made.verify(epsilon, eta)
         return made
 
@@ -315,6 +345,29 @@ def probabilities(matrix: Any) -> Array:
     if abs(sums[worst] - 1) > ROW_SUM:
         raise invalid("matrix", f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
     return given
+
+
+def checked_denominator(bits: Any = None, denominator: Any = None) -> int:
+    """The denominator, given as it is or as its bits: exactly one of them, at most 2**`MAXIMUM_BITS`.
+
+    >>> checked_denominator(bits=5), checked_denominator(denominator=36)
+    (32, 36)
+    """
+    if denominator is None:
+        made = positive_integer(bits, "bits")
+        if made > MAXIMUM_BITS:
+            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", made)
+        return 1 << made
+    if bits is not None:
+        raise invalid("bits and denominator", "one of them", "both")
+    made = positive_integer(denominator, "denominator", 2)
+    if made > 1 << MAXIMUM_BITS:
+        raise invalid("denominator", f"an integer from 2 to 2**{MAXIMUM_BITS}", made)
+    return made
+
+
+def _written(total: int) -> str:
+    return f"2**{total.bit_length() - 1}" if total & (total - 1) == 0 else str(total)
 
 
 def _integers(values: Any, largest: int) -> Integers:

@@ -9,9 +9,16 @@ from ldpopt.errors import LdpoptError
 EXTRAS = {
     "pyarrow": "",
     "cryptography": "",
+    "fpdf": "",
+    "python_calamine": "",
+    "pyreadstat": "spss",
+    "uharfbuzz": "paper",
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",
+    "starlette": "collect",
+    "uvicorn": "collect",
+    "psycopg": "collect",
 }
 """By the name of a module, the extra that installs it; none for what comes with the package."""
 

@@ -15,6 +15,9 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
+NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+"""What the system raises where a file that is to be read is none."""
+
 UNFINISHED = ".ldpopt-*.part"
 """The names, as a pattern for `Path.glob`, under which a killed process may leave what it had begun to write."""
 

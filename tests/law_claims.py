@@ -11,6 +11,7 @@ import math
 import mpmath
 import numpy as np
 import truth
+from golden_section import least_value
 from mpmath import mpf
 
 from ldpopt.channel import Channel
@@ -192,19 +193,7 @@ def _chi_squared(p: Row, q: Row) -> mpf:
         both = ((x, y) for x, y in zip(p, q, strict=True) if x or y)
         return b * (1 - b) * mpmath.fsum((x - y) ** 2 / (b * x + (1 - b) * y) for x, y in both)
 
-    short = mpf("0.381966011250105151795413165634361882279690820194237")
-    low, high = mpf(0), mpf(1)
-    a, b = short, 1 - short
-    at_a, at_b = value(a), value(b)
-    for _ in range(60):
-        if at_a <= at_b:
-            low, a, at_a = a, b, at_b
-            b = low + high - a
-            at_b = value(b)
-        else:
-            high, b, at_b = b, a, at_a
-            a = low + high - b
-            at_a = value(a)
+    best = -least_value(lambda b: -value(b), mpf(0), mpf(1), 60)
     pairs = list(zip(p, q, strict=True))
     outside = (mpmath.fsum(y for x, y in pairs if x == 0), mpmath.fsum(x for x, y in pairs if y == 0))
-    return max(at_a, at_b, *outside)
+    return max(best, *outside)

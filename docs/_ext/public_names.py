@@ -13,7 +13,14 @@ import ldpopt
 FIRST = ["ldpopt.channel", "ldpopt.divergences", "ldpopt.design", "ldpopt.privacy", "ldpopt.mechanisms"]
 """Modules whose pages come first, and which document a name that several modules offer."""
 
-BESIDE = ["ldpopt.citation", "ldpopt.exact", "ldpopt.frontiers", "ldpopt.references", "ldpopt.reproduce"]
+BESIDE = [
+    "ldpopt.citation",
+    "ldpopt.exact",
+    "ldpopt.frontiers",
+    "ldpopt.references",
+    "ldpopt.reproduce",
+    "ldpopt.survey.server",
+]
 """Public modules that the package does not name itself."""
 
 

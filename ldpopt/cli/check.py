@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ldpopt.cli.console import output, progress, promise
+
+if TYPE_CHECKING:
+    from ldpopt.exact import ExactChannel
 
 
 def check(
@@ -45,7 +48,7 @@ def check(
             found, report = (local_dp(made), total_variation(made)), audit(made) if every else None
     if json:
         k, m = made.shape
-        exact = {"proved_bits": made.bits} if isinstance(made, ExactChannel) else {}
+        exact = _proved(made) if isinstance(made, ExactChannel) else {}
         shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in found]}
         print(strictjson.dumps(shown if report is None else shown | report.to_dict()), end="")
         return
@@ -57,3 +60,9 @@ def check(
         console.print(f"\n{guarantee} {guarantee.reference}{promise(guarantee)}", markup=False)
     if report is not None:
         console.print("", report)
+
+
+def _proved(made: ExactChannel) -> dict[str, int]:
+    """What the integers are over."""
+    whole = made.denominator
+    return {"proved_bits": made.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}

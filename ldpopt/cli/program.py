@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from ldpopt.cli.check import check
 from ldpopt.cli.demo import demo
 from ldpopt.cli.design import design
+from ldpopt.cli.foreign import USAGE_ERROR, from_arrow
 from ldpopt.cli.frontier import frontier
 from ldpopt.cli.reproduce import reproduce
 from ldpopt.cli.survey import app as survey
@@ -20,9 +21,6 @@ from ldpopt.cli.verify import verify
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.extras import EXTRAS, missing
 from ldpopt.version import __version__
-
-USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-"""What typer raises for arguments that it cannot take; it has no public name of its own."""
 
 
 class Program(TyperGroup):
@@ -51,7 +49,7 @@ class Program(TyperGroup):
                 raise
             code = _say(str(missing(error.name or "")), 1)
         except Exception as error:
-            if not _from_arrow(error):
+            if not from_arrow(error):
                 raise
             code = _say(f"a file holds what Arrow cannot read or write ({type(error).__name__})", 1)
         code = code if isinstance(code, int) else 0
@@ -70,12 +68,6 @@ def _system(error: OSError) -> str:
     reason = error.strerror if error.errno is not None and error.strerror else type(error).__name__
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
     return f"{where}{reason[:1].lower() + reason[1:]}"
-
-
-def _from_arrow(error: Exception) -> bool:
-    """Whether the error is pyarrow's own, which is asked only where pyarrow is at work."""
-    arrow = sys.modules.get("pyarrow")
-    return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 def _say(message: str, code: int) -> int:

@@ -10,11 +10,14 @@ from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
+from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
@@ -26,6 +29,7 @@ from ldpopt.design.constraints import (
     ColumnConstraint,
     ConcentratedLDP,
     Constraint,
+    Denominator,
     Invariant,
     LocalDP,
     Outputs,
@@ -42,10 +46,14 @@ from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.exchange import Exchange
+from ldpopt.design.methods.integer_program import IntegerProgram
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.policies import PolicyLP
+from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.optimal import estimation_design, optimal_channel
@@ -92,6 +100,7 @@ __all__ = [
     "Criterion",
     "CutDual",
     "DOptimal",
+    "Denominator",
     "Design",
     "Divergence",
     "Dominated",
@@ -106,6 +115,8 @@ __all__ = [
     "HypothesisSet",
     "InformationCapacity",
     "InformationDual",
+    "IntegerColumns",
+    "IntegerProgram",
     "IntervalDual",
     "Invariant",
     "LabelDual",
@@ -116,6 +127,8 @@ __all__ = [
     "LocalSearch",
     "LossDual",
     "MVOptimal",
+    "MarginalDual",
+    "MarginalPatterns",
     "MergedPartition",
     "Method",
     "MutualInformation",
@@ -125,10 +138,13 @@ __all__ = [
     "PartsBound",
     "PatternDual",
     "PatternLP",
+    "PolicyDual",
+    "PolicyLP",
     "PrivateSampling",
     "RatioDual",
     "Relaxed",
     "RenyiLDP",
+    "Rounded",
     "SaddlePoint",
     "SamplingDual",
     "Structure",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
-from ldpopt.design.constraints.repair import repair, stochastic
+from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
 from ldpopt.design.methods.mend import mend
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
@@ -30,6 +30,8 @@ class Arranged:
 
 def arrange(problem: Problem, candidate: Candidate) -> Arranged:
     """The channel of a candidate. Raises `Unrepairable` where its matrix is too far from the constraints."""
+    if problem.denominator is not None:
+        return _of_integers(problem, candidate.matrix)
     if problem.given:
         return _given(problem, candidate.matrix)
     if problem.utility.pair is not None:
@@ -51,6 +53,8 @@ def rearranged(problem: Problem, made: Arranged) -> Arranged:
     Raises `Unrepairable` where that is no help.
     """
     channel = made.channel
+    if problem.denominator is not None:  # what is repaired has no denominator
+        raise Unrepairable(channel.matrix)
     mended = (mend if problem.given else repair)(channel.matrix, problem.constraints, channel.inputs)
     return Arranged(Channel(mended, channel.inputs, channel.outputs), made.edges)
 
@@ -68,6 +72,13 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
             merged = merged[:, _by_ratio(merged, *problem.utility.pair)]
         channel = Channel(merged, problem.labels)
     return Arranged(channel)
+
+
+def _of_integers(problem: Problem, matrix: Array) -> Arranged:
+    """Multiples of 1/D stay what they are: rows back with their inputs, outputs in order."""
+    rows = matrix[problem.reduction.classes] if problem.utility.pair is not None else matrix
+    rows = rows[:, _by_favour(rows)]
+    return Arranged(Channel(rows, problem.labels, _output_labels(rows, SILENT)))
 
 
 def _of_pair(problem: Problem, matrix: Array) -> Arranged:

@@ -42,7 +42,8 @@ class Candidate:
 class Method(Protocol):
     """A way to find a channel, an object to pass as `method=`.
 
-    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`.
+    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. A method that finds multiples of 1/D also has a
+    class attribute `integral`, True; no other is asked for them.
     """
 
     reference: ClassVar[str]

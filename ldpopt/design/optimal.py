@@ -33,7 +33,8 @@ def optimal_channel(
         `WorstOf` or `WeightedSum`; an `AgainstSet`; an `ExpectedLoss`; a `PrivateSampling`; a `FisherInformation`,
         whose criterion is an error and is made small; or one's own (docs/add-a-utility.md).
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
-        `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; or one's own.
+        `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
+        `Denominator`, for channels that dice can run; or one's own.
     method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
         `LocalSearch(starts)`, all of them in `METHODS`. Chosen by the problem when None; one that does not apply says
         why.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 SIMPLEX = ("HIGHS", "CLARABEL")
@@ -78,6 +80,42 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
         outcomes.append((solver, status))
     tried = "; ".join(f"{solver} said {status}" for solver, status in outcomes)
     raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """What a mixed-integer program found: `values`, the whole ones rounded, and a `bound` that no solution exceeds.
+
+    finished : whether the search ended by itself; the bound is the solver's word in any case, and proves nothing.
+    """
+
+    values: Array
+    bound: float
+    finished: bool
+
+
+def solve_whole(
+    gains: Array, equal: Array, right: Array, above: Array, most: Array, whole: Any, what: str, nodes: int
+) -> Whole:
+    """max gains.x over x with equal x = right, above x <= most, x >= 0 but for the last, which is any number.
+
+    whole : booleans, True for the entries of x that are integers. nodes : of the search tree, at most; the search is
+    the same on every machine. `SolverError` where nothing was found.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    low = np.zeros(len(gains))
+    low[-1] = -np.inf
+    limits = [LinearConstraint(equal, right, right)]
+    if len(above):
+        limits.append(LinearConstraint(above, -np.inf, most))
+    options = {"node_limit": nodes, "mip_rel_gap": 1e-6}
+    found = milp(-gains, integrality=np.asarray(whole, int), bounds=Bounds(low), constraints=limits, options=options)
+    if found.x is None or not np.isfinite(found.x).all():
+        raise SolverError(f"{what}: HiGHS said {found.message.split('.')[0]}: pass another method")
+    values = np.where(whole, np.rint(found.x), found.x)
+    bound = getattr(found, "mip_dual_bound", None)
+    return Whole(values, np.inf if bound is None else -float(bound), found.status == 0)
 
 
 def _is_finite(problem: Any) -> bool:

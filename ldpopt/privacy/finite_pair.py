@@ -232,7 +232,7 @@ def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
     sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])
     sizes = sizes[np.isfinite(sizes)]
     for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
-        growth, forward, back = math.expm1(epsilon), 0.0, 0.0
+        growth, back = math.expm1(epsilon), 0.0
         # r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q), and q - E (r p + (1 - r) q) = c (q - (E r/c) p).
         inner = math.log1p(growth / rate) * (1 - 16 * ULP)
         forward = rate * float(hockey_stick_of_pairs(pair.p, pair.q, inner)[1][0]) * (1 + 8 * ULP)

@@ -13,6 +13,7 @@ from typing import Any
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import read_text
+from ldpopt.reports.missing import among_those_who_answered
 from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
 from ldpopt.rounding import ceil_digits
@@ -20,6 +21,7 @@ from ldpopt.survey.collect import aggregate as counting
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR
 from ldpopt.survey.collect.rowset import total
 from ldpopt.survey.collect.runner import Runner
+from ldpopt.survey.collect.workfolder import is_work
 from ldpopt.survey.plan import plan as planning
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.survey import Survey
@@ -161,7 +163,9 @@ class _Checked:
         if len(hows) != 1:
             raise invalid("estimates", "one analysis", Phrase("several"), str(path))
         analysis = _analysis(next(iter(data.values())).get("analysis"))
-        want = strictjson.loads(strictjson.dumps(results(self._estimates(counts, analysis), counts, analysis)))
+        found = self._estimates(counts, analysis)
+        answered = among_those_who_answered(self.plan, found)
+        want = strictjson.loads(strictjson.dumps(results(found, counts, analysis, answered)))
         if not _close(data, want):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
@@ -237,7 +241,7 @@ def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
 def _kind(path: Path) -> str:
     """What a file seems to be: a format, "reports", "results", "page", "key", "work", "sidecar", or nothing known."""
     if path.is_dir():
-        if path.name.startswith(".") and ".partial" in path.name:
+        if is_work(path):
             return "work"
         holds = (path / FOLDER).exists() or any(one.suffix in (".csv", ".parquet") for one in path.iterdir())
         return "reports" if holds else ""

@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 
 def results(
-    estimates: Mapping[str, Estimate | Findings], counts: Counts, analysis: Analysis | None = None
+    estimates: Mapping[str, Estimate | Findings],
+    counts: Counts,
+    analysis: Analysis | None = None,
+    answered: Mapping[str, Findings] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """JSON-ready estimates by question, each with the plan and the reports that it is of.
 
     analysis : how they were made; where it is not the plainest, it is said, and groups have estimates of their own.
     plan : the plan's checksum. reports : the fingerprint of all rows counted. simulation, unlabelled : as in `Counts`.
+    answered : estimates among those who answered, which the question's data then have under
+    ``among_those_who_answered``.
 
     >>> import numpy as np
     >>> from ldpopt.survey import Counts, QuestionSpec, Survey, SurveySpec, make_plan
@@ -39,7 +44,10 @@ def results(
     level = 0.95 if analysis is None else analysis.level
     if analysis is not None and not analysis.plain:
         said["analysis"] = analysis.to_dict()
-    return {name: {**_shown(one, level), **said} for name, one in estimates.items()}
+    made = {name: {**_shown(one, level), **said} for name, one in estimates.items()}
+    for name, among in (answered or {}).items():
+        made[name]["among_those_who_answered"] = _shown(among, level)
+    return made
 
 
 def _shown(found: Estimate | Findings, level: float) -> dict[str, Any]:

@@ -15,10 +15,12 @@ from ldpopt.channel import Channel
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.reports.chart import interval_table
+from ldpopt.reports.missing import missing_in_words
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.estimate.intervals import Score
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
@@ -70,6 +72,7 @@ def survey_report(
     ]
     for question in plan.questions:
         body += _question(question, found[question.name], _Pencil(pictures), asked, len(plan.questions) == 1)
+        body += _missing(question, found[question.name].whole, counts, asked)
     body += [
         "<h2>How to read this</h2>",
         f"<p>An interval covers the true share in about {100 * asked.level:g} of 100 surveys like this one; "
@@ -172,6 +175,21 @@ def _channel_in_words(channel: Channel) -> str:
         parts = ", ".join(f"{as_text(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
         said.append(f"{as_text(label)} is reported as {parts}")
     return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
+
+
+def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
+    """What became of missing answers, and the shares among those who answered."""
+    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
+    if not words:
+        return []
+    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
+    if question.reading.own_category and question.missing is not None:
+        answered = among_answered(found, question.missing)
+        shown = answered.intervals(Score(asked.level))
+        labels, percent = [as_text(label) for label in answered.labels], f"{100 * asked.level:g} %"
+        said = f"Among those who answered; {percent} score intervals."
+        body.append(interval_table(labels, answered.values, shown.lower, shown.upper, said, percent))
+    return body
 
 
 def _groups(both: Findings, asked: Analysis) -> list[str]:

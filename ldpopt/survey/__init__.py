@@ -5,6 +5,7 @@ from ldpopt.survey.collect.batch import privatize_frame
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
 from ldpopt.survey.collect.rows import ReportRows, read_rows
+from ldpopt.survey.estimate.answered import among_answered
 from ldpopt.survey.estimate.bootstrap import Bootstrap, parametric_bootstrap
 from ldpopt.survey.estimate.counts import CountTable, merge
 from ldpopt.survey.estimate.estimate import Estimate, estimate, estimate_contrasts
@@ -37,16 +38,31 @@ from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.simultaneous import Bonferroni, Simultaneous
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
+from ldpopt.survey.kit.device import Device
+from ldpopt.survey.kit.folder import kit_files
+from ldpopt.survey.paper.design import PaperSurvey, paper_survey
+from ldpopt.survey.paper.devices import PaperDevice, device_named
+from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
+from ldpopt.survey.plan.needed import Needed, respondents_needed
 from ldpopt.survey.plan.numeric import NumericQuestion, numeric_question
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
-from ldpopt.survey.plan.precision import HalfWidth, TestPower
+from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
+from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.sets import MultiSelect, multi_select
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
+from ldpopt.survey.plan.two_stage import (
+    TwoStagePlan,
+    advise_stages,
+    pilot_shares,
+    plan_two_stages,
+    second_channel,
+    second_spec,
+)
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
@@ -80,6 +96,7 @@ __all__ = [
     "Condition",
     "CountTable",
     "Counts",
+    "Device",
     "Difference",
     "Estimate",
     "Findings",
@@ -97,18 +114,24 @@ __all__ = [
     "MaximumLikelihood",
     "Memoised",
     "MultiSelect",
+    "Needed",
     "NotIdentifiable",
     "NumericQuestion",
+    "PaperDevice",
+    "PaperSurvey",
     "Plan",
     "PlannedQuestion",
     "PlannedSurvey",
     "Power",
     "Projection",
+    "Proposal",
+    "ProposedQuestion",
     "ProtocolTable",
     "Quantile",
     "QuestionPlanner",
     "QuestionSpec",
     "Ratio",
+    "Reading",
     "Regression",
     "ReportRows",
     "RescaledBootstrap",
@@ -126,16 +149,22 @@ __all__ = [
     "SurveySpec",
     "TestPower",
     "TestResult",
+    "Together",
     "TwoStagePlan",
     "TwoWayTable",
     "Wald",
+    "Wishes",
+    "advise_stages",
     "aggregate",
+    "among_answered",
     "asymptotic_covariance",
     "chernoff_exponent",
     "compare_protocols",
     "compliance_groups",
+    "device_named",
     "difference",
     "directed_answers",
+    "enter_reports",
     "estimable_contrasts",
     "estimate",
     "estimate_compliance",
@@ -145,6 +174,7 @@ __all__ = [
     "goodness_of_fit",
     "goodness_of_fit_power",
     "independence_power",
+    "kit_files",
     "linear_regression",
     "logistic_regression",
     "logit_regression",
@@ -155,6 +185,7 @@ __all__ = [
     "neyman_pearson_power",
     "norm_sub",
     "numeric_question",
+    "paper_survey",
     "parametric_bootstrap",
     "pilot_shares",
     "plan_survey",
@@ -164,11 +195,13 @@ __all__ = [
     "post_stratify",
     "privatize",
     "privatize_frame",
+    "propose",
     "quantile",
     "rake",
     "read_rows",
     "repeated",
     "respondents_for_power",
+    "respondents_needed",
     "second_channel",
     "second_spec",
     "simplex_projection",

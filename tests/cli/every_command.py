@@ -28,6 +28,15 @@ name = "drinks"
 categories = ["no", "yes"]
 """
 
+ONE_QUESTION = """
+[survey]
+name = "Drinks"
+[[questions]]
+name = "drinks"
+categories = ["no", "yes"]
+epsilon = 1.0
+"""
+
 P0, P1 = "0.5,0.3,0.2", "0.2,0.3,0.5"
 PAIR = ("--p0", P0, "--p1", P1)
 
@@ -42,10 +51,14 @@ STEPS = [
     ("frontier", *PAIR, "--epsilon", "0.5,1", "--eta", "0.2,1"),
     ("reproduce", "--list"),
     ("reproduce", "gi-proposition-2", "--quick"),
+    ("survey", "new", "people.csv", "-o", "proposed.toml", "--epsilon", "4"),
+    ("survey", "plan", "proposed.toml", "-o", "proposed.json"),
     ("survey", "plan", "survey.toml", "-n", "200"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.csv", "--key", "key", "--new-key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "reports.parquet", "--key", "key"),
     ("survey", "privatize", "plan.json", "people.csv", "-o", "simulated.csv", "--simulate", "1"),
+    ("survey", "kit", "plan.json"),
+    ("survey", "kit", "plan.json", "--out", "elsewhere", "--collector", "https://collect.example.org/"),
     ("survey", "aggregate", "plan.json", "reports.csv", "--pair", "smokes,drinks"),
     ("survey", "aggregate", "plan.json", "reports.parquet", "-o", "again.json", "--workers", "2"),
     ("survey", "estimate", "plan.json", "counts.json"),
@@ -61,6 +74,17 @@ STEPS = [
     ("survey", "report", "plan.json", "counts.json"),
     ("survey", "report", "plan.json", "reports.csv", "--by", "region", "-o", "regions.html"),
     ("survey", "report", "plan.json", "simulated.csv", "-o", "simulated.html"),
+    # The server itself asks for the extra `collect` (tests/survey/server); these do without it.
+    ("survey", "invitations", "plan.json", "3", "--db", "collected.db"),
+    ("survey", "export", "plan.json", "collected.db", "-o", "collected.parquet"),
+    ("survey", "collect", "plan.json", "--db", "collected.db", "--close"),
+    ("survey", "aggregate", "plan.json", "collected.db", "-o", "collected.json"),
+    ("survey", "plan", "one.toml", "-o", "one.json"),
+    ("survey", "paper", "one.json", "--device", "two-dice"),
+    ("survey", "paper", "one.json", "--device", "coins", "--tosses", "6", "--paper", "letter", "-o", "coins"),
+    ("survey", "enter", "paper/plan.json", "codes.csv", "-o", "letters.csv"),
+    ("survey", "estimate", "paper/plan.json", "letters.csv"),
+    ("check", "paper/channel-1.json"),
     ("survey", "plan", "survey.toml", "--after", "plan.json", "reports.csv", "-o", "later.json"),
     ("survey", "privatize", "later.json", "people.csv", "-o", "later.csv", "--key", "key"),
     ("survey", "estimate", "later.json", "later.csv", "--wave", "plan.json", "reports.csv"),
@@ -81,6 +105,9 @@ def write_inputs(folder: Path) -> None:
         for i in range(200)
     ]
     (folder / "people.csv").write_text("id,smokes,drinks,region,w\n" + "\n".join(people) + "\n", encoding="utf-8")
+    typed = [f"{i},{rng.choice('AB')}" for i in range(1, 41)]
+    (folder / "codes.csv").write_text("sheet,drinks\n" + "\n".join(typed) + "\n", encoding="utf-8")
+    (folder / "one.toml").write_text(ONE_QUESTION, encoding="utf-8")
     (folder / "delivery").mkdir()
     (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
 

@@ -50,7 +50,7 @@ def test_the_commands_import_nothing_that_is_not_installed_with_the_package(tmp_
         "        if name.split('.')[0] in HIDDEN:\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "HIDDEN = {'pandas', 'polars', 'dask', 'distributed', 'statsmodels', 'mpmath', 'autodp', 'dp_accounting',\n"
-        "          'pytest', 'hypothesis', 'qif', 'sphinx'}\n"
+        "          'pytest', 'hypothesis', 'qif', 'sphinx', 'starlette', 'uvicorn', 'psycopg'}\n"
         "sys.meta_path.insert(0, Hidden())\n"
         "import every_command\n"
         "sys.exit(every_command.main())\n"
@@ -87,6 +87,23 @@ def test_a_missing_extra_is_one_line(tmp_path, monkeypatch, arguments):
     code, said = every_command.here((*privatize, *arguments))
     assert code == 1
     assert "ldpopt[dask]" in said
+    assert said.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lacking"), [((), "uvicorn"), (("--db", "postgresql://127.0.0.1:1/reports"), "psycopg")]
+)
+def test_a_collector_without_its_extra_is_one_line(tmp_path, monkeypatch, arguments, lacking):
+    """Where the server's packages are not installed the line says what to install; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    every_command.write_inputs(tmp_path)
+    assert every_command.here(("survey", "plan", "survey.toml"))[0] == 0
+    before = sorted(path.name for path in tmp_path.iterdir())
+    monkeypatch.setattr("ldpopt.extras.find_spec", lambda name: None if name == lacking else name)
+    code, said = every_command.here(("survey", "collect", "plan.json", *arguments))
+    assert code == 1
+    assert "ldpopt[collect]" in said
     assert said.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 

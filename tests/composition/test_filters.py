@@ -234,3 +234,18 @@ def test_bad_input(make):
     """Other notions, budgets that are exceeded already, and numbers out of range are refused."""
     with pytest.raises(InvalidInput, match="expected"):
         make()
+
+
+def test_what_fits_a_zcdp_budget_is_admitted():
+    """Noise whose divergences are rho times the order fits until the sum of the rhos is the budget, and no further."""
+    filter_ = PrivacyFilter(ZCDP(0.0, 1.0))
+    noise = gaussian(math.sqrt(5.0))  # rho = 1/10 for answers one apart
+    assert filter_.room(noise) in (9, 10)
+    assert filter_.admits(gaussian(1.4))
+
+
+def test_room_is_limited():
+    """What costs nothing fits a million times, unless another limit is given."""
+    equal = [[0.5, 0.5], [0.5, 0.5]]
+    assert PrivacyFilter(PureDP(1.0)).room(equal) == 10**6
+    assert PrivacyFilter(PureDP(1.0)).room(equal, 7) == 7

@@ -6,6 +6,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.composition import FinitePair, Ledger, compose
+from ldpopt.composition.ledger import concentrated
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import (
     gaussian,
@@ -271,3 +272,27 @@ def test_a_unary_encoding_is_measured(own, other):
     assert found.value == pytest.approx(truth, rel=1e-12)
     assert found.value >= truth
     assert float(Ledger().add(oracle).total_variation()) == pytest.approx(own - other, rel=1e-12)
+
+
+def test_bounds_on_divergences_bound_the_concentration():
+    """What is known of the divergences only between two ends leaves rho between two ends, on the right sides."""
+    exact = randomized_divergence(1.0)
+    low, high = concentrated(lambda s: (exact(s) * 0.99, exact(s) * 1.01), 0.0)
+    truth = max(exact(s) / (1 + s) for s in np.linspace(0, 50, 5001).tolist())
+    assert low <= truth <= high
+    assert high >= 1.01 * truth * (1 - 1e-6)
+    assert high <= 1.05 * truth
+
+
+def randomized_divergence(epsilon):
+    """The divergence of order 1 + s of randomized response, by its definition."""
+    p = 1 / (1 + math.exp(-epsilon))
+
+    def at(s):
+        if s == 0:
+            return (2 * p - 1) * epsilon
+        if math.isinf(s):
+            return epsilon
+        return np.logaddexp(math.log(p) + s * epsilon, math.log(1 - p) - s * epsilon) / s
+
+    return at

@@ -8,7 +8,7 @@ import pytest
 
 from ldpopt.composition import FinitePair, Ledger, compose
 from ldpopt.composition.strategy import best_in_order, best_pair
-from ldpopt.mechanisms import laplace
+from ldpopt.mechanisms import gaussian, laplace
 
 
 def drawn(rng, most=3, scale=16):
@@ -129,3 +129,12 @@ def test_the_search_says_when_it_is_too_much():
     pair = best_pair([(rows[:1], 2)])
     assert pair is not None
     np.testing.assert_allclose(np.sort(pair.p), np.sort(np.outer(rows[0].p, rows[0].p).ravel()), rtol=1e-12)
+
+
+def test_where_nothing_is_known_from_below_the_lower_end_is_zero():
+    """Noise beside a channel is covered by a pair that dominates it, of which nothing need be attained."""
+    both = compose([gaussian(1.0), [[0.75, 0.25], [0.25, 0.75]]])
+    for epsilon in (0.0, 0.5):
+        found = both.hockey_stick(epsilon)
+        assert (found.lower, found.exact) == (0.0, False)
+        assert found.value < 1

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from scipy import stats
 from truth.problems import KINDS, of_kind
@@ -59,9 +60,15 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "divergence of many": lambda: (ld.Divergence(KL, wide[0], wide[1]), [LocalDP(1.0), TotalVariation(0.3)]),
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
+        "sum of divergences": lambda: (
+            ld.WeightedSum([1.0, 2.0], [ld.Divergence(TOTAL_VARIATION, p, P1) for p in (P0, P2)]), [LocalDP(1.0)]
+        ),
         "worst, approximate": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(1.0, 0.01)]),
         "worst, approximate, TV": lambda: (
             ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(0.5, 0.1), TotalVariation(0.25)]
+        ),
+        "information along a path": lambda: (
+            ld.MutualInformation(P0), [LocalDP(1.0, graph=nx.path_graph(3)), TotalVariation(0.3)]
         ),
         "sum, approximate": lambda: (
             ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)],
@@ -88,6 +95,7 @@ def simple() -> dict[str, Callable[[], Problem]]:
             ld.Divergence(hockey_stick(0.5), (0.375, 0.625), (0.625, 0.375)), [ld.Invariant((0.5, 0.5)), LocalDP(1.0)]
         ),
         "invariant": lambda: (ld.Divergence(KL, P0, P1), [ld.Invariant(P2), LocalDP(1.0)]),
+        "denominator": lambda: (ld.Divergence(KL, (0.375, 0.625), (0.625, 0.375)), [LocalDP(1.0), ld.Denominator(6)]),
         "loss": lambda: (ld.ExpectedLoss(P0, loss), [LocalDP(1.0)]),
         "worst loss": lambda: (ld.ExpectedLoss(sampled, loss), [LocalDP(1.0), TotalVariation(0.4)]),
         "loss, approximate": lambda: (ld.ExpectedLoss(sampled, loss), [ld.ApproximateLDP(1.0, 0.05)]),
@@ -131,6 +139,10 @@ def designs(each: int, only: set[str] | None = None, seed: int = 77) -> Iterator
             design = designed(problem, method=ld.LevelShapes(points=3))
             if design is not None:
                 yield f"{name}, by shapes", design
+        if name in ("worst", "sum of divergences"):
+            design = designed(problem, method=ld.MarginalPatterns())
+            if design is not None:
+                yield f"{name}, by marginals", design
         if name in ("divergence", "divergence and TV", "hockey stick", "tied", "divergence, LDP and TV 0"):
             design = designed(problem, method=ld.ColumnGeneration())
             if design is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 from mpmath import mpf
+from truth import divided
 from truth.feasible import violations
 from truth.optimum import envelope, rows_of
 from truth.utilities import Kept
@@ -63,6 +64,10 @@ class Judge:
 
     def _true(self, told: Posed, continuous: bool, channel: Any) -> Found | None:
         utility = told.utility
+        if any(one[0] == "denominator" for one in told.constraints):
+            if not isinstance(utility, Kept) or not divided.within_reach(utility, told.constraints):
+                return None
+            return Found(lower=divided.best(utility, told.constraints))
         if isinstance(utility, Kept) and utility.size > MOST:
             parts = utility.criteria[0]
             epsilon, eta, exact = caps(told.constraints)

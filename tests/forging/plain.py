@@ -122,6 +122,8 @@ def _constraint(one: Any) -> Told:
         return ("trade-off", tuple(map(tuple, np.asarray(one.curve.knots).tolist())))
     if isinstance(one, ld.Outputs):
         return ("outputs", int(one.m))
+    if isinstance(one, ld.Denominator):
+        return ("denominator", int(one.D))
     if isinstance(one, ld.Support):
         return ("support", tuple(map(tuple, np.asarray(one.mask).tolist())))
     if isinstance(one, ld.Invariant):

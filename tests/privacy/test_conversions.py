@@ -210,3 +210,19 @@ def test_extremes():
     assert math.isinf(c.zcdp_to_approximate_sharp(ZCDP(0, math.inf), 0.1).epsilon)
     assert c.pure_to_approximate(PureDP(1.0), 1.0).epsilon == 0.0
     assert math.isinf(c.zcdp_to_renyi(ZCDP(0.1, 1.0), math.inf).epsilon)
+
+
+def test_no_total_variation_exceeds_one():
+    """However large epsilon is, two laws are at most one apart."""
+    for epsilon in (38.0, 700.0, math.inf):
+        assert c.pure_to_tv(PureDP(epsilon)).eta == 1.0
+
+
+@pytest.mark.parametrize("rho", [1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3])
+@pytest.mark.parametrize("delta", [1e-300, 1e-50, 1e-12, 1e-3, 0.05, 0.3, 0.7, 0.999])
+@pytest.mark.parametrize("xi", [0.0, 0.5])
+def test_the_three_way_bound_asks_for_no_less_than_the_best_order(rho, delta, xi):
+    """A little below the sharp epsilon the three-way bound still exceeds delta [BS, Lemma 3.6; CKS, Prop 12]."""
+    found = c.zcdp_to_approximate_sharp(ZCDP(xi, rho), delta).epsilon
+    assert 0 <= found <= c.zcdp_to_approximate(ZCDP(xi, rho), delta).epsilon
+    assert c.zcdp_delta(ZCDP(xi, rho), found * (1 - 1e-8)).delta >= delta * (1 - 1e-12)

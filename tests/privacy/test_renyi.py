@@ -2,11 +2,12 @@ import json
 import math
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 
 from ldpopt.privacy import local_dp, pairs, renyi, total_variation
-from ldpopt.privacy.renyi import renyi_of_pairs
+from ldpopt.privacy.renyi import Moments, renyi_of_pairs
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 
@@ -68,3 +69,36 @@ def test_closed_forms():
     a, b = rng.dirichlet(np.ones(5), 2)
     both = max(np.sum((a - b) ** 2 / b), np.sum((a - b) ** 2 / a))
     assert renyi([a, b], 2).value == pytest.approx(math.log1p(both), rel=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 0.05, 1.0, 6.0])
+@pytest.mark.parametrize("s", [-0.7, 1e-3, 0.5, 3.0, 40.0])
+def test_moments_of_all_pairs_are_enclosed(scale, s):
+    """log E exp(s Z) of every ordered pair of rows lies between the ends, with rows whose sums are off by 1e-10."""
+    rng = np.random.default_rng(7)
+    q = np.exp(scale * rng.normal(size=(4, 5)))
+    q = q / q.sum(axis=1, keepdims=True) * (1 + 1e-10 * rng.uniform(-1, 1, (4, 1)))
+    moments = Moments.of(q)
+    (low, high), mean = moments.log_moment(s), moments.mean
+    with mpmath.workdps(40):
+        rows = [[mpmath.mpf(x) / mpmath.fsum(map(mpmath.mpf, row)) for x in row] for row in q.tolist()]
+        for x, p in enumerate(rows):
+            for y, other in enumerate(rows):
+                exact = mpmath.log(
+                    mpmath.fsum(a ** (1 + mpmath.mpf(s)) * b ** -mpmath.mpf(s) for a, b in zip(p, other, strict=True))
+                )
+                assert low[x, y] <= exact <= high[x, y]
+                assert high[x, y] - low[x, y] <= 1e-11 * (1 + abs(s)) * (1 + scale)
+                kl = mpmath.fsum(a * mpmath.log(a / b) for a, b in zip(p, other, strict=True))
+                assert mean[0][x, y] <= kl <= mean[1][x, y]
+                if s > 0:
+                    between = moments.divergence(s)
+                    assert between[0][x, y] <= exact / s <= between[1][x, y]
+
+
+def test_moments_of_different_supports_are_infinite():
+    """Where one row gives what another cannot, both ends are infinite, and finite elsewhere."""
+    moments = Moments.of(np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [0.2, 0.3, 0.5]]))
+    low, high = moments.divergence(1.0)
+    assert np.isinf(low).tolist() == np.isinf(high).tolist()
+    assert np.isinf(high).tolist() == [[False, False, False], [False, False, False], [True, True, False]]

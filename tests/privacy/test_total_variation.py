@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -178,3 +179,22 @@ def test_many_equal_rows_have_none(k):
     assert total_variation(np.full((k, 7), 1 / 7)).value == 0.0
     q = randomized_response(k, 1.0)
     assert total_variation(q).value == pytest.approx(math.expm1(1.0) / (math.e + k - 1), rel=1e-12)
+
+
+@pytest.mark.parametrize("entries", [6, 1 << 19])
+def test_the_witness_is_the_farthest_pair_of_all_blocks(entries, monkeypatch):
+    """Whatever is held at once, the pair that is named is one whose event differs most, with a graph and without."""
+    monkeypatch.setattr(sys.modules[total_variation.__module__], "ENTRIES", entries)
+    rng = np.random.default_rng(9)
+    q = rng.dirichlet(np.ones(3), 6)
+    far = np.abs(q[:, None] - q).sum(axis=2) / 2
+    beside = np.abs(np.subtract.outer(range(6), range(6))) == 1
+    for graph, allowed in ((None, np.ones((6, 6))), (nx.path_graph(6), beside)):
+        found = total_variation(q, graph)
+        assert found.value == pytest.approx((far * allowed).max(), rel=1e-12)
+        x, y = found.witness.inputs
+        assert allowed[x, y]
+        event = list(found.witness.outputs)
+        assert (q[x] - q[y])[event].sum() == pytest.approx(found.value)
+        assert found.exact
+        assert found.lower == pytest.approx(found.value, rel=1e-12)

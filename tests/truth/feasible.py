@@ -50,6 +50,11 @@ def _excess(rows: list[Row], matrix: np.ndarray, told: Told) -> mpf:
         return max(privacy.local_dp(p, q) for p, q in pairs) - mpf(given[0])
     if kind == "graph":
         return max(privacy.local_dp(rows[x], rows[y]) - mpf(given[0]) * mpf(w) for x, y, w in given[1])
+    if kind == "denominator":
+        whole = [[round(v * given[0]) for v in row] for row in matrix.tolist()]
+        away = [abs(v - n / given[0]) for row, of in zip(matrix.tolist(), whole, strict=True)
+                for v, n in zip(row, of, strict=True)]  # fmt: skip
+        return mpf(max(away)) if all(sum(of) == given[0] for of in whole) else mpmath.inf
     if kind == "total-variation":
         return max(privacy.hockey_stick(p, q, 0) for p, q in pairs) - mpf(given[0])
     if kind == "approximate":

@@ -16,7 +16,7 @@ from ldpopt.cli.survey.files import PlanArgument, UnlabelledOption, read_plan
 def aggregate(
     plan: PlanArgument,
     reports: Annotated[
-        list[Path], typer.Argument(metavar="REPORTS...", help="Reports as privatized, one survey round.")
+        list[str], typer.Argument(metavar="REPORTS...", help="Reports as privatized or collected, one survey round.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Counts.")] = Path("counts.json"),
     pair: Annotated[

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+from ldpopt.cli.foreign import USAGE_ERROR, from_arrow
 
 
 class Discreet(TyperGroup):
@@ -24,11 +23,10 @@ class Discreet(TyperGroup):
 
         try:
             return super().invoke(ctx)
-        except (LdpoptError, OSError, MemoryError, ModuleNotFoundError, _USAGE_ERROR, typer.Exit, typer.Abort):
+        except (LdpoptError, OSError, MemoryError, ModuleNotFoundError, USAGE_ERROR, typer.Exit, typer.Abort):
             raise
         except Exception as error:
-            arrow = sys.modules.get("pyarrow")
-            if arrow is not None and isinstance(error, arrow.ArrowException):
+            if from_arrow(error):
                 raise
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"

@@ -57,7 +57,7 @@ def estimate(
     replications: ReplicationsOption = None,
     simple: SimpleOption = False,
     wave: Annotated[
-        tuple[Path, Path] | None,
+        tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS", help="An earlier wave of other respondents, counted in.", show_default=False
         ),
@@ -72,6 +72,7 @@ def estimate(
     from ldpopt import strictjson
     from ldpopt.errors import Phrase, invalid
     from ldpopt.reports.analyses import share_table
+    from ldpopt.reports.missing import among_those_who_answered, missing_of
     from ldpopt.reports.results import results
     from ldpopt.survey.plan.survey import Survey
 
@@ -101,14 +102,24 @@ def estimate(
     for said in (spoken(counts), str(asked)):
         if said:
             console.print(f"{said}\n", markup=False)
+    answered, words = among_those_who_answered(made, found), missing_of(made, counts)
     for name, one in found.items():
         console.print(f"{name}\n{one.whole.summary(level)}\n", markup=False)
+        if name in words:
+            console.print(f"{words[name]}\n", markup=False)
+        if name in answered:
+            console.print(f"{name}, among those who answered\n{answered[name].whole.summary(level)}\n", markup=False)
         for group, inside in one.groups.items():
             console.print(f"{name}, {', '.join(asked.by)}: {group}\n{inside.summary(level)}\n", markup=False)
+            if name in answered and group in answered[name].groups:
+                among = answered[name].groups[group].summary(level)
+                console.print(
+                    f"{name}, {', '.join(asked.by)}: {group}, among those who answered\n{among}\n", markup=False
+                )
 
 
 def _with_wave(
-    survey: Survey, counts: Counts, wave: tuple[Path, Path], asked: Analysis, unlabelled: bool
+    survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates of both waves, which are simple samples."""
     from ldpopt.errors import Phrase, invalid
@@ -118,7 +129,7 @@ def _with_wave(
     if not asked.of_counts:
         raise invalid("--wave", "simple samples, whole (--simple)", Phrase("a design, groups or conditions"))
     earlier = read_plan(wave[0])
-    before = read_counts(wave[1], earlier, unlabelled)
+    before = read_counts(str(wave[1]), earlier, unlabelled)
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
     return {name: Findings(one, {}) for name, one in survey.with_wave(counts, Survey(earlier), before).items()}

@@ -11,11 +11,16 @@ if TYPE_CHECKING:
     from ldpopt.survey.collect.aggregate import Counts
     from ldpopt.survey.plan.plan import Plan
 
+SIMULATION = "SIMULATION: these reports are simulated, nobody was asked."
+"""What is said before any number from simulated reports."""
+
 PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
 DataArgument = Annotated[
-    Path,
+    str,
     typer.Argument(
-        metavar="REPORTS", help="Reports (a CSV or Parquet file, or a folder), or counts (*.json).", show_default=False
+        metavar="REPORTS",
+        help="Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json).",
+        show_default=False,
     ),
 ]
 
@@ -47,30 +52,30 @@ UnlabelledOption = Annotated[
 ]
 
 
-def read_counts(path: Path, plan: Plan, unlabelled: bool) -> Counts:
-    """The counts of a file, or of the reports at `path`."""
+def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
+    """The counts of a file, or of the reports at `path`, which may be a database."""
     from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
     from ldpopt.survey.collect.aggregate import Counts, aggregate
 
-    if path.suffix != ".json":
+    if not path.endswith(".json"):
         return aggregate(plan, path, unlabelled=unlabelled)
     counts = Counts.from_json(read_text(path), plan)
     if counts.unlabelled and not unlabelled:
         expected = "counts of reports with manifests (--unlabelled takes others, too)"
-        raise invalid("counts", expected, Phrase("others"), str(path))
+        raise invalid("counts", expected, Phrase("others"), path)
     return counts
 
 
-def read_reports(path: Path, plan: Plan, unlabelled: bool) -> Counts | Path:
+def read_reports(path: str, plan: Plan, unlabelled: bool) -> Counts | str:
     """The counts of a file of counts; reports are read by what needs them."""
-    return read_counts(path, plan, unlabelled) if path.suffix == ".json" else path
+    return read_counts(path, plan, unlabelled) if path.endswith(".json") else path
 
 
 def spoken(counts: Counts) -> str:
     """What must be said before any number from these counts; empty for real reports with manifests."""
     if counts.simulation:
-        return "SIMULATION: these reports are simulated, nobody was asked."
+        return SIMULATION
     return (
         "These reports came without a manifest: nothing shows that they are of this plan." if counts.unlabelled else ""
     )

@@ -19,24 +19,31 @@ def plan(
         int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
     ] = None,
     after: Annotated[
-        tuple[Path, Path] | None,
+        tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS",
             help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
             show_default=False,
         ),
     ] = None,
+    stages: Annotated[
+        bool,
+        typer.Option("--stages", help="Say whether a pilot wave pays, and of how many of the respondents (with -n)."),
+    ] = False,
     force: ForceOption = False,
 ) -> None:
     """Design the channel of every question that needs the fewest respondents, and write the plan.
 
     ldpopt survey plan survey.toml -o plan.json
     """
+    from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
 
     claim([out], force)
+    if stages and respondents is None:
+        raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
     spec = SurveySpec.from_toml(read_text(survey))
     if after is not None:
         from ldpopt.cli.survey.files import read_counts, read_plan
@@ -44,7 +51,7 @@ def plan(
         from ldpopt.survey.plan.two_stage import second_spec
 
         earlier = read_plan(after[0])
-        spec = second_spec(spec, Survey(earlier).estimates(read_counts(after[1], earlier, False)), earlier.round)
+        spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
     with progress("designing", len(spec.questions)) as step:
         made = plan_survey(spec, respondents, step)
     write_all({out: made.plan.to_json().encode()}, force)
@@ -53,4 +60,9 @@ def plan(
     for name, design in made.designs.items():
         if design.note:
             console.print(f"  {name}: {design.note}", markup=False)
+    if stages and respondents is not None:
+        from ldpopt.survey.plan.two_stage import advise_stages
+
+        for question in made.plan.questions:
+            console.print(f"  {question.name}: {advise_stages(question, respondents)}", markup=False)
     console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)

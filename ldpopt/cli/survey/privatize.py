@@ -75,11 +75,12 @@ def privatize(
 def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
     """A key that was made for a run goes when the run is refused: no report was made with it."""
     from ldpopt.errors import InvalidInput
+    from ldpopt.survey.collect.workfolder import work_of
 
     try:
         yield
     except InvalidInput:
-        if not any(os.path.lexists(path) for path in (out, out.with_name(f".{out.name}.partial"))):
+        if not any(os.path.lexists(path) for path in (out, work_of(out))):
             key.unlink(missing_ok=True)
         raise
 

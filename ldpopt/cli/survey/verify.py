@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
+from ldpopt.cli.survey.files import SIMULATION
 
 
 def verify(
@@ -38,7 +39,7 @@ def verify(
         for one in found.findings:
             console.print(repr(one), markup=False)
         if found.simulation:
-            console.print("SIMULATION: these reports are simulated, nobody was asked.", markup=False)
+            console.print(SIMULATION, markup=False)
         console.print(
             "Everything that was checked holds." if found else "This delivery is not what it says.", markup=False
         )

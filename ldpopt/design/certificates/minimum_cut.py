@@ -96,11 +96,15 @@ class Network:
 
     def sent(self, profits: Array) -> Enclosure:
         """The same first answer between two ends: of a flow whose every arc is between 0 and its pair, in floats."""
-        middle, _ = self.route(profits)
+        return self.sent_and_sides(profits)[0]
+
+    def sent_and_sides(self, profits: Array) -> tuple[Enclosure, Members]:
+        """Both answers, the first between two ends."""
+        middle, sides = self.route(profits)
         # Sums of at most 2 (k - 1) floats, each at most its pair: their rounding is below this.
         hidden = 4 * len(self.pairs) * ULP * (self.pairs.sum(axis=0) + self.pairs.sum(axis=1))
         hidden = np.where((middle != 0).any(axis=1, keepdims=True), hidden, 0.0)
-        return FLOAT.between(middle - hidden, middle + hidden)
+        return FLOAT.between(middle - hidden, middle + hidden), sides
 
     def _route(self, profits: Array, loads: Array) -> tuple[Array, Members]:
         n, k = profits.shape

@@ -16,6 +16,9 @@ from ldpopt.enclosures import Enclosure
 
 Mask = npt.NDArray[np.bool_]
 
+PADDING = 2.0**-46
+"""By what share a shortfall found in floats is raised before it is checked."""
+
 
 @dataclass(frozen=True, eq=False)
 class Raise:
@@ -62,3 +65,56 @@ class Raise:
             sums = [of.of(part[~rows].max(axis=0)).sum() for part in (self.profits, self.shares)]
             whole = whole + eta * sums[0] * sums[1]
         return whole
+
+
+def raise_of_both(
+    left: Enclosure, base: Enclosure, sinks: Mask, mean: Enclosure, level: Enclosure, scale: float
+) -> Raise:
+    """What raises the multipliers enough; by pairs only where `left` sums to zero or less, in `sinks`."""
+    gains, losses = left.positive(), (-left).positive()
+    gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
+    with np.errstate(all="ignore"):
+        # Of every profit the share that is too much; of it every loss takes its own share.
+        part = np.fmin(np.nextafter(gain / np.asarray(gains.sum(axis=1).lower), np.inf), 1.0)
+        profits = np.nextafter(np.asarray(gains.upper) * np.where(gain > 0, part, 0.0)[:, None], np.inf)
+        shares = np.nextafter(np.asarray(losses.upper) / np.asarray(losses.sum(axis=1).lower)[:, None], np.inf)
+    profits = np.where((gain > 0)[:, None] & (np.asarray(gains.upper) > 0), profits, 0.0)
+    profits = np.where(np.asarray(sinks)[:, None] & np.isfinite(profits), profits, np.inf)
+    shares = np.where((gain > 0)[:, None], np.fmin(shares, 1.0), 0.0)
+    return Raise(raise_of_rows(left, base, mean, level, scale), profits, shares)
+
+
+def raise_of_rows(left: Enclosure, base: Enclosure, mean: Enclosure, level: Enclosure, scale: float) -> Array:
+    """(m,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf.
+
+    left : (m, n), what a linear utility leaves of the rows; base : (m,) t times its sum. mean : (n,) w, a law, by
+    which rows are raised. scale : the size of the multipliers, which shortfalls are measured by.
+    """
+    at = least_raise(left.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
+    surely = np.full(len(at), np.inf)
+    for step in range(6):
+        tried = np.flatnonzero(~(surely < np.inf))
+        raised = at[tried] + (16.0**step - 1) * PADDING * np.maximum(at[tried], scale)
+        delta = level.arithmetic.of(raised)
+        gain = base[tried] - level * delta
+        gain = gain + (left[tried] - delta[:, None] * mean).positive().sum(axis=1)
+        proved = np.asarray(gain.upper) <= 0
+        surely[tried[proved]] = raised[proved]
+        if proved.all():
+            break
+    return surely
+
+
+def least_raise(left: Array, base: Array, mean: Array, level: float) -> Array:
+    """(m,) the least delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0, by Newton from below, in floats."""
+    delta = np.zeros(len(base))
+    with np.errstate(all="ignore"):
+        for _ in range(60):
+            rest = left - delta[:, None] * mean
+            gain = base - level * delta + np.maximum(rest, 0.0).sum(axis=1)
+            slope = level + np.where(rest > 0, mean, 0.0).sum(axis=1)
+            new = np.where(gain > 0, delta + gain / slope, delta)
+            if not (new > delta).any():
+                break
+            delta = new
+    return np.where(np.isfinite(delta), delta, 0.0)

@@ -32,7 +32,7 @@ from ldpopt.design.certificates.classes import Classes
 from ldpopt.design.certificates.minimum_cut import Network
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Caps
-from ldpopt.design.certificates.raises import Mask, Raise
+from ldpopt.design.certificates.raises import Mask, Raise, raise_of_both
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array, Index
@@ -61,9 +61,6 @@ BETTER = 0.8
 
 STEEPER = 2.0**-34
 """By what share planes are steeper than chords."""
-
-PADDING = 2.0**-46
-"""By what share a shortfall found in floats is raised before it is checked."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,53 +154,12 @@ class _Ratios:
 
     def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> Raise:
         """What raises the multipliers enough; by pairs only where `left` sums to zero or less, in `sinks`."""
-        gains, losses = left.positive(), (-left).positive()
-        gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
-        with np.errstate(all="ignore"):
-            # Of every profit the share that is too much; of it every loss takes its own share.
-            part = np.fmin(np.nextafter(gain / np.asarray(gains.sum(axis=1).lower), np.inf), 1.0)
-            profits = np.nextafter(np.asarray(gains.upper) * np.where(gain > 0, part, 0.0)[:, None], np.inf)
-            shares = np.nextafter(np.asarray(losses.upper) / np.asarray(losses.sum(axis=1).lower)[:, None], np.inf)
-        profits = np.where((gain > 0)[:, None] & (np.asarray(gains.upper) > 0), profits, 0.0)
-        profits = np.where(np.asarray(sinks)[:, None] & np.isfinite(profits), profits, np.inf)
-        shares = np.where((gain > 0)[:, None], np.fmin(shares, 1.0), 0.0)
-        return Raise(self.shortfall(left, base), profits, shares)
-
-    def shortfall(self, left: Enclosure, base: Enclosure) -> Array:
-        """(intervals,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf."""
-        at = _root(left.midpoint, base.midpoint, self.mean.midpoint, float(self.level.midpoint))
-        surely = np.full(len(at), np.inf)
-        for step in range(6):
-            tried = np.flatnonzero(~(surely < np.inf))
-            raised = at[tried] + (16.0**step - 1) * PADDING * np.maximum(at[tried], self.scale)
-            delta = self.level.arithmetic.of(raised)
-            gain = base[tried] - self.level * delta
-            gain = gain + (left[tried] - delta[:, None] * self.mean).positive().sum(axis=1)
-            proved = np.asarray(gain.upper) <= 0
-            surely[tried[proved]] = raised[proved]
-            if proved.all():
-                break
-        return surely
+        return raise_of_both(left, base, sinks, self.mean, self.level, self.scale)
 
     @cached_property
     def scale(self) -> float:
         """The size of the multipliers, which shortfalls are measured by."""
         return float(np.abs(np.asarray(self.rows.midpoint)).sum()) + np.finfo(np.float64).tiny
-
-
-def _root(left: Array, base: Array, mean: Array, level: float) -> Array:
-    """(intervals,) the least delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0, by Newton from below."""
-    delta = np.zeros(len(base))
-    with np.errstate(all="ignore"):
-        for _ in range(60):
-            rest = left - delta[:, None] * mean
-            gain = base - level * delta + np.maximum(rest, 0.0).sum(axis=1)
-            slope = level + np.where(rest > 0, mean, 0.0).sum(axis=1)
-            new = np.where(gain > 0, delta + gain / slope, delta)
-            if not (new > delta).any():
-                break
-            delta = new
-    return np.where(np.isfinite(delta), delta, 0.0)
 
 
 def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) -> Enclosure:

@@ -16,11 +16,14 @@ from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
+from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
@@ -29,6 +32,7 @@ from ldpopt.design.constraints import (
     ApproximateLDP,
     CapacityBounded,
     ConcentratedLDP,
+    Denominator,
     Invariant,
     LocalDP,
     Outputs,
@@ -54,13 +58,13 @@ UTILITIES = (
     AgainstSet, Divergence, ExpectedLoss, FisherInformation, MutualInformation, PrivateSampling, WeightedSum, WorstOf,
 )  # fmt: skip
 CONSTRAINTS = (
-    ApproximateLDP, CapacityBounded, ConcentratedLDP, Invariant, LocalDP, Outputs, RenyiLDP, Support, TotalVariation,
-    TradeOff,
+    ApproximateLDP, CapacityBounded, ConcentratedLDP, Denominator, Invariant, LocalDP, Outputs, RenyiLDP, Support,
+    TotalVariation, TradeOff,
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    InformationDual, IntervalDual, LevelDual, LossDual, PartsBound, PatternDual, RatioDual, Relaxed, SaddlePoint,
-    SamplingDual, Unbounded,
+    InformationDual, IntegerColumns, IntervalDual, LevelDual, LossDual, MarginalDual, PartsBound, PatternDual,
+    PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,

@@ -5,6 +5,7 @@ from ldpopt.design.constraints.approximate_dp import ApproximateLDP
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint
 from ldpopt.design.constraints.capacity import CapacityBounded
 from ldpopt.design.constraints.concentrated import ConcentratedLDP
+from ldpopt.design.constraints.denominator import Denominator
 from ldpopt.design.constraints.invariant import Invariant
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.outputs import Outputs
@@ -24,6 +25,7 @@ __all__ = [
     "ColumnConstraint",
     "ConcentratedLDP",
     "Constraint",
+    "Denominator",
     "Invariant",
     "LocalDP",
     "Outputs",

@@ -10,10 +10,14 @@ from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
+from ldpopt.design.methods.integer_program import IntegerProgram
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
+from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.policies import PolicyLP
+from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
@@ -22,6 +26,8 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 METHODS: tuple[Method, ...] = (
+    IntegerProgram(),
+    Rounded(),
     Erasure(),
     Partition(),
     MergedPartition(),
@@ -34,11 +40,13 @@ METHODS: tuple[Method, ...] = (
     SampledColumns(),
     EstimationColumns(),
     PatternLP(),
+    MarginalPatterns(),
     LevelLP(),
     BalancedSets(),
     TangentExchange(),
     Exchange(),
     LevelShapes(),
+    PolicyLP(),
     LocalSearch(8),
 )
 """What is tried first stands first."""
@@ -49,17 +57,24 @@ def choose(problem: Problem, named: Method | None) -> Method:
     if named is not None:
         if isinstance(named, type) or not callable(getattr(named, "refuses", None)):
             raise invalid("method", "a method object such as Partition()", named)
-        if why := named.refuses(problem):
+        if why := refusal(named, problem):
             # A method for pairs of hypotheses serves inside of one for sets of them.
             outer: list[Method] = [
-                one.using(named) for one in METHODS if hasattr(one, "using") and not one.refuses(problem)
+                one.using(named) for one in METHODS if hasattr(one, "using") and not refusal(one, problem)
             ]
             if outer:
                 return outer[0]
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
-    found = next((method for method in METHODS if not method.refuses(problem)), None)
+    found = next((method for method in METHODS if not refusal(method, problem)), None)
     if found is None:
-        reasons = "; ".join(f"{type(one).__name__}: {one.refuses(problem)}" for one in METHODS)
+        reasons = "; ".join(f"{type(one).__name__}: {refusal(one, problem)}" for one in METHODS)
         raise InvalidInput(f"problem: expected one that a method solves, got one that all refuse ({reasons})")
     return found
+
+
+def refusal(method: Method, problem: Problem) -> str:
+    """Why a method does not apply, as half a sentence; empty where it does."""
+    if problem.denominator is not None and not getattr(method, "integral", False):
+        return f"it finds no multiples of 1/{problem.denominator}"
+    return method.refuses(problem)

@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
+from ldpopt.design.constraints.denominator import Denominator
 from ldpopt.design.constraints.parts import parts, symmetric
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.problems.cells import Cells
@@ -106,9 +107,21 @@ class Problem:
         return tuple(c for c in self.constraints if isinstance(c, AlphabetConstraint))
 
     @cached_property
+    def denominator(self) -> int | None:
+        """The D of which all probabilities are to be multiples of 1/D; None where they may be any."""
+        found = [c.D for c in self.constraints if isinstance(c, Denominator)]
+        return math.gcd(*found) if found else None
+
+    @cached_property
+    def undivided(self) -> Problem | None:
+        """The problem in which probabilities may be any; None where nothing is left."""
+        rest = tuple(c for c in self.constraints if not isinstance(c, Denominator))
+        return replace(self, constraints=rest) if rest else None
+
+    @cached_property
     def others(self) -> tuple[Any, ...]:
         """The expressions of constraints that are known by nothing else."""
-        known = (AlphabetConstraint, ColumnConstraint)
+        known = (AlphabetConstraint, ColumnConstraint, Denominator)
         return tuple(c.expression for c in self.constraints if not isinstance(c, known))
 
     @property

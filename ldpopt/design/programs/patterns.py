@@ -107,7 +107,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         erased = np.full(1, (level + 1) / level)
         return PatternSolution(np.zeros(1, dtype=np.int64), erased, rows, pairs, np.eye(len(mu))[least])
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
-    program = _Program(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
+    program = PatternPool(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
     chosen, found, best = program.generate()
     theta = program.weights(found.tau, chosen) * (level + 1)
     return PatternSolution(chosen.astype(np.int64), theta, best.rows * scale, best.pairs * scale, best.weights)
@@ -122,7 +122,7 @@ def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Arr
 
 
 @dataclass(frozen=True, eq=False)
-class _Solved:
+class PoolSolution:
     """Weights in the solver's unit, and multipliers in units of the best pattern."""
 
     tau: Array
@@ -132,7 +132,7 @@ class _Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class _Program:
+class PatternPool:
     """All patterns `inside` (n, k), their worth `mu` (criteria, n), its `top`, and that of the constant column."""
 
     inside: Array
@@ -158,14 +158,14 @@ class _Program:
         k = self.inside.shape[1]
         return bool(self.unit * (self.level + 1) * k * (k - 1) >= 1)
 
-    def generate(self) -> tuple[npt.NDArray[np.intp], _Solved, _Solved]:
+    def generate(self) -> tuple[npt.NDArray[np.intp], PoolSolution, PoolSolution]:
         """The patterns of the last program, its solution at a vertex, and the multipliers that prove most."""
         n, k = self.inside.shape
         chosen = np.arange(n)
         if n > ALL:
             best = np.argsort(-self.mu, axis=1)[:, :JOIN].ravel()
             chosen = np.unique(np.concatenate([[0], 2 ** np.arange(k), n - 2 ** np.arange(k), best]))
-        proved: _Solved | None = None
+        proved: PoolSolution | None = None
         least = math.inf
         # Central dual values first: those of a vertex are too extreme to price with, and let in thousands of patterns.
         for solvers, short, most in ((INTERIOR, PAID, ROUNDS if n > ALL else 0), (SIMPLEX, SHARP, LAST)):
@@ -182,7 +182,7 @@ class _Program:
         assert proved is not None
         return there, found, proved
 
-    def solve(self, chosen: npt.NDArray[np.intp], solvers: Sequence[str]) -> _Solved:
+    def solve(self, chosen: npt.NDArray[np.intp], solvers: Sequence[str]) -> PoolSolution:
         """The program over some patterns, erasure first."""
         import cvxpy as cp
 
@@ -217,15 +217,15 @@ class _Program:
         rows = balanced(rows)
         if total > SHARP * self.unit:
             rows = rows + total / k
-        return _Solved(np.append(0.0, np.maximum(tau.value, 0.0)), rows, pairs + pairs.T, weights / whole)
+        return PoolSolution(np.append(0.0, np.maximum(tau.value, 0.0)), rows, pairs + pairs.T, weights / whole)
 
-    def gains(self, found: _Solved) -> Array:
+    def gains(self, found: PoolSolution) -> Array:
         """What every pattern is worth above its price."""
         cut = ((self.inside @ found.pairs) * (1 - self.inside)).sum(axis=1)
         paid = self.level * math.fsum(found.rows) + self.inside @ found.rows + cut
         return np.asarray(found.weights @ self.mu - paid)
 
-    def raised(self, found: _Solved, gain: Array) -> _Solved:
+    def raised(self, found: PoolSolution, gain: Array) -> PoolSolution:
         """The multipliers raised until no pattern gains, and every one pays a little more than it must."""
         k = self.inside.shape[1]
         # Erasure pays t k times a raise of all rows, every other pattern more; the sum of rows rounds.
@@ -241,9 +241,9 @@ class _Program:
                 rows = balanced(rows)
         else:
             rows = rows + each
-        return _Solved(found.tau, rows, pairs, found.weights)
+        return PoolSolution(found.tau, rows, pairs, found.weights)
 
-    def bound(self, found: _Solved) -> float:
+    def bound(self, found: PoolSolution) -> float:
         """What multipliers prove."""
         return math.fsum(found.rows) + self.eta * float(found.pairs.sum()) + float(found.weights @ self.constant)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.design.utilities.comparisons import Compared
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
@@ -121,6 +122,11 @@ class ColumnUtility(Utility):
     @abstractmethod
     def gradients(self, matrix: Array) -> Array:
         """(criteria, n, k) gradients of mu_j at the columns: linear functions that touch mu_j there, from below."""
+
+    @property
+    def compared(self) -> Compared | None:
+        """The utility as a function of the masses under a few laws, where it is one; None by default."""
+        return None
 
     def value(self, channel: ChannelLike) -> float:
         """The least of the criteria's sums over outputs."""

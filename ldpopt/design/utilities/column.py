@@ -17,6 +17,7 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
+from ldpopt.design.utilities.comparisons import Compared
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.tangents import tangents
@@ -131,6 +132,11 @@ class WorstOf(ColumnUtility):
         """What reports call it."""
         return f"worst {self.f.name}"
 
+    @property
+    def compared(self) -> Compared:
+        """One comparison for each criterion."""
+        return Compared.of((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
+
     def columns(self, matrix: Array) -> Array:
         """One row an alternative."""
         return np.stack([part.f.excess(part.p0 @ matrix, part.p1 @ matrix) for part in self.each])
@@ -198,6 +204,19 @@ class WeightedSum(ColumnUtility):
     def name(self) -> str:
         """What reports call it."""
         return " + ".join(f"{w:g} {u.name}" for w, u in zip(self.weights, self.utilities, strict=True))
+
+    @property
+    def compared(self) -> Compared | None:
+        """The comparisons of all parts; None where one of them depends on more than the marginals."""
+        parts = [(weight, part.compared) for weight, part in zip(self.weights, self.utilities, strict=True)]
+        if any(made is None for weight, made in parts if weight > 0):
+            return None
+        return Compared.of(
+            (0, weight * term.weight, term.f, made.laws[term.first], made.laws[term.second])
+            for weight, made in parts
+            if made is not None
+            for term in made.terms
+        )
 
     def columns(self, matrix: Array) -> Array:
         """The weighted sum of the parts' columns."""

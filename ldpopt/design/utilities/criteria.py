@@ -31,6 +31,9 @@ class _Linear(ABC):
     logarithmic: ClassVar[bool] = False
     """Whether it is a logarithm."""
 
+    additive: ClassVar[bool] = True
+    """Whether it is a sum of variances of fixed contrasts."""
+
     @abstractmethod
     def factor(self, k: int) -> Array:
         """F (k, r)."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.channel import ChannelLike, Label
 from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.comparisons import Compared
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.design.utilities.tangents import tangents
 from ldpopt.distribution import Array, distribution
@@ -86,6 +87,11 @@ class Divergence(ColumnUtility):
     def pair(self) -> tuple[Array, Array] | None:
         """The two hypotheses."""
         return None if self.continuous else (self.p0, self.p1)
+
+    @property
+    def compared(self) -> Compared | None:
+        """The one comparison; None for continuous hypotheses."""
+        return None if self.continuous else Compared.of([(0, 1.0, self.f, self.p0, self.p1)])
 
     def value(self, channel: ChannelLike) -> float:
         """D_f of the two marginals, in nats where f has a logarithm."""

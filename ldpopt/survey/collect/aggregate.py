@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
 from ldpopt.survey.collect.rowset import row_set
 from ldpopt.survey.collect.runner import Runner, Threads
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.location import database, is_database
+from ldpopt.survey.server.reading import parts_of, stored_batches
 
 Table = npt.NDArray[np.int64]
 Names = tuple[str, ...]
@@ -31,7 +34,8 @@ class Counts:
     """Reports counted by question, and by pairs of questions where asked.
 
     plan : checksum of the plan. rows : number of respondents.
-    tables : by the names of one or two questions, counts in the order of their channels' outputs.
+    tables : by the names of one or two questions, counts in the order of their channels' outputs; without the empty
+        reports of questions that leave missing answers out.
     simulation : whether the reports say that they are simulated. unlabelled : whether some say nothing of themselves.
     sources : the fingerprints of the reports' partitions, as in their manifests, or what stands for a file without.
 
@@ -116,7 +120,8 @@ def aggregate(
 ) -> Counts:
     """Count the reports in files, by question and for `pairs` of questions.
 
-    reports : as `privatize` wrote them, a file, a folder or several. `InvalidInput` for reports that are missing or
+    reports : as `privatize` wrote them, a file, a folder or several, or a collector's database (``reports.db``,
+        ``sqlite:///...`` or ``postgresql://...``). `InvalidInput` for reports that are missing or
         that the plan does not know, and for files that do not fit their manifests: of another plan, changed,
         incomplete, there twice (under another name, too), or simulated beside others.
     unlabelled : count files without a manifest, too, written by hand or by another program; without it they are
@@ -140,9 +145,27 @@ def aggregate(
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = table_names(plan, pairs)
-    found = admit(plan, reports, unlabelled)
-    counts = count(plan, found, names, runner)
-    return replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources)
+    given = [reports] if isinstance(reports, (str, Path)) else list(reports)
+    stored = [one for one in given if is_database(one)]
+    if len(set(map(str, stored))) != len(stored):
+        raise invalid("reports", "every database once", Phrase("one twice"))
+    made = [count_stored(plan, one, names) for one in stored]
+    if files := [one for one in given if not is_database(one)]:
+        found = admit(plan, files, unlabelled)
+        counts = count(plan, found, names, runner)
+        made.append(replace(counts, simulation=found.simulation, unlabelled=found.unlabelled, sources=found.sources))
+    if not made:
+        raise invalid("reports", "at least one file", Phrase("none"))
+    return reduce(add, made)
+
+
+def count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> Counts:
+    """The counts of the reports in a database."""
+    days: dict[str, list[str]] = {}
+    with database(location, plan) as store:
+        found = stored_batches(plan, store, days)
+        counts = count_batches(found, plan, names)
+    return replace(counts, sources=frozenset(parts_of(days)))
 
 
 def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None = None) -> Counts:
@@ -193,18 +216,23 @@ def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row:
     import pyarrow as pa
 
     labels = {question.name: pa.array(question.reports, pa.string()) for question in plan.questions}
+    left_out = {question.name for question in plan.questions if question.reading.left_out}
     tables = {key: np.zeros([len(labels[name]) for name in key], np.int64) for key in names}
     rows = 0
     for batch in found:
-        codes = {name: _positions(batch.column(name), labels[name], name, row + rows) for name in labels}
+        codes = {
+            name: _positions(batch.column(name), labels[name], name, row + rows, name in left_out) for name in labels
+        }
         for key, table in tables.items():
-            flat = np.ravel_multi_index([codes[name] for name in key], table.shape)
+            answered = np.logical_and.reduce([codes[name] >= 0 for name in key])
+            flat = np.ravel_multi_index([codes[name][answered] for name in key], table.shape)
             table += np.bincount(flat, minlength=table.size).reshape(table.shape)
         rows += batch.num_rows
     return Counts(plan.checksum, rows, tables)
 
 
-def _positions(column: Any, labels: Any, name: str, row: int) -> npt.NDArray[Any]:
+def _positions(column: Any, labels: Any, name: str, row: int, empty: bool) -> npt.NDArray[Any]:
+    """Where each report stands among the labels; -1 for an empty one, where there may be some."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -212,6 +240,9 @@ def _positions(column: Any, labels: Any, name: str, row: int) -> npt.NDArray[Any
         found = pc.index_in(pc.cast(column.dictionary, pa.string()), labels).take(column.indices)
     else:
         found = pc.index_in(pc.cast(column, pa.string()), labels)
+    if empty:
+        lacking = pc.is_null(column)
+        found = pc.if_else(lacking, pa.scalar(-1, found.type), found)
     if found.null_count:
         at = row + pc.index(pc.is_null(found), True).as_py()
         raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", "another", f"row {at}")
@@ -231,6 +262,8 @@ def _table(data: Any, rows: Any, plan: Plan) -> tuple[Names, Table]:
     whole = [value for line in flat for value in line]
     if [len(line) for line in flat] != [shape[-1]] * (1 if len(names) == 1 else shape[0]):
         raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
-    if not all(type(value) is int and 0 <= value < 1 << 62 for value in [rows, *whole]) or sum(whole) != rows:
+    some = any(plan.question(name).reading.left_out for name in names)
+    honest = all(type(value) is int and 0 <= value < 1 << 62 for value in [rows, *whole])
+    if not (honest and (sum(whole) == rows or (some and sum(whole) < rows))):
         raise invalid("counts", "non-negative integers that sum to the rows", "others", " x ".join(names))
     return names, np.array(whole, np.int64).reshape(shape)

@@ -93,10 +93,10 @@ class Privatizer:
         columns = {}
         for q, question in enumerate(self.plan.questions):
             column = batch.column(question.column)
-            answers = self._coders[q].codes(column, tally, lambda at: int(numbers[at]))
+            answers, empty = self._coders[q].read(column, tally, lambda at: int(numbers[at]))
             reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
             signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
-            columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(signed), self._labels[q])
+            columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(signed, mask=empty), self._labels[q])
         for name in self.plan.carry:
             columns[name] = batch.column(name)
         return pa.record_batch(columns)

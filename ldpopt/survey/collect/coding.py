@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.datafiles.hidden import values_hidden
+from ldpopt.datafiles.numbers import is_one_of, to_numbers
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
-from ldpopt.survey.collect.answers import values_hidden
 from ldpopt.survey.collect.rowset import NO_ROWS, total
 from ldpopt.survey.collect.sampler import Codes
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
@@ -53,32 +54,67 @@ class Coder:
     def __init__(self, question: PlannedQuestion) -> None:
         import pyarrow as pa
 
-        written = [as_text(label) for label in question.categories]
+        reading = question.reading
+        codes = [(code, self._place(question, label)) for code, label in reading.codes]
+        known = {code for code, _ in codes}
+        codes += [(text, at) for at, text in enumerate(map(as_text, question.categories)) if text not in known]
+        written = [code for code, _ in codes]
         self._question = question
-        self._kind = np.min_scalar_type(len(written))
+        self._kind = np.min_scalar_type(len(question.categories))
+        self._of_code = np.array([*(at for _, at in codes), -1])  # the last is found by -1, no category
         self._text = pa.array(written, pa.string())
         # A column of numbers is compared as numbers: 7, 7.0 and the text "7" are one answer.
         whole = [text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in written]
         self._whole = pa.array([int(t) if t is not None and len(t) < 18 else None for t in whole], pa.int64())
         self._codes = {"unknown": self._position(question.unknown), "missing": self._position(question.missing)}
+        if reading.left_out:
+            self._codes["missing"] = 0  # drawn like the others, and not written
 
     def codes(self, column: Any, tally: Tally, row: Callable[[int], int]) -> Codes:
         """Unsigned positions for a pyarrow array of answers, counting in `tally` what policies mapped.
 
         row : the number of the data row at a place of the column, for the message when a policy refuses.
         """
+        return self.read(column, tally, row)[0]
+
+    def read(self, column: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
+        """`codes`, and where the report is to be empty, if anywhere: missing answers that are left out."""
         import pyarrow.compute as pc
 
-        found = values_hidden(f"column {self._question.column!r}", self._lookup, column)
+        column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
+        codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
         absent = _to_numpy(pc.is_null(column, nan_is_null=True)) if column.null_count or _floating(column) else None
-        codes = _to_numpy(pc.fill_null(found, -1))
         made = codes.astype(self._kind)
         if absent is not None:
             self._apply("missing", made, absent, tally, row)
-        if found.null_count:
-            unknown = codes < 0
+        unknown = codes < 0
+        if unknown.any():
             self._apply("unknown", made, unknown if absent is None else unknown & ~absent, tally, row)
-        return made
+        return made, absent if self._question.reading.left_out else None
+
+    def _without_codes(self, column: Any) -> Any:
+        """The column with null in place of what stands for no answer."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        reading = self._question.reading
+        if not (reading.missing_codes or reading.bins):
+            return column
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if not reading.missing_codes:
+            return column
+        return pc.if_else(is_one_of(column, reading.missing_codes), pa.scalar(None, column.type), column)
+
+    def _positions(self, column: Any) -> npt.NDArray[Any]:
+        """Where each answer stands among the categories, -1 for what is none of them."""
+        import pyarrow.compute as pc
+
+        if self._question.reading.bins:
+            numbers = _to_numpy(pc.fill_null(to_numbers(column), float("nan")))
+            found = np.searchsorted(np.asarray(self._question.reading.bins), numbers, side="right")
+            return np.where(np.isnan(numbers), -1, found)
+        return np.asarray(self._of_code[_to_numpy(pc.fill_null(self._lookup(column), -1))])
 
     def _apply(
         self, policy: str, made: Codes, where: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
@@ -97,10 +133,11 @@ class Coder:
         counts[self._question.name] = counts.get(self._question.name, 0) + count
 
     def _position(self, label: Any) -> int | None:
-        if label is None:
-            return None
-        same = [type(one) is type(label) and one == label for one in self._question.categories]
-        return same.index(True)
+        return None if label is None else self._place(self._question, label)
+
+    @staticmethod
+    def _place(question: PlannedQuestion, label: Any) -> int:
+        return [type(one) is type(label) and one == label for one in question.categories].index(True)
 
     def _lookup(self, column: Any) -> Any:
         """An int32 array of positions, null where the answer is no category."""

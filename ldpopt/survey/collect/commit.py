@@ -13,7 +13,7 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.files import digest, move_to_new, replace_private, replace_text, sync_folder
+from ldpopt.files import NO_FILE, digest, move_to_new, replace_private, replace_text, sync_folder
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.manifest import Manifest, sidecar
 from ldpopt.survey.collect.reports import join, write_manifest
@@ -38,7 +38,7 @@ def published(output: Path, asked: dict[str, Any]) -> Tally | None:
         if note["asked"] != asked or note["files"] != _digests(output):
             return None
         return tally_of(note["tally"])
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, InvalidInput, KeyError, TypeError):
+    except (*NO_FILE, InvalidInput, KeyError, TypeError):
         return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,10 +54,11 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
     if len(set(files)) != len(files):
         twice = next(path for at, path in enumerate(files) if path in files[:at])
         raise invalid("reports", "every file once", Phrase("one twice"), str(twice))
-    for folder in given:
-        _require_complete(folder)
-    listed = {folder: folder_manifest(folder) or {} for folder in {path.parent for path in files}}
-    said = {path: _manifest_of(path, listed[path.parent].get(path.name)) for path in files}
+    folders = [path.resolve() for path in given if path.is_dir()]
+    listed = {folder: folder_manifest(folder) for folder in dict.fromkeys([*folders, *(path.parent for path in files)])}
+    for folder in folders:
+        _require_complete(folder, listed[folder])
+    said = {path: _manifest_of(path, (listed[path.parent] or {}).get(path.name)) for path in files}
     for path, manifest in said.items():
         if manifest is None:
             _by_hand(plan, path, unlabelled)
@@ -107,11 +108,8 @@ def refuse_twice(first: frozenset[str], second: frozenset[str]) -> None:
         raise invalid("reports", "every respondent's report once", Phrase("the same reports twice"))
 
 
-def _require_complete(folder: Path) -> None:
+def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> None:
     """A folder with a list of its files has those and no others."""
-    if not folder.is_dir():
-        return
-    listed = folder_manifest(folder)
     if listed is None:
         return
     found = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}

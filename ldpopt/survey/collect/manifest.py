@@ -10,7 +10,7 @@ from typing import Any
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
 from ldpopt.survey.collect.randomness.randomness import Simulated
-from ldpopt.survey.collect.rowset import is_fingerprint, total
+from ldpopt.survey.collect.rowset import is_hex, total
 from ldpopt.survey.plan.plan import Plan
 
 FORMAT = "ldpopt-reports"
@@ -85,8 +85,8 @@ class Manifest:
         right = all(type(data[name]) is kind for name, kind in kinds.items()) and data["rows"] >= 0
         questions, parts, checksum = data["questions"], data["parts"], data.get("sha256", "0" * 64)
         right = right and isinstance(questions, list) and all(isinstance(name, str) for name in questions)
-        right = right and isinstance(parts, list) and all(is_fingerprint(part) for part in parts)
-        if not right or not _checksum(checksum):
+        right = right and isinstance(parts, list) and all(is_hex(part) for part in parts)
+        if not right or not is_hex(checksum, 64):
             raise invalid("manifest", "fields of the right kinds", Phrase("others"), where)
         made = cls(
             data["survey"], data["round"], data["plan"], tuple(questions), data["simulation"], data["rows"],
@@ -157,7 +157,3 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
 def folder_content(whole: Manifest, files: Mapping[str, Manifest]) -> str:
     """The text of a folder's list of files."""
     return strictjson.dumps({**whole.to_dict(), "files": {name: one.to_dict() for name, one in files.items()}})
-
-
-def _checksum(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 64 and set(value) <= frozenset("0123456789abcdef")

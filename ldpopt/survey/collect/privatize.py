@@ -9,14 +9,21 @@ from pathlib import Path
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.extras import need
 from ldpopt.locks import held
-from ldpopt.survey.collect.answers import input_files
+from ldpopt.survey.collect.answers import ANSWERS, input_files
 from ldpopt.survey.collect.batch import refuse_duplicates
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.commit import forget_note, publish, published, refuse_taken
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness, default_randomness
 from ldpopt.survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt.survey.collect.tasks import Job, PrivatizePartition, find_duplicates, forget
-from ldpopt.survey.collect.workfolder import WorkFolder, description, refuse_others, remove, remove_left_aside
+from ldpopt.survey.collect.workfolder import (
+    WorkFolder,
+    description,
+    refuse_others,
+    remove,
+    remove_left_aside,
+    work_of,
+)
 from ldpopt.survey.plan.plan import Plan
 
 
@@ -32,10 +39,11 @@ def privatize(
 
     Parameters
     ----------
-    answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read.
+    answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read. CSV is written as
+        the plan's `file` says. Excel workbooks (their first sheet), and files of SPSS, Stata and SAS are read, too.
     reports : a path that is not taken. With the ending .csv or .parquet it becomes one file, otherwise a folder
-        of partitions of the answers' kind. One column for each question, in the order of the answers' rows, and the
-        plan's carried columns. The manifest, which says whose reports they are, lies beside a CSV file
+        of partitions, Parquet if the answers are, else CSV. One column for each question, in the order of the answers'
+        rows, and the plan's carried columns. The manifest, which says whose reports they are, lies beside a CSV file
         (``NAME.csv.manifest.json``), in the schema of Parquet, and in the folder.
     randomness : `Fresh()` (the default without a respondent column), `Memoised(key_file)` (asked for with one),
         or `Simulated(rng)`, which is labelled in the reports.
@@ -63,12 +71,13 @@ def privatize(
     output = Path(reports)
     output = output.parent.resolve() / output.name
     randomness = default_randomness(plan, randomness)
-    files = input_files(answers)
+    files = input_files(answers, ANSWERS)
     single = output.suffix in (".csv", ".parquet")
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
-    kind = (output.suffix if single else files[0].suffix).removeprefix(".")
-    work = output.with_name(f".{output.name}.partial")
+    kind = output.suffix if single else files[0].suffix
+    kind = "parquet" if kind == ".parquet" else "csv"
+    work = work_of(output)
     lock = output.with_name(f".{output.name}.lock")
     with held(lock, "reports", "no other run that writes them"):
         remove_left_aside(work)

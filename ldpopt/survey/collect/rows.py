@@ -23,7 +23,7 @@ class ReportRows:
     """The reports of n respondents, in the order of their files.
 
     counts : what they add up to, with what the files say of themselves.
-    reports : for each question, (n,) positions among its reports.
+    reports : for each question, (n,) positions among its reports; -1 for an empty one, where there may be some.
     columns : the public columns that were asked for, (n,) each; None where a value is missing.
     """
 
@@ -100,5 +100,5 @@ def _at(column: Any, labels: Sequence[str]) -> npt.NDArray[np.intp]:
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    found = pc.index_in(pc.cast(column, pa.string()), pa.array(labels, pa.string()))
+    found = pc.fill_null(pc.index_in(pc.cast(column, pa.string()), pa.array(labels, pa.string())), -1)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.intp)

@@ -19,14 +19,14 @@ NO_ROWS = "0" * 32
 _HEX = frozenset("0123456789abcdef")
 
 
-def is_fingerprint(value: object) -> bool:
-    """Whether `value` is 32 hexadecimal digits."""
-    return isinstance(value, str) and len(value) == 32 and set(value) <= _HEX
+def is_hex(value: object, digits: int = 32) -> bool:
+    """Whether `value` is that many hexadecimal digits: 32 for a fingerprint, 64 for a SHA-256."""
+    return isinstance(value, str) and len(value) == digits and set(value) <= _HEX
 
 
 def row_set(value: object, where: str) -> str:
     """`value` if it is a fingerprint; else `InvalidInput`."""
-    if not isinstance(value, str) or not is_fingerprint(value):
+    if not isinstance(value, str) or not is_hex(value):
         raise invalid("fingerprint", "32 hexadecimal digits", Phrase("something else"), where)
     return value
 

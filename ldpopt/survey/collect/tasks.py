@@ -132,5 +132,5 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
 def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
     """Every file of a partition has the columns that are needed, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
-        require_columns(privatizer.columns, column_names(Path(path)), path)
+        require_columns(privatizer.columns, column_names(Path(path), privatizer.plan.file), path)
         refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import UNFINISHED, digest, replace_private, replace_text, sync_folder
+from ldpopt.files import NO_FILE, UNFINISHED, digest, replace_private, replace_text, sync_folder
 from ldpopt.survey.collect.answers import Partition, partitions
 from ldpopt.survey.collect.coding import Tally
 from ldpopt.survey.collect.randomness.randomness import Memoised, Randomness
@@ -28,6 +28,7 @@ from ldpopt.survey.plan.plan import Plan
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"
 PARTS, RECORDS, SPILLS = "parts", "records", "identities"
+PARTIAL = ".partial"  # after the name of the reports that a work folder is for
 AWAY = ".aside-"  # after the name of a work folder that is being made or removed
 _SEAL = 64  # hexadecimal digits of a SHA-256
 
@@ -54,7 +55,7 @@ class WorkFolder:
     def create(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
         """A new work folder at `path`, complete or absent."""
         key = randomness.key()
-        parts = partitions(files)
+        parts = partitions(files, plan.file)
         if sum(part.rows for part in parts) == 0:
             raise invalid("answers", "at least one row", "none", str(files[0]))
         state = {
@@ -84,7 +85,7 @@ class WorkFolder:
         """The work folder at `path`, whose state must have the checksum `seal` if one is given."""
         try:
             content = (path / STATE).read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             raise _no_work_folder(path) from None
         found = sha256(content).hexdigest()
         if seal not in (None, found):
@@ -104,7 +105,7 @@ class WorkFolder:
         refuse_others(asked, folder.state, path)
         # A run's own key lies in its folder; that of the state may be none that any key file has.
         key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
-        parts = [part.to_dict() for part in partitions(files)]
+        parts = [part.to_dict() for part in partitions(files, plan.file)]
         refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
         for name in (PARTS, RECORDS, SPILLS):
             (path / name).mkdir(exist_ok=True)
@@ -136,7 +137,7 @@ class WorkFolder:
         try:
             said = strictjson.loads(self._record(index).read_bytes(), "record")
             return str(said["sha256"]), tally_of(said["tally"])
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, InvalidInput, KeyError, TypeError):
+        except (*NO_FILE, InvalidInput, KeyError, TypeError):
             return None
 
     def todo(self) -> list[int]:
@@ -147,7 +148,7 @@ class WorkFolder:
         found = self.recorded(index)
         try:
             return found is not None and found[0] == self._digest(index)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             return False
 
     def tallies(self) -> list[Tally]:
@@ -167,7 +168,7 @@ class WorkFolder:
         """What `write_sealed` wrote at `path`; None if the file is missing, damaged or of another place or run."""
         try:
             content = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             return None
         content, end = content[:-_SEAL], content[-_SEAL:]
         return content if end == self._seal(path, content) else None
@@ -195,6 +196,16 @@ class WorkFolder:
 
     def _seal(self, path: Path, content: bytes) -> bytes:
         return sha256(f"{self.seal} {path.name} ".encode() + content).hexdigest().encode()
+
+
+def work_of(output: Path) -> Path:
+    """Where the work folder of the run that writes the reports at `output` is."""
+    return output.with_name(f".{output.name}{PARTIAL}")
+
+
+def is_work(path: Path) -> bool:
+    """Whether a folder's name is that of a work folder, or of one that is being made or removed."""
+    return path.name.startswith(".") and PARTIAL in path.name
 
 
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:

@@ -186,7 +186,7 @@ class Ratio:
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
     >>> estimate_compliance(groups, "no").among_compliers("yes")
-    yes among those who comply  0.428571 (0.157571), 95 % [0.183487, 0.924126]
+    yes among those who comply  0.428571 (0.144192), 95 % [0.185422, 0.773262]
     """
 
     name: str

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
-from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 
 DESIGNED = 10
@@ -72,9 +73,12 @@ class Split:
 
 
 def split_budget(
-    questions: Mapping[str, tuple[Array, HalfWidth]], budget: Budget, spent: Sequence[tuple[float, float]] = ()
+    questions: Mapping[str, tuple[Array, Precision]], budget: Budget, spent: Sequence[tuple[float, float]] = ()
 ) -> Split:
     """Split `budget` over questions, each given by its pilot, shape (k,), and its target, for the fewest respondents.
+
+    A target is a `HalfWidth` or a `TestPower`; for the latter the channel is the one that serves all shares, since the
+    question is estimated, too.
 
     The respondents that a question needs fall as its epsilon rises, so in the best split every question needs the
     same number N: for each N the smallest epsilons follow, and the least N whose epsilons the budget allows is found
@@ -89,7 +93,7 @@ def split_budget(
     if not questions:
         raise invalid("questions", "at least one", "none")
     made: dict[str, _Curve] = {}
-    known: dict[tuple[bytes, HalfWidth], _Curve] = {}
+    known: dict[tuple[bytes, Any], _Curve] = {}
     for name, (given, target) in questions.items():
         pilot = distribution(given, f"{name}: pilot")
         made[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target))
@@ -143,9 +147,11 @@ def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[st
 class _Curve:
     """Respondents needed, as a number, for every epsilon."""
 
-    def __init__(self, pilot: Array, target: HalfWidth) -> None:
+    def __init__(self, pilot: Array, target: Precision) -> None:
         self.planner, self.target, self.height = QuestionPlanner(pilot), target, 1.0
-        self.stands_in = len(pilot) > DESIGNED
+        self.shape_of = target if isinstance(target, HalfWidth) else None
+        self.uniform = self.shape_of is not None and self.shape_of.category is None and uniform(pilot)
+        self.stands_in = len(pilot) > DESIGNED and not self.uniform
         self._shape = cache(self._needed)
 
     def __call__(self, epsilon: float) -> float:
@@ -156,19 +162,38 @@ class _Curve:
         """Whether the height is that of the optimal channel at `epsilon`; it is from now on."""
         if not self.stands_in:
             return True
-        before, channel = self.height, self.planner.channel(epsilon, precision=self.target)
+        before, channel = self.height, self.planner.channel(epsilon, precision=self.shape_of)
         self.height = self._respondents(channel) / self._shape(epsilon)
         return abs(self.height / before - 1) <= 0.01
 
     def _needed(self, epsilon: float) -> float:
         k = len(self.planner.pilot)
+        if self.uniform and self.shape_of is not None:
+            return float(self.shape_of.respondents_for(variance_at_uniform(k, epsilon)))
         if not self.stands_in:
-            return self._respondents(self.planner.channel(epsilon, precision=self.target))
+            return self._respondents(self.planner.channel(epsilon, precision=self.shape_of))
         sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]
         return min(self._respondents(subset_selection(k, epsilon, size)) for size in sizes)
 
     def _respondents(self, channel: Channel) -> float:
         return float(self.target.respondents(channel, self.planner.pilot))
+
+
+def uniform(pilot: Array) -> bool:
+    """Whether all shares are equal."""
+    return bool(pilot.max() - pilot.min() <= 1e-12)
+
+
+def variance_at_uniform(k: int, epsilon: float) -> float:
+    """The variance of each share, for one respondent, through the optimal channel for k equal shares.
+
+    That channel is subset selection of the best size d, whose information is k d (k-d)/(k-1) times
+    ((e^eps - 1)/(d e^eps + k - d))^2 in every direction [YB].
+    """
+    fall = math.exp(-epsilon)
+    reach = [-math.expm1(-epsilon) / (d + (k - d) * fall) for d in range(1, k)]
+    information = max(k * d * (k - d) / (k - 1) * reach[d - 1] ** 2 for d in range(1, k))
+    return (1 - 1 / k) / information
 
 
 def _least_epsilon(curve: Callable[[float], float], n: float, most: float) -> float | None:

@@ -6,18 +6,20 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.datafiles.dialect import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
+from ldpopt.survey.plan.reading import PLAIN_READING, Reading
 from ldpopt.survey.plan.spec import (
     QuestionSpec,
     SurveySpec,
@@ -31,7 +33,9 @@ from ldpopt.survey.plan.spec import (
 from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
-VERSION = 2
+VERSION, WITH_READINGS = 2, 3
+"""Version 3 says how answers stand in files; where that is not needed, plans keep version 2 and their checksum."""
+
 DERIVATIONS = (1, 2)
 """How memoised words follow from the key: of (round, respondent, question), or of these and the answer."""
 
@@ -45,6 +49,7 @@ class PlannedQuestion:
     unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
     pilot : the shares that the channel was designed for, if any.
     expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
+    reading : how the answers stand in files, and what becomes of missing ones.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -61,6 +66,7 @@ class PlannedQuestion:
     missing: Label | None = None
     pilot: Array | None = None
     expected: Mapping[str, float] | None = None
+    reading: Reading = PLAIN_READING
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
@@ -78,6 +84,9 @@ class PlannedQuestion:
         distinct_as_text(self.channel.outputs, f"{what}: reports")
         category_or_none(self.unknown, self.categories, f"{what}: unknown")
         category_or_none(self.missing, self.categories, f"{what}: missing")
+        if self.missing is not None and self.reading.missing_answers == "refuse":
+            object.__setattr__(self, "reading", replace(self.reading, missing_answers="counted"))
+        self.reading.require(self.categories, self.missing, what)
         if self.pilot is not None:
             k = len(self.categories)
             pilot = distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories)
@@ -95,6 +104,11 @@ class PlannedQuestion:
     def reports(self) -> tuple[str, ...]:
         """The possible reports as text, in the order of the channel's columns."""
         return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def plainly_read(self) -> bool:
+        """Whether the file holds the categories themselves, and nothing is left out."""
+        return self.reading == Reading(missing_answers="refuse" if self.missing is None else "counted")
 
     def to_dict(self) -> dict[str, Any]:
         """The question as JSON-ready values."""
@@ -127,6 +141,7 @@ class Plan:
     first_of_duplicates: bool = False
     carry: tuple[str, ...] = ()
     derivation: int = DERIVATIONS[-1]
+    file: Dialect = PLAIN
     sample: SampleSpec | None = None
 
     def __post_init__(self) -> None:
@@ -172,21 +187,31 @@ class Plan:
     def _content(self) -> dict[str, Any]:
         # Version 1 names no derivation: plans keep their checksum, and their words, as long as they last.
         derivation = {} if self.derivation == 1 else {"derivation": self.derivation}
+        read = self.file != PLAIN or not all(question.plainly_read for question in self.questions)
+        if read and self.derivation == 1:
+            raise invalid("plan", "derivation 2 for answers that are read otherwise than as they stand", 1)
         return {
             "format": FORMAT,
-            "version": 1 if self.derivation == 1 else VERSION,
+            "version": WITH_READINGS if read else 1 if self.derivation == 1 else VERSION,
             **derivation,
+            **({"file": list(astuple(self.file))} if read else {}),
             "name": self.name,
             "round": self.round,
             "respondent": self.respondent,
             "duplicates": "first" if self.first_of_duplicates else "refuse",
             "carry": list(self.carry),
             **({} if self.sample is None else {"sample": self.sample.to_dict()}),
-            "questions": [question.to_dict() for question in self.questions],
+            "questions": [
+                {**question.to_dict(), **({"reading": question.reading.to_dict()} if read else {})}
+                for question in self.questions
+            ],
         }
 
     def to_json(self) -> str:
-        """The plan as JSON text (schema ``ldpopt-plan``, version 2, or 1 where it was read so), with its checksum."""
+        """The plan as JSON text (schema ``ldpopt-plan``), with its checksum.
+
+        It has version 2, or 1 where it was read so, and 3 where it says how the answers stand in files.
+        """
         content = self._content()
         return strictjson.dumps({**content, "checksum": _checksum(content)})
 
@@ -200,27 +225,33 @@ class Plan:
         fields = {"format", "version", "name", "round", "respondent", "duplicates", "carry", "questions", "checksum"}
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise invalid("plan", f'an object with "format": "{FORMAT}"', type(data).__name__)
-        if type(data.get("version")) is not int or data["version"] not in (1, VERSION):
-            raise invalid("plan", f"version 1 or {VERSION}", data.get("version"))
+        if type(data.get("version")) is not int or data["version"] not in (1, VERSION, WITH_READINGS):
+            raise invalid("plan", f"version 1, {VERSION} or {WITH_READINGS}", data.get("version"))
+        read = data["version"] == WITH_READINGS
         fields |= {"sample"} if "sample" in data else set()
-        _exactly(data, fields if data["version"] == 1 else fields | {"derivation"}, "plan")
-        if data["version"] == VERSION and data["derivation"] == 1:
+        fields |= {"derivation"} if data["version"] > 1 else set()
+        _exactly(data, fields | ({"file"} if read else set()), "plan")
+        if data["version"] > 1 and data["derivation"] == 1:
             raise invalid("plan", "version 1 for derivation 1", data["version"])
         if not isinstance(data["questions"], list):
             raise invalid("plan", "a list of questions", type(data["questions"]).__name__)
         claimed = data.pop("checksum")
         if claimed != _checksum(data):
             raise invalid("plan", "the checksum of its content", claimed)
-        return cls(
+        made = cls(
             name=data["name"],
-            questions=tuple(_question(question) for question in data["questions"]),
+            questions=tuple(_question(question, read) for question in data["questions"]),
             round=data["round"],
             respondent=data["respondent"],
             first_of_duplicates=duplicates_from_text(data["duplicates"]),
             carry=texts(data["carry"], "carry"),
             derivation=data.get("derivation", 1),
+            file=_dialect(data["file"]) if read else PLAIN,
             sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
         )
+        if made.checksum != claimed:  # a version 3 that says nothing of files would be another plan when it is written
+            raise invalid("plan", "the version that its content asks for", data["version"])
+        return made
 
 
 Channels = Mapping[str, ChannelLike | ExactChannel] | Callable[[QuestionSpec], ChannelLike | ExactChannel]
@@ -251,6 +282,7 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
             unknown=question.unknown,
             missing=question.missing,
             pilot=question.pilot,
+            reading=question.reading,
         )
         for what in ("epsilon", "eta"):
             asked = getattr(question, what)
@@ -258,7 +290,14 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
                 raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(made, what))
         planned.append(made)
     plan = Plan(
-        spec.name, tuple(planned), spec.round, spec.respondent, spec.first_of_duplicates, spec.carry, sample=spec.sample
+        spec.name,
+        tuple(planned),
+        spec.round,
+        spec.respondent,
+        spec.first_of_duplicates,
+        spec.carry,
+        sample=spec.sample,
+        file=spec.file,
     )
     used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
     for what, together in used.items():
@@ -289,8 +328,9 @@ def _exact(found: ChannelLike | ExactChannel, question: QuestionSpec, bits: int)
     return found
 
 
-def _question(data: Any) -> PlannedQuestion:
+def _question(data: Any, with_reading: bool) -> PlannedQuestion:
     fields = {"name", "column", "epsilon", "eta", "unknown", "missing", "pilot", "expected", "channel"}
+    fields |= {"reading"} if with_reading else set()
     if not isinstance(data, dict):
         raise invalid("plan question", "an object", type(data).__name__)
     _exactly(data, fields, "plan question")
@@ -302,9 +342,17 @@ def _question(data: Any) -> PlannedQuestion:
         "eta": unit_interval(data["eta"], "eta"),
         "channel": ExactChannel.from_dict(data["channel"]),
     }
+    if with_reading:
+        read["reading"] = Reading.from_dict(data["reading"])
     for name in ("unknown", "missing"):
         read[name] = None if data[name] is None else from_jsonable([data[name]], f"plan question: {name}")[0]
     return PlannedQuestion(**{**data, **read})
+
+
+def _dialect(data: Any) -> Dialect:
+    if not isinstance(data, list) or len(data) != 3:
+        raise invalid("plan", "a file's delimiter, encoding and decimal sign", type(data).__name__)
+    return Dialect(*data)
 
 
 def _exactly(data: dict[str, Any], fields: set[str], what: str) -> None:

@@ -17,10 +17,15 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.rounding import up
 from ldpopt.survey.estimate.intervals import check_level, two_sided
 from ldpopt.survey.estimate.linear import asymptotic_covariance
+from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
 MANY = 14
 """Up to this many categories the largest variance is made least; beyond, that takes minutes to gain one per cent."""
+
+
+DEFAULT_WIDTH = 0.05
+"""The half-width that stands for a target where a question names none."""
 
 
 @runtime_checkable
@@ -129,6 +134,42 @@ class TestPower:
     def reached(self, channel: Channel, pilot: Array, n: int) -> float:
         """The power that n respondents reach."""
         return float(goodness_of_fit_power(channel, pilot, self.alternative, n, self.level))
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several targets at once; the respondents that meet all of them.
+
+    >>> from ldpopt.survey import QuestionPlanner
+    >>> both = Together((HalfWidth(0.05), TestPower([0.5, 0.5])))
+    >>> QuestionPlanner([0.3, 0.7]).respondents(both, epsilon=1.0)
+    1738
+    """
+
+    precisions: tuple[Precision, ...]
+
+    def criterion(self, k: int) -> Criterion:
+        """That of the first."""
+        return self.precisions[0].criterion(k)
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents that reach every target."""
+        return max(one.respondents(channel, pilot) for one in self.precisions)
+
+
+def targets(question: QuestionSpec, width: float = DEFAULT_WIDTH) -> tuple[Array, Precision]:
+    """A question's pilot, uniform where there is none, and what it must reach.
+
+    That is its half-width, its power, or both; the half-width `width` where it names neither.
+    """
+    k = len(question.categories)
+    pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
+    found: list[Precision] = []
+    if question.half_width is not None or question.alternative is None:
+        found.append(HalfWidth(question.half_width or width))
+    if question.alternative is not None:
+        found.append(TestPower(question.alternative, question.power or 0.8))
+    return pilot, found[0] if len(found) == 1 else Together(tuple(found))
 
 
 def require_precision(value: Any) -> Precision:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldpopt import stricttoml
+from ldpopt.datafiles.dialect import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels
+from ldpopt.survey.plan.reading import PLAIN_READING, Reading
 from ldpopt.survey.sample.spec import SampleSpec
 
 
@@ -22,6 +24,9 @@ class QuestionSpec:
     pilot : the expected shares of the categories, if known.
     epsilon, eta : the guarantee asked for this question alone, if fixed.
     half_width : the target half-width of a 95 % interval, if any.
+    power, alternative : the power that a goodness-of-fit test of the pilot at level 0.05 is to have against shares
+        `alternative`, (k,), if any; power is 0.8 where only the alternative is given.
+    reading : how the answers stand in the file, and what becomes of missing ones.
 
     >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
     ('no', 'yes')
@@ -36,6 +41,9 @@ class QuestionSpec:
     epsilon: float | None = None
     eta: float | None = None
     half_width: float | None = None
+    power: float | None = None
+    alternative: Array | None = None
+    reading: Reading = PLAIN_READING
 
     def __post_init__(self) -> None:
         what = f"question {self.name!r}"
@@ -48,6 +56,16 @@ class QuestionSpec:
         distinct_as_text(self.categories, f"{what}: categories")
         for name in ("unknown", "missing"):
             category_or_none(getattr(self, name), self.categories, f"{what}: {name}")
+        if self.missing is not None and self.reading.missing_answers == "refuse":
+            put("reading", replace(self.reading, missing_answers="counted"))
+        self.reading.require(self.categories, self.missing, what)
+        if self.alternative is not None:
+            put("alternative", distribution(self.alternative, f"{what}: alternative", size=len(self.categories)))
+            put("power", number(0.8 if self.power is None else self.power, f"{what}: power"))
+            if self.power is None or not 0.05 < self.power < 1:
+                raise invalid(f"{what}: power", "a number between 0.05 and 1", self.power)
+        elif self.power is not None:
+            raise invalid(f"{what}: power", "an alternative beside it, the shares that a test is to find", "none")
         if self.pilot is not None:
             k = len(self.categories)
             put("pilot", distribution(self.pilot, f"{what}: pilot", size=k, labels=self.categories))
@@ -72,6 +90,9 @@ class SurveySpec:
     respondent : the column of respondent ids, or None; naming it makes privatization memoised by default.
     first_of_duplicates : what to do with a respondent's second row: keep the first, or (False) refuse the file.
     carry : columns that are public and go into the reports unchanged.
+    file : how files of answers are written, where they are text.
+    nonresponse : the share of those invited who will not answer, in [0, 1); the plan then says how many to invite.
+    design_effect : how many times more respondents the sample needs than a simple random one (clusters, weights).
     sample : how respondents were drawn; its columns (weights, strata) are carried, too.
 
     >>> SurveySpec.from_toml('''
@@ -93,6 +114,9 @@ class SurveySpec:
     first_of_duplicates: bool = False
     carry: tuple[str, ...] = ()
     delta: float = 0.0
+    file: Dialect = PLAIN
+    nonresponse: float = 0.0
+    design_effect: float = 1.0
     sample: SampleSpec | None = None
 
     def __post_init__(self) -> None:
@@ -105,6 +129,12 @@ class SurveySpec:
         put("questions", tuple(self.questions))
         design = () if self.sample is None else self.sample.columns
         put("carry", tuple(dict.fromkeys([*self.carry, *design])) if design else tuple(self.carry))
+        put("nonresponse", number(self.nonresponse, "nonresponse", "a share in [0, 1)"))
+        put("design_effect", number(self.design_effect, "design_effect", "a number, 1 or more"))
+        if not 0 <= self.nonresponse < 1:
+            raise invalid("nonresponse", "a share in [0, 1)", self.nonresponse)
+        if not 1 <= self.design_effect <= 1e6:
+            raise invalid("design_effect", "a number from 1 to 1e6", self.design_effect)
         if self.epsilon is not None:
             put("epsilon", positive_epsilon(self.epsilon, "budget epsilon"))
         if self.eta is not None:
@@ -116,16 +146,19 @@ class SurveySpec:
         """The survey described by TOML text; anything wrong in it is `InvalidInput`.
 
         Tables: ``[survey]`` (name, round, respondent, duplicates = "refuse" or "first", carry), ``[budget]``
-        (epsilon, delta, eta), ``[sample]`` (the fields of `SampleSpec`) and one ``[[questions]]`` for each question,
-        with the fields of `QuestionSpec`.
+        (epsilon, delta, eta), ``[file]`` (delimiter, encoding, decimal), ``[planning]`` (nonresponse, design_effect),
+        ``[sample]`` (the fields of `SampleSpec`) and one ``[[questions]]`` for each question, with the fields of
+        `QuestionSpec` and `Reading`.
         """
         data = stricttoml.loads(content, "survey.toml")
-        _known(data, {"survey", "budget", "sample", "questions"}, "survey.toml")
+        _known(data, {"survey", "budget", "sample", "questions", "file", "planning"}, "survey.toml")
         survey, budget, questions = data.get("survey"), data.get("budget", {}), data.get("questions")
         if not isinstance(survey, dict) or not isinstance(budget, dict) or not isinstance(questions, list):
             raise invalid("survey.toml", "[survey], perhaps [budget], and [[questions]]", sorted(data))
         _known(survey, {"name", "round", "respondent", "duplicates", "carry"}, "[survey]")
         _known(budget, {"epsilon", "delta", "eta"}, "[budget]")
+        file = _table(data, "file", {"delimiter", "encoding", "decimal"})
+        planning = _table(data, "planning", {"nonresponse", "design_effect"})
         return cls(
             name=survey.get("name", ""),
             questions=tuple(_question(question) for question in questions),
@@ -133,6 +166,8 @@ class SurveySpec:
             respondent=survey.get("respondent"),
             first_of_duplicates=duplicates_from_text(survey.get("duplicates", "refuse")),
             carry=texts(survey.get("carry", []), "carry"),
+            file=Dialect(**file),
+            **planning,
             sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
             **budget,
         )
@@ -197,10 +232,22 @@ def texts(value: Any, what: str) -> tuple[str, ...]:
 
 def _question(data: Any) -> QuestionSpec:
     fields = {"name", "column", "categories", "unknown", "missing", "pilot", "epsilon", "eta", "half_width"}
+    fields |= {"power", "alternative"}
+    reading = {"codes", "bins", "missing_codes", "missing_answers"}
     if not isinstance(data, dict):
         raise invalid("questions", "tables", type(data).__name__)
-    _known(data, fields, "[[questions]]")
-    return QuestionSpec(**{"name": "", "categories": (), **data})
+    _known(data, fields | reading, "[[questions]]")
+    given = {name: value for name, value in data.items() if name not in reading}
+    read = Reading(**{name: value for name, value in data.items() if name in reading})
+    return QuestionSpec(**{"name": "", "categories": (), "reading": read, **given})
+
+
+def _table(data: dict[str, Any], name: str, fields: set[str]) -> dict[str, Any]:
+    found = data.get(name, {})
+    if not isinstance(found, dict):
+        raise invalid(f"[{name}]", "a table", type(found).__name__)
+    _known(found, fields, f"[{name}]")
+    return found
 
 
 def _known(data: dict[str, Any], fields: set[str], what: str) -> None:

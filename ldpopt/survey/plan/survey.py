@@ -28,8 +28,9 @@ from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.estimate.waves import estimate_waves
 from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.needed import invited
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
-from ldpopt.survey.plan.precision import HalfWidth
+from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.sample.analysis import Analysis, Findings
 from ldpopt.survey.sample.spec import SampleSpec
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEVEL = 0.95
-DEFAULT_WIDTH = 0.05
-"""The half-width that stands for a target where a question names none, when the budget is split."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str]
             progress(question.name)
     made = make_plan(spec, {name: design.channel for name, design in designs.items()})
     asked = {question.name: question for question in spec.questions}
-    questions = tuple(_expecting(planned, asked[planned.name], n) for planned in made.questions)
+    questions = tuple(_expecting(planned, asked[planned.name], spec, n) for planned in made.questions)
     return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
 
 
@@ -108,8 +107,7 @@ def _epsilons(spec: SurveySpec) -> dict[str, float]:
         raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
     if len(free) == 1 and not spec.delta:
         return {**fixed, free[0].name: left * (1 - 1e-12)}
-    targets = {q.name: (_pilot(q), HalfWidth(q.half_width or DEFAULT_WIDTH, LEVEL)) for q in free}
-    return {**fixed, **split_budget(targets, budget, spent).epsilons}
+    return {**fixed, **split_budget({q.name: targets(q) for q in free}, budget, spent).epsilons}
 
 
 def _pilot(question: QuestionSpec) -> Array:
@@ -117,8 +115,11 @@ def _pilot(question: QuestionSpec) -> Array:
     return np.full(k, 1 / k) if question.pilot is None else question.pilot
 
 
-def _expecting(planned: PlannedQuestion, question: QuestionSpec, n: int | None) -> PlannedQuestion:
-    """The question with what its exact channel leads one to expect at the pilot."""
+def _expecting(planned: PlannedQuestion, question: QuestionSpec, spec: SurveySpec, n: int | None) -> PlannedQuestion:
+    """The question with what its exact channel leads one to expect at the pilot.
+
+    n people at hand: of these `1 - nonresponse` answer, who are worth 1 / `design_effect` as many in a simple sample.
+    """
     pilot = _pilot(question)
     variances = np.diag(asymptotic_covariance(planned.channel.matrix, pilot))
     width = HalfWidth(question.half_width or DEFAULT_WIDTH, LEVEL)
@@ -128,10 +129,23 @@ def _expecting(planned: PlannedQuestion, question: QuestionSpec, n: int | None) 
         "half_width": width.width,
         "respondents": float(width.respondents_for(float(variances.max()))),
     }
+    test = None if question.alternative is None else TestPower(question.alternative, question.power or 0.8)
+    if test is not None:
+        needed = test.respondents(Channel(planned.channel.matrix), pilot)
+        expected["power"], expected["respondents_for_power"] = test.power, float(needed)
+        if question.half_width is None:  # the power alone is asked for
+            del expected["half_width"], expected["respondents"]
+    if spec.nonresponse or spec.design_effect > 1:
+        most = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
+        expected["invited"] = float(invited(spec, most))
     if n is not None:
         n = positive_integer(n, "n")
+        worth = n * (1 - spec.nonresponse) / spec.design_effect
         expected["respondents_at_hand"] = float(n)
-        expected["half_width_at_hand"] = up(two_sided(LEVEL) * float(np.sqrt(variances.max() / n)), 16)
+        expected["half_width_at_hand"] = up(two_sided(LEVEL) * float(np.sqrt(variances.max() / worth)), 16)
+        if test is not None:
+            effective = max(1, int(worth))
+            expected["power_at_hand"] = test.reached(Channel(planned.channel.matrix), pilot, effective)
     return replace(planned, expected=expected)
 
 
@@ -172,7 +186,7 @@ class Survey:
         """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others."""
         if counts.plan != self.plan.checksum:
             raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
-        return {question.name: self.estimate(question.name, counts[question.name]) for question in self.plan.questions}
+        return {question.name: _from_counts(question, counts[question.name]) for question in self.plan.questions}
 
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
@@ -219,14 +233,29 @@ class Survey:
         planned = self.plan.question(question)
         channel = report_channel(planned)
         if isinstance(reports, (str, Path)):
-            return estimate(aggregate(self.plan, reports)[question], channel, estimator)
+            return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
             said = in_table(schema, "the table")
             if said is not None:
                 said.require(self.plan, "the table")
         if hasattr(reports, "column_names") or hasattr(reports, "columns"):
-            reports = CountTable.from_reports(report_column(reports, planned), channel)
+            column = report_column(reports, planned)
+            reports = CountTable.from_reports(_answered(column) if planned.reading.left_out else column, channel)
         return estimate(reports, channel, estimator)
+
+
+def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:
+    """The estimate from an array that holds counts, which alone could be taken for as many reports."""
+    channel = report_channel(question)
+    return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+
+
+def _answered(column: Any) -> Any:
+    """The reports of a pandas, Polars or arrow column that are not empty."""
+    for name in ("dropna", "drop_nulls", "drop_null"):
+        if hasattr(column, name):
+            return getattr(column, name)()
+    return column
 
 
 def report_channel(question: PlannedQuestion) -> Channel:

@@ -67,14 +67,14 @@ class Condition:
 
 
 def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[Any]:
-    """(n,) the values of public columns as text, several joined by a comma.
+    """(n,) the values of public columns as text, several joined by ×.
 
     >>> groups_of({"sex": ["f", "m"], "age": [1, None]}, ["sex", "age"]).tolist()
-    ['f, 1', 'm, missing']
+    ['f × 1', 'm × missing']
     """
     parts = [[MISSING if _missing(value) else str(value) for value in table[name]] for name in columns]
     made = np.empty(len(parts[0]), dtype=object)
-    made[:] = [", ".join(row) for row in zip(*parts, strict=True)]
+    made[:] = [" × ".join(row) for row in zip(*parts, strict=True)]
     return made
 
 

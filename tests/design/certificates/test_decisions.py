@@ -16,6 +16,8 @@ from ldpopt.design import (
     TotalVariation,
     optimal_channel,
 )
+from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.decisions import tangent_planes
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged
 
@@ -80,3 +82,11 @@ def test_what_is_no_leaf_and_no_certificate_of_a_loss_proves_nothing():
         assert fails_in_words(replace(sampling, loss=other))
         assert fails_in_words(replace(sampling, prior=other))
         assert fails_in_words(replace(sampling, ratios=other))
+
+
+@pytest.mark.parametrize("ratios", [(0.0,), (1.0,), (1.0, 0.5), (0.0, 0.0), (-1.0, 0.0), (1.0, 0.0, 0.0), ()])
+def test_tangents_have_positive_ratios_and_end_at_zero(ratios):
+    """Other ratios are none of tangents of a risk."""
+    utility = PrivateSampling(KL, np.array([[0.7, 0.3], [0.2, 0.8]]))
+    with pytest.raises(Unproved, match=r"ratios|shape|are none"):
+        tangent_planes(utility, np.array(ratios), np.ones((2, 2, len(ratios))))

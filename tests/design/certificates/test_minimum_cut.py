@@ -84,3 +84,17 @@ def test_problems_routed_together_do_not_mix(k, monkeypatch):
         sent, side = Network(pairs).route(profits)
         assert np.maximum(profits - sent, 0.0).sum(axis=1) == pytest.approx(alone, rel=1e-12, abs=1e-12)
         assert [kept(h, pairs, own) for h, own in zip(profits, side, strict=True)] == pytest.approx(alone, abs=1e-9)
+
+
+def test_what_is_not_sent_is_known_without_error():
+    """Where nothing is routed the answer is zero between two zeros; a flow is known within the rounding of its sums."""
+    profits, pairs = problem(5, 1)
+    gains = np.abs(profits)
+    still = Network(pairs, 2).sent(gains[None])
+    assert np.asarray(still.lower).tolist() == np.asarray(still.upper).tolist() == [[0.0] * 5]
+    moved = Network(pairs, 2).sent(np.stack([profits, gains]))
+    middle = Network(pairs, 2).route(np.stack([profits, gains]))[0]
+    assert (np.asarray(moved.upper)[0] > np.asarray(moved.lower)[0]).all()
+    assert (np.asarray(moved.lower) <= middle).all()
+    assert (middle <= np.asarray(moved.upper)).all()
+    assert np.asarray(moved.upper)[1].tolist() == [0.0] * 5

@@ -255,3 +255,18 @@ def test_a_part_that_is_cut_at_a_line_end_is_not_counted(run: Run) -> None:
     part.write_bytes(b"".join(part.read_bytes().splitlines(True)[:-1]))
     with pytest.raises(InvalidInput, match="the bytes that their manifest is about"):
         aggregate(run.plan, run.folder / "out")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_nothing_is_left_beside_a_name_that_was_taken_in_mid_run(run: Run, name: str) -> None:
+    """The run ends before it puts a manifest or a note beside a file that is not its own."""
+
+    def appear(done: int, total: int) -> None:
+        if done == total:
+            (run.folder / name).write_text("of somebody else")
+
+    with pytest.raises(InvalidInput, match="not taken"):
+        run(name, appear)
+    beside_it = [path.name for path in run.folder.iterdir() if name in path.name]
+    assert sorted(beside_it) == sorted([name, f".{name}.partial"])
+    assert (run.folder / name).read_text() == "of somebody else"

@@ -373,3 +373,15 @@ def test_either_order_of_plan_and_reports(tmp_path: Path, key: Memoised) -> None
     assert aggregate(path, PLAN) == aggregate(PLAN, path)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="a Plan"):
         aggregate(path, path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_without_rows_are_no_copies_of_each_other(tmp_path: Path, key: Memoised, ending: str) -> None:
+    """Empty files of answers give empty parts, which all have the fingerprint of no rows, and may stand together."""
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    for number, rows in enumerate((0, 10, 0, 5)):
+        made = frame(100 * number, rows).astype({"id": "int64", "drug": "str"})
+        getattr(made, f"to_{ending}")(folder / f"{number}.{ending}", index=False)
+    privatize(PLAN, folder, tmp_path / "reports", key)
+    assert aggregate(PLAN, tmp_path / "reports").rows == 15

@@ -12,7 +12,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.randomness.memo import tag
 from ldpopt.survey.collect.randomness.randomness import WordSource
 from ldpopt.survey.collect.randomness.secret import SecretKey
-from ldpopt.survey.collect.rowset import NO_ROWS, is_fingerprint, of_numbers, row_set, total
+from ldpopt.survey.collect.rowset import NO_ROWS, is_hex, of_numbers, row_set, total
 from ldpopt.survey.plan.plan import Plan, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -67,6 +67,6 @@ def test_rows_without_respondents_have_the_fingerprint_of_their_partition_and_ru
 @pytest.mark.parametrize("value", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, 5, None])
 def test_what_is_no_fingerprint(value: object) -> None:
     """Anything but 32 lower-case hexadecimal digits is refused."""
-    assert not is_fingerprint(value)
+    assert not is_hex(value)
     with pytest.raises(InvalidInput, match="32 hexadecimal digits"):
         row_set(value, "counts")

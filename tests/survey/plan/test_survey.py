@@ -3,11 +3,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.datasets import load_anes96
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import Counts, Simulated, Survey, plan_survey
-from ldpopt.survey.plan.plan import Plan, composed_epsilon
+from ldpopt.survey.plan.plan import Plan, composed_epsilon, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 
@@ -132,3 +133,12 @@ def test_estimates_of_every_question_come_from_counts_of_the_plan():
     assert made["b"].values.tolist() == survey.estimate("b", np.array([30, 70])).values.tolist()
     with pytest.raises(InvalidInput, match="another plan"):
         survey.estimates(Counts("0" * 64, 100, counts.tables))
+
+
+def test_few_counts_are_not_taken_for_reports():
+    """Counts that look like the labels of reports, as those of few respondents over many reports do, are counts."""
+    channel = Channel(np.full((3, 6), 1 / 6) + np.kron(np.eye(3), [0.1, 0.1]) - 1 / 30, ("a", "b", "c"))
+    spec = SurveySpec("few", (QuestionSpec("q", ("a", "b", "c")),))
+    plan = make_plan(spec, {"q": channel})
+    counts = Counts(plan.checksum, 12, {("q",): np.array([4, 3, 2, 1, 0, 2])})
+    assert Survey(plan).estimates(counts)["q"].n == 12

@@ -45,4 +45,4 @@ def test_order_needs_numbers():
 
 def test_groups_name_what_is_missing():
     assert groups_of(TABLE, ["age"]).tolist() == ["29", "30", "30.0", "missing", "missing", "missing"]
-    assert groups_of(TABLE, ["age", "città"])[1] == "30, a = b"
+    assert groups_of(TABLE, ["age", "città"])[1] == "30 × a = b"

@@ -99,7 +99,7 @@ class WordSource:
         self._key = key
         # The channel is part of the tag: one word met by two channels could reveal more than two reports. So is the
         # answer, for the same reason, but in plans of version 1.
-        self._tags = [_tags(plan, question) for question in plan.questions]
+        self._tags = [word_tags(plan, question) for question in plan.questions]
         self._identity = tag("identity", plan.name)
         self._row = tag("row", plan.checksum)
 
@@ -134,7 +134,7 @@ class WordSource:
         return respondents.words(tags[0]) if len(tags) == 1 else respondents.words_of_answers(tags, answers)
 
 
-def _tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:
+def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:
     """The tag of a question, or one for each of its answers."""
     parts = (plan.name, str(plan.round), question.name, question.channel.to_json())
     if plan.derivation == 1:

@@ -66,3 +66,12 @@ def test_an_endless_id_is_refused_without_being_shown() -> None:
     with pytest.raises(InvalidInput, match=str(LONGEST)) as caught:
         respondents(KEY, ["secret" * 1000])
     assert "secretsecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("first", range(8))
+def test_the_subkey_is_doubled_in_the_field(first: int) -> None:
+    """Under keys with and without a carry of AES(0) the words are the library's CMAC (RFC 4493, section 2.3)."""
+    key, question = SecretKey(bytes([first]) * 32), tag("survey", "1", "income")
+    mac = CMAC(algorithms.AES(key.derive(b"ldpopt memo")))
+    mac.update(b"x" + bytes(13) + (1).to_bytes(2, "little") + question)
+    assert respondents(key, ["x"]).macs(question)[0].tobytes() == mac.finalize()

@@ -1,0 +1,37 @@
+"""``ldpopt survey invitations``: words that open a round once each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli.console import output
+from ldpopt.cli.outputs import claim
+from ldpopt.cli.survey.collect import DatabaseOption
+from ldpopt.cli.survey.files import PlanArgument, read_plan
+
+
+def invitations(
+    plan: PlanArgument,
+    count: Annotated[int, typer.Argument(metavar="COUNT", min=1, help="How many.", show_default=False)],
+    db: DatabaseOption = "reports.db",
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for them, one a line.")] = Path("invitations.txt"),
+    link: Annotated[
+        str, typer.Option(metavar="PREFIX", help="What stands before each, up to its place in a link.")
+    ] = "",
+) -> None:
+    """Draw invitations that are good for one submission each; from then on the round takes none without one.
+
+    The database keeps only their hashes, and nothing that says which report came with which.
+    """
+    from ldpopt.files import create_private
+    from ldpopt.survey.server import database, draw_invitations
+
+    claim([out], force=False)
+    made = read_plan(plan)
+    with database(db, made, create=True) as store:
+        drawn = draw_invitations(made, store, count)
+    create_private(out, "".join(f"{link}{one}\n" for one in drawn).encode())
+    output().print(f"{count:,} invitations in {out}; the database has only their hashes", markup=False)

@@ -1,0 +1,186 @@
+"""What the columns of a file hold, found in one pass: for the holder of the answers, since counts are not private."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.datafiles.dialect import PLAIN, Dialect, sniff
+from ldpopt.datafiles.hidden import values_hidden
+from ldpopt.datafiles.numbers import to_numbers
+from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of
+from ldpopt.datafiles.statistical import statistical_questions
+from ldpopt.distribution import Array
+from ldpopt.errors import invalid
+
+MOST_VALUES = 1000
+"""Different values of a column that are counted; one with more is text of its own in every row, or numbers."""
+
+MOST_WORDS = 100
+MOST_COLUMNS = 5000
+LONGEST_VALUE = 200
+_CELLS = 4_000_000
+_REACH = 1 << 23
+_BATCH = 1 << 16
+_SAMPLE = 2000
+
+
+@dataclass
+class ColumnProfile:
+    """One column of a file.
+
+    rows, empty : how many cells, and how many of them hold nothing.
+    values : the different values as text with their counts, without empty cells; None if there are over a thousand.
+    words : the values that are no numbers, of text, with their counts; None if there are over a hundred.
+    numeric : how many cells are numbers; whole : whether these are whole. numbers : an even sample of them, unsorted.
+    distinct : whether no value came twice, as far as was looked. wording : the question's text, where the file has it.
+    """
+
+    name: str
+    rows: int = 0
+    empty: int = 0
+    values: Counter[str] | None = field(default_factory=Counter)
+    words: Counter[str] | None = field(default_factory=Counter)
+    numeric: int = 0
+    whole: bool = True
+    distinct: bool = True
+    plain: bool = True
+    wording: str = ""
+    _samples: list[Array] = field(default_factory=list, repr=False)
+
+    @property
+    def answered(self) -> int:
+        """Cells that hold something."""
+        return self.rows - self.empty
+
+    @property
+    def numbers(self) -> Array:
+        """The sample of numbers."""
+        return np.concatenate([np.empty(0), *self._samples])
+
+    def add(self, column: Any) -> None:
+        """Count one more batch of cells, a pyarrow array."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.rows += len(column)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            self.plain, self.values, self.words = False, None, None
+            return
+        column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        counted = pc.value_counts(column)
+        self._count(counted.field("values"), counted.field("counts"))
+        try:
+            numbers = np.asarray(pc.drop_null(to_numbers(column)).to_numpy(zero_copy_only=False))
+        except ValueError:  # days, true and false
+            return
+        self.numeric += len(numbers)
+        self.whole = self.whole and bool((numbers == np.floor(numbers)).all())
+        self._samples.append(numbers[:: -(-len(numbers) // _SAMPLE) or 1])
+        if len(self._samples) > 100:  # every second batch is enough of a long file
+            self._samples = self._samples[::2]
+
+    def _count(self, values: Any, counts: Any) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        absent = pc.is_null(values, nan_is_null=True)
+        if not pa.types.is_floating(values.type):
+            values = pc.cast(values, pa.large_string())
+            absent = pc.or_(absent, pc.equal(pc.binary_length(pc.utf8_trim_whitespace(values)), 0))
+        absent = pc.fill_null(absent, True)
+        self.empty += pc.sum(pc.filter(counts, absent)).as_py() or 0
+        values, counts = pc.filter(values, pc.invert(absent)), pc.filter(counts, pc.invert(absent))
+        repeated = bool(len(counts)) and pc.max(counts).as_py() > 1
+        self.distinct = self.distinct and not repeated
+        if self.words is not None and not pa.types.is_floating(values.type):
+            word = pc.is_null(to_numbers(values))
+            self.words.update(dict(_pairs(pc.filter(values, word), pc.filter(counts, word), MOST_WORDS)))
+            self.words = self.words if len(self.words) <= MOST_WORDS else None
+        if self.values is None:
+            return
+        for text, count in _pairs(values, counts, MOST_VALUES):
+            self.distinct = self.distinct and text not in self.values
+            self.values[text] += count
+        if len(self.values) > MOST_VALUES:
+            self.values = None
+
+
+@dataclass(frozen=True)
+class FileProfile:
+    """The columns of a file, and how it is written if it is text; `kind` as `ldpopt.datafiles.pieces.kind_of` says."""
+
+    path: Path
+    kind: str
+    dialect: Dialect
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+
+    def column(self, name: str) -> ColumnProfile:
+        """The column of that name; `InvalidInput` if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        shown = ", ".join(column.name for column in self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
+        raise invalid("column", f"one of {shown}", name, str(self.path))
+
+
+def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: str = "") -> FileProfile:
+    """Look at every column of a file once, in memory that does not grow with its rows.
+
+    delimiter, encoding, decimal : how a text file is written, where that is not to be guessed (`Dialect`).
+    `InvalidInput` for a file that cannot be read, has no columns' names or no rows; it quotes no value.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     made = Path(folder) / "people.csv"
+    ...     _ = made.write_text("smokes;size\\nno;1,80\\nyes;1,65\\nno;\\n")
+    ...     found = profile(made)
+    >>> found.dialect.delimiter, found.column("smokes").values, found.column("size").numbers
+    (';', Counter({'no': 2, 'yes': 1}), array([1.8 , 1.65]))
+    """
+    path = Path(path)
+    kind = kind_of(path)
+    if not path.is_file():
+        raise invalid("file", "one that exists", str(path))
+    dialect = sniff(path, delimiter, encoding, decimal) if kind == "delimited" else PLAIN
+    names = names_of(path, dialect)
+    if not 0 < len(names) <= MOST_COLUMNS:
+        raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
+    wordings = statistical_questions(path) if kind == "statistical" else {}
+    columns = [ColumnProfile(name, wording=wordings.get(name, "")) for name in names]
+    for batch in _batches(path, names, dialect):
+        for at, column in enumerate(columns):
+            values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(at))
+    rows = columns[0].rows
+    if not rows:
+        raise invalid("file", "at least one row below the column names", "none", str(path))
+    return FileProfile(path, kind, dialect, rows, tuple(columns))
+
+
+def _batches(path: Path, names: list[str], dialect: Dialect) -> Iterator[Any]:
+    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
+        found = batches_of(str(path), start, stop, rows, names, dialect, _BATCH)
+        while (batch := values_hidden(str(path), next, found, None)) is not None:
+            yield batch
+
+
+def _text(value: Any) -> str:
+    """A value as it is named in a plan; of a long one, its beginning."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)[:LONGEST_VALUE]
+
+
+def _pairs(values: Any, counts: Any, most: int) -> list[tuple[str, int]]:
+    """The first values as text with their counts, one more than `most`."""
+    return [
+        (_text(value), count)
+        for value, count in zip(values[: most + 1].to_pylist(), counts[: most + 1].to_pylist(), strict=True)
+    ]

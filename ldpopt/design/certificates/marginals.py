@@ -1,0 +1,232 @@
+"""The certificate of utilities of the marginals of a few laws, under epsilon-LDP and a cap on total variation.
+
+With t = 1/(e^epsilon - 1), every column of an epsilon-LDP channel is a multiple of some s in [t, t + 1]^k. Weights
+w >= 0 of the criteria that sum to one, multipliers lambda of the rows, and nu >= 0 of the pairs prove  L + eta sum nu,
+L = sum lambda, where no column gains:
+
+    sum_j w_j mu_j(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+    for all s in [t, t + 1]^k.
+
+However many inputs there are, the left side is a convex, homogeneous function of n masses. On each of some simplices of
+masses (`simplices`) it lies below a linear function g of s, and a flow 0 <= z <= nu turns the pairs into something
+linear as well. What is left, h = g - lambda - div z, gains at most  t (sum g - L) + sum h_+.  Where that is above zero,
+lambda is raised by delta times the mean of the laws, or nu as in `ratios`, which says why. Linear functions, flows and
+simplices are looked for in floats; any would do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.minimum_cut import Members, Network
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.plain import Caps
+from ldpopt.design.certificates.raises import Raise, least_raise, raise_of_both
+from ldpopt.design.certificates.simplices import Marginals, Simplices
+from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
+
+HALVINGS = 200
+"""The most rounds in which simplices are halved."""
+
+CELLS = 2_000_000
+"""Simplices times inputs times laws: no more of them are looked at together."""
+
+MOST = {2: 4000, 3: 8000, 4: 20_000, 5: 60_000}
+"""The most simplices, for so many laws."""
+
+FLOWS = 20_000
+"""The most flows for one bound; what is unresolved then makes the bound larger, never wrong."""
+
+ACCURACY = {2: 2.0**-28, 3: 2.0**-26, 4: 2.0**-23, 5: 2.0**-21}
+"""Simplices that raise the bound by less than this share of it are not halved, for so many laws."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginalDual(Certificate):
+    """Multipliers for a utility of the marginals of two to five laws, proved on simplices of masses [KOV14, Thm 2].
+
+    rows : (k,) of the row sums. pairs : (k, k) non-negative, of the TV caps, entry (x, x') for columns larger at x than
+    at x', the diagonal of no meaning; zero without a cap. weights : (criteria,) non-negative, not all zero.
+    """
+
+    proves = ColumnUtility
+
+    rows: Array
+    pairs: Array
+    weights: Array
+
+    argument = "weak duality, a linear function above the utility on every simplex of the marginals"
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """sum rows + eta sum pairs, raised by the largest shortfall over all simplices."""
+        compared = self.utility.compared
+        if compared is None:
+            raise Unproved(f"{self.utility.name} is no utility of the marginals of a few finite laws")
+        k = self.utility.size
+        rows = real_array(self.rows, (k,), "rows")
+        pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
+        weights = nonnegative_array(self.weights, (compared.criteria,), "weights")
+        if not (weights > 0).any():
+            raise Unproved("the weights of the criteria are all zero")
+        made = []
+        for of in (FLOAT, arithmetic):
+            caps = Caps.of(self.constraints, of)
+            shares = of.of(weights) * of.of(1 / exact_sum(weights))
+            made.append((caps.eta, Marginals.of(compared, shares, caps.level)))
+        (eta, floats), (cap, marginals) = made
+        total = arithmetic.of(exact_sum(rows)) + cap * arithmetic.of(pairs).sum()
+        found = Search(floats, rows, Network(pairs), eta).run(ACCURACY[len(compared.laws)] * abs(float(total.midpoint)))
+        return total + found.raised(marginals, rows, cap)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Simplices that hold all masses, with slopes of linear functions and what flows send there: any floats.
+
+    sent : (m, k), or None without flows. gained : the most per unit of the mean mass that a column was seen to gain, 0
+    for none; columns : the sets (n, k) seen to gain more than what was asked.
+    """
+
+    simplices: Simplices
+    slopes: Array
+    sent: Enclosure | None
+    gained: float
+    columns: Members
+
+    def raised(self, marginals: Marginals, rows: Array, eta: Enclosure) -> Enclosure:
+        """What it costs to raise the multipliers enough on all simplices."""
+        of, needs = marginals.arithmetic, None
+        step = max(1, CELLS // (len(rows) * len(marginals.compared.laws)))
+        for at in range(0, len(self.simplices), step):
+            part = np.arange(at, min(at + step, len(self.simplices)))
+            left, base = _left(marginals, self.simplices.take(part), self.slopes[part], rows)
+            if self.sent is not None:
+                sent = self.sent[part]
+                left = left - (sent if of is FLOAT else of.between(sent.lower, sent.upper))
+            made = _needs(marginals, left, base, rows, self.sent is not None)
+            needs = made if needs is None else needs.and_(made)
+        assert needs is not None
+        return needs.total(eta)
+
+
+def _needs(marginals: Marginals, left: Enclosure, base: Enclosure, rows: Array, routed: bool) -> Raise:
+    """What raises the multipliers enough, by pairs where flows were routed."""
+    sinks = np.asarray(base.upper) <= 0
+    scale = float(np.abs(rows).sum()) + np.finfo(np.float64).tiny
+    return raise_of_both(left, base, sinks if routed else sinks & False, marginals.mean, marginals.level, scale)
+
+
+def _left(marginals: Marginals, simplices: Simplices, slopes: Array, rows: Array) -> tuple[Enclosure, Enclosure]:
+    """(m, k) what linear functions leave of the rows, and (m,) t times its sum."""
+    of = marginals.arithmetic
+    level = marginals.planes(*marginals.of_corners(simplices), slopes)
+    plane = level[:, None] * marginals.mean + of.of(slopes) @ marginals.apart
+    return plane - of.of(rows), marginals.level * (level - of.of(exact_sum(rows)))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The search in floats for simplices on which multipliers suffice."""
+
+    marginals: Marginals
+    rows: Array
+    network: Network
+    eta: Enclosure
+
+    @cached_property
+    def _edges(self) -> tuple[Index, Index]:
+        first, second = np.triu_indices(len(self.marginals.compared.laws), 1)
+        return first.astype(np.intp), second.astype(np.intp)
+
+    def run(self, accuracy: float) -> Found:
+        """Halve the simplices that may need a raise that costs more, by `accuracy`, than what a column needs."""
+        m, k, n = self.marginals, len(self.rows), len(self.marginals.compared.laws)
+        routes, cap = bool(self.network.pairs.any()), float(self.eta.midpoint)
+        simplices = Simplices.whole(n)
+        sent = FLOAT.zeros((len(simplices), k if routes else 0))
+        parts: list[tuple[Simplices, Array, Enclosure]] = []
+        gained, flows, total = 0.0, 0, len(simplices)
+        sets = [np.zeros((0, k), dtype=bool)]
+        for number in range(HALVINGS):
+            corners = m.of_corners(simplices)
+            slopes = m.slopes(*(np.asarray(part.midpoint) for part in corners))
+            left, base = _left(m, simplices, slopes, self.rows)
+            if routes:
+                needed = np.minimum(*_needs(m, left - sent, base, self.rows, True).cost(cap))
+                tried = np.flatnonzero(needed > gained + accuracy)[: max(FLOWS - flows, 0)]
+                flows += len(tried)
+                new, sides = self.network.sent_and_sides(np.asarray(left.midpoint)[tried])
+                again = np.minimum(*_needs(m, left[tried] - new, base[tried], self.rows, True).cost(cap))
+                nearer = again < needed[tried]
+                needed[tried[nearer]] = again[nearer]
+                sent = _replaced(sent, tried[nearer], new[nearer])
+            else:
+                middle = np.asarray(left.midpoint)
+                needed = least_raise(
+                    middle, np.asarray(base.midpoint), np.asarray(m.mean.midpoint), float(m.level.midpoint)
+                )
+                sides = middle > 0
+            gains = self.gains(sides)
+            if not routes:  # by rows a column that gains needs as much; by pairs it may cost less
+                gained = max(gained, float(gains.max(initial=0.0)))
+            sets.append(sides[gains > accuracy])
+            at = np.flatnonzero(needed > gained + accuracy)
+            total += len(at)
+            if not (total <= MOST[n] and len(at) * k * n <= CELLS and flows < FLOWS and number < HALVINGS - 1):
+                at = at[:0]
+            first, second = self._cut(simplices.take(at), corners[0][at])
+            exact = simplices.take(at).exactly(first, second)
+            at, first, second = at[exact], first[exact], second[exact]
+            shut = np.setdiff1d(np.arange(len(simplices)), at)
+            parts.append((simplices.take(shut), slopes[shut], sent[shut]))
+            if not len(at):
+                break
+            simplices = simplices.take(at).halved(first, second)
+            sent = FLOAT.concatenate([sent[at], sent[at]])
+        every = Simplices(*(np.concatenate([getattr(one[0], name) for one in parts]) for name in ("corners", "orders")))
+        flowed = FLOAT.concatenate([one[2] for one in parts]) if routes else None
+        columns = np.unique(np.concatenate(sets), axis=0)
+        return Found(every, np.concatenate([one[1] for one in parts]), flowed, gained, columns)
+
+    def gains(self, sides: Members) -> Array:
+        """(n,) what the columns of sets gain per unit of the mean mass."""
+        m, level = self.marginals, float(self.marginals.level.midpoint)
+        if not len(sides):
+            return np.zeros(0)
+        laws = np.asarray(m.laws.midpoint)
+        masses = level + sides @ laws.T
+        worth = np.zeros(len(sides))
+        for share, term in zip(np.asarray(m.shares.midpoint), m.compared.terms, strict=True):
+            worth += share * term.f.excess(masses[:, term.first], masses[:, term.second])
+        pairs = self.network.pairs
+        paid = level * float(exact_sum(self.rows)) + sides @ self.rows
+        if pairs.any():
+            paid = paid + ((sides @ pairs) * ~sides).sum(axis=1)
+        return np.asarray((worth - paid) / masses.mean(axis=1))
+
+    def _cut(self, simplices: Simplices, value: Enclosure) -> tuple[Index, Index]:
+        """The edges at whose middles the utility is farthest below the linear function; else the longest ones."""
+        first, second = self._edges
+        m, n, count = len(simplices), simplices.corners.shape[1], len(first)
+        middles = (simplices.corners[:, first] + simplices.corners[:, second]) / 2
+        there, _, _ = self.marginals.worth(middles.reshape(m * count, n), np.repeat(simplices.orders, count))
+        height = np.asarray(value.midpoint)
+        above = (height[:, first] + height[:, second]) / 2 - np.asarray(there.midpoint).reshape(m, count)
+        length = np.abs(simplices.corners[:, first] - simplices.corners[:, second]).sum(axis=2)
+        size = np.abs(height).max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            best = np.argmax(np.nan_to_num(above, nan=0.0, posinf=np.inf) + 2.0**-44 * size * length, axis=1)
+        return first[best], second[best]
+
+
+def _replaced(sent: Enclosure, at: Index, new: Enclosure) -> Enclosure:
+    """The rows `at` replaced."""
+    low, high = np.array(sent.lower), np.array(sent.upper)
+    low[at], high[at] = new.lower, new.upper
+    return FLOAT.between(low, high)

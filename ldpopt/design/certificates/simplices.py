@@ -1,0 +1,185 @@
+"""Simplices of marginals: linear utilities above one that compares the masses of a column under a few laws.
+
+A column s has the masses a_i = P_i.s under n laws. Its utility is a convex and homogeneous function of them, so that on
+the cone of n rays it lies below the linear function that agrees with it on these rays. The masses of any column within
+[t, t + 1]^k have a_i >= c times their mean, for some c that t and the ratios of the laws allow; sorted by size, they
+lie in the cone of the rays v_1, ..., v_n, of which v_j is c + M/j in its first j entries and c in the others. So n!
+simplices hold all of them, one an order of the masses: in none of them two masses change places, and all share the ray
+of constant columns, on which the utility is zero. They are halved where that helps. Corners are weights of the n rays,
+which halve without rounding.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.utilities.comparisons import Compared
+from ldpopt.design.utilities.laws import Laws
+from ldpopt.distribution import Array, Index
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.enclosures import Arithmetic, Enclosure
+
+Mask = npt.NDArray[np.bool_]
+
+FEW = 5
+"""The most laws: n! simplices to begin with, each halved along any of n (n - 1)/2 edges."""
+
+STEEPER = 2.0**-34
+"""By what share linear functions through the ray of constant columns are steeper than they must be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simplices:
+    """Cones of masses. corners : (m, n, n) weights of the rays v_j, a corner a row. orders : (m,) numbers of orders."""
+
+    corners: Array
+    orders: Index
+
+    @classmethod
+    def whole(cls, n: int) -> Simplices:
+        """The n! simplices that hold all masses."""
+        every = math.factorial(n)
+        return cls(np.tile(np.eye(n), (every, 1, 1)), np.arange(every))
+
+    def __len__(self) -> int:
+        return len(self.orders)
+
+    def take(self, which: Index | Array) -> Simplices:
+        """Some of them."""
+        return Simplices(self.corners[which], self.orders[which])
+
+    def and_(self, other: Simplices) -> Simplices:
+        """Those of both."""
+        return Simplices(np.concatenate([self.corners, other.corners]), np.concatenate([self.orders, other.orders]))
+
+    def halved(self, first: Index, second: Index) -> Simplices:
+        """Either half of each, cut at the middle of the edge between two corners."""
+        each = np.arange(len(self))
+        middle = (self.corners[each, first] + self.corners[each, second]) / 2
+        halves = []
+        for corner in (first, second):
+            half = self.corners.copy()
+            half[each, corner] = middle
+            halves.append(Simplices(half, self.orders))
+        return halves[0].and_(halves[1])
+
+    def exactly(self, first: Index, second: Index) -> Mask:
+        """Whether the middle of an edge is a corner of no rounding, so that the halves are all of the simplex."""
+        each = np.arange(len(self))
+        one, two = self.corners[each, first], self.corners[each, second]
+        # The error of a sum of two floats is a float [HIG, section 4.3]; halves of sums below 1 do not underflow here.
+        total = one + two
+        kept = total - one
+        lost = (one - (total - kept)) + (two - kept)
+        used = np.minimum(np.where(one > 0, one, 1.0), np.where(two > 0, two, 1.0))
+        return np.asarray(((lost == 0) & (used > 2.0**-900)).all(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """A utility of masses, in one arithmetic. shares : (terms,) what each of its terms counts.
+
+    mean : (k,) the mean of the laws; apart : (n - 1, k) the second to last law less the first. level : t.
+    """
+
+    compared: Compared
+    shares: Enclosure
+    mean: Enclosure
+    apart: Enclosure
+    level: Enclosure
+    laws: Enclosure
+
+    @classmethod
+    def of(cls, compared: Compared, criteria: Enclosure, level: Enclosure) -> Marginals:
+        """Those of a utility whose criteria are mixed by weights `criteria` that sum to one."""
+        of = level.arithmetic
+        n = len(compared.laws)
+        if not 2 <= n <= FEW:
+            raise Unproved(f"{n} laws are too many to cut their masses into simplices (at most {FEW})")
+        each = [Laws.of(other, compared.laws[0], of) for other in compared.laws[1:]]
+        laws = of.stack([each[0].p1, *(one.p0 for one in each)])
+        shares = of.stack([criteria[term.criterion] * term.weight for term in compared.terms])
+        return cls(compared, shares, laws.sum(axis=0) / n, of.stack([one.apart for one in each]), level, laws)
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic of it all."""
+        return self.level.arithmetic
+
+    @cached_property
+    def orders(self) -> Index:
+        """(n!, n) the place of each law in every order of the masses, the largest mass first."""
+        return np.array(list(itertools.permutations(range(len(self.compared.laws)))), dtype=np.intp)
+
+    @cached_property
+    def rays(self) -> Array:
+        """(n, n) the rays v_j, a row each, exact floats of which the first j entries may only be too large."""
+        n = len(self.compared.laws)
+        lower, upper = np.asarray(self.laws.lower), np.asarray(self.laws.upper)
+        most = float(((self.level + 1) / self.level).upper)
+        least = 1.0
+        for own in range(n):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                ratio = np.nextafter(upper / lower[own], np.inf)
+            ratio = np.where(upper == 0, 0.0, np.where(np.isnan(ratio), np.inf, ratio)).max(axis=1)
+            others = np.delete(np.fmin(ratio, most), own)
+            # a_own >= n/(1 + sum of the most that others are of it) times the mean.
+            least = min(least, n / (1 + float(others.sum())) * (1 - 2.0**-48))
+        if not 0 < least < np.inf:
+            raise Unproved("the ratios of the masses are not bounded")
+        room = np.nextafter(n * (1 - least), np.inf)
+        first = np.nextafter(least + np.nextafter(room / np.arange(1.0, n + 1), np.inf), np.inf)
+        return np.where(np.tri(n, dtype=bool), first[:, None], least)
+
+    def masses(self, corners: Array) -> tuple[Enclosure, Enclosure]:
+        """(m, n) sorted masses of corners (m, n), and (m, n, n) the differences of every two."""
+        of, rays = self.arithmetic, self.rays
+        n = len(rays)
+        apart = of.of(rays[:, :, None]) - of.of(rays[:, None, :])
+        weights = of.of(corners)
+        return weights @ of.of(rays), (weights @ apart.reshape(n, n * n)).reshape(len(corners), n, n)
+
+    def worth(self, corners: Array, orders: Index) -> tuple[Enclosure, Enclosure, Enclosure]:
+        """Of corners (m, n): (m,) the utility, (m,) the mean mass, and (m, n - 1) the other masses less the first."""
+        masses, differences = self.masses(corners)
+        each, place = np.arange(len(corners)), self.orders[orders]
+        value = self.arithmetic.zeros(len(corners))
+        for number, term in enumerate(self.compared.terms):
+            first, second = place[:, term.first], place[:, term.second]
+            d, a, b = differences[each, first, second], masses[each, first], masses[each, second]
+            value = value + enclosed_excess(term.f, d, b, a) * self.shares[number]
+        others = differences[each[:, None], place[:, 1:], place[:, :1]]
+        return value, masses.sum(axis=1) / len(self.rays), others
+
+    def of_corners(self, simplices: Simplices) -> tuple[Enclosure, Enclosure, Enclosure]:
+        """`worth` of all corners: (m, n), (m, n) and (m, n, n - 1)."""
+        m, n = len(simplices), len(self.rays)
+        value, mean, apart = self.worth(simplices.corners.reshape(m * n, n), np.repeat(simplices.orders, n))
+        return value.reshape(m, n), mean.reshape(m, n), apart.reshape(m, n, n - 1)
+
+    def slopes(self, value: Array, mean: Array, apart: Array) -> Array:
+        """(m, n - 1) slopes of linear functions through the utility at the corners, or nearly."""
+        with np.errstate(all="ignore"):
+            height, place = value / mean, apart / mean[:, :, None]
+            rise, run = height[:, :-1] - height[:, -1:], place[:, :-1] - place[:, -1:]
+            size = np.abs(run).max(axis=(1, 2), keepdims=True)
+            usable = np.isfinite(rise).all(axis=1) & np.isfinite(run).all(axis=(1, 2)) & (size[:, 0, 0] > 0)
+            run = np.where(usable[:, None, None], run / np.where(size > 0, size, 1.0), 0.0)
+            rise = np.where(usable[:, None], rise / np.where(size > 0, size, 1.0)[:, 0], 0.0)
+            found = (np.linalg.pinv(run, rcond=1e-13) @ rise[:, :, None])[:, :, 0]
+        found = np.where(np.isfinite(found), found, 0.0)
+        # Through zero at the ray of constant columns, and at no other corner below the utility by rounding.
+        return np.asarray(np.where((value[:, -1:] == 0), found * (1 + STEEPER), found))
+
+    def planes(self, value: Enclosure, mean: Enclosure, apart: Enclosure, slopes: Array) -> Enclosure:
+        """(m,) levels of linear functions  level mean + slopes.apart  not below the utility on the simplices."""
+        of = self.arithmetic
+        sloped = (apart * of.of(slopes)[:, None, :]).sum(axis=2)
+        return ((value - sloped) / mean).max(axis=1)

@@ -1,0 +1,77 @@
+"""Columns of integers with bounded ratios that are no sums of others: all that a channel over a denominator is made of.
+
+A utility that is a sum over outputs of a convex, homogeneous function mu has mu(s + t) <= mu(s) + mu(t): splitting a
+column into two never loses, and costs no total variation where both have the order of the whole. With b the least entry
+and S what the largest is above it, a column may be split wherever (b, S) is a sum of two such pairs that the ratio
+allows: the steps between its entries are divided at will. Only pairs that are no such sums are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+MANY = 20_000
+"""Columns of one pair (b, S) beyond which only those with two different entries are listed."""
+
+
+def pairs(ratio: Fraction | None, total: int) -> list[tuple[int, int]]:
+    """The (b, S) with b + S <= total, S <= (ratio - 1) b, that are no sums of others; (0, 1) and (1, 0) without ratio.
+
+    Of b = 1 every S is there, as nothing is below 1; of larger b the largest S alone may be, since a smaller one is
+    reached by a sum.
+
+    >>> pairs(Fraction(2718281828, 10**9), 36)
+    [(1, 0), (1, 1), (2, 3), (3, 5), (7, 12)]
+    """
+    if ratio is None:
+        return [(0, 1), (1, 0)]
+    most = [0] + [(ratio.numerator * b // ratio.denominator) - b for b in range(1, total + 1)]
+    found = [(1, S) for S in range(min(most[1], total - 1) + 1)]
+    larger = range(2, total + 1)
+    sums = {b: max(most[a] + most[b - a] for a in range(1, b // 2 + 1)) for b in larger}
+    return found + [(b, most[b]) for b in larger if b + most[b] <= total and most[b] > sums[b]]
+
+
+def count(k: int, rise: int) -> int:
+    """How many columns of k entries from 0 to `rise` have both ends.
+
+    >>> count(3, 2), count(3, 0)
+    (12, 1)
+    """
+    return (rise + 1) ** k - 2 * rise**k + (rise - 1) ** k if rise else 1
+
+
+def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MANY) -> tuple[Integers, bool]:
+    """The columns, shape (k, n), and whether they are all.
+
+    ratio : of two entries, at most; None without a bound. many : a pair with more columns gives those of two values.
+
+    >>> columns, complete = integer_columns(2, Fraction(3), 4)
+    >>> columns.T.tolist(), complete
+    ([[1, 1], [1, 2], [2, 1], [1, 3], [3, 1]], True)
+    """
+    made, complete = [], True
+    for base, rise in pairs(ratio, total):
+        every = count(k, rise) <= many
+        complete = complete and every
+        made.append(base + np.array(list(_all(k, rise) if every else _two_valued(k, rise)), dtype=np.int64))
+    return np.ascontiguousarray(np.concatenate(made).T), complete
+
+
+def _all(k: int, rise: int) -> Iterator[tuple[int, ...]]:
+    for entries in product(range(rise + 1), repeat=k):
+        if min(entries) == 0 and max(entries) == rise:
+            yield entries
+
+
+def _two_valued(k: int, rise: int) -> Iterator[tuple[int, ...]]:
+    for size in range(1, k):
+        for chosen in combinations(range(k), size):
+            yield tuple(rise if x in chosen else 0 for x in range(k))

@@ -1,0 +1,139 @@
+"""The best channel over a denominator for few answers: a mixed-integer program over columns of integers.
+
+A sum over outputs is linear in how often each column is used. A sum of variances is not, but its reciprocal is the
+least of sum_y w_y |K u_y|^2 / N(K)^2 over all K, as the equivalence theorem says [KW], and each of these is such a sum:
+the program gets one such cut after another, at the channels that it finds, until they are as good as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.columns.integer import Integers, integer_columns
+from ldpopt.design.design import Design
+from ldpopt.design.methods.integer_moves import Moves, worth_of
+from ldpopt.design.methods.integer_search import Task, cost, proofs, refusal, unrestricted
+from ldpopt.design.methods.rounded import roundings
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.integer import IntegerColumnsProgram, as_matrix
+from ldpopt.design.utilities.base import ColumnUtility, columns_of
+from ldpopt.design.utilities.scores import scores
+from ldpopt.distribution import Array
+from ldpopt.errors import SolverError
+
+MOST = 4
+"""Inputs, at most; beyond, the columns are too many to be searched, and `Rounded` does better."""
+
+CUTS = 8
+"""Cuts at weights that need not be whole, which cost a linear program each."""
+
+SEARCHES = 4
+"""Searches for whole weights, each with the cuts of those before it."""
+
+CLOSE = 1e-5
+"""Relative gap to the solver's bound at which no further cut is made."""
+
+
+@dataclass(frozen=True)
+class IntegerProgram:
+    """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs."""
+
+    reference: ClassVar[str] = "[KOV14]"
+    integral: ClassVar[bool] = True
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a denominator, few inputs, and a sum over outputs or a sum of variances."""
+        if why := refusal(problem):
+            return why
+        if len(problem.inputs) > MOST:
+            return f"{len(problem.inputs)} inputs have too many columns of integers (at most {MOST})"
+        if not isinstance(problem.utility, ColumnUtility) and not _reciprocal(problem.utility):
+            return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the program, single units moved where that helps."""
+        free = unrestricted(problem, ask)
+        for tighter in (False, True):
+            task = Task.of(problem, tighter)
+            columns, complete = integer_columns(task.inputs, task.ratio, task.total)
+            program = IntegerColumnsProgram(columns, task.total, task.cap)
+            weights, ended = _searched(task, program, free)
+            if task.measured(weights):
+                break
+        else:
+            raise SolverError("integer columns: the floats of what was found exceed the constraints")
+        listed = "all" if complete else "some of the"
+        note = "" if complete and ended else "the search was not exhaustive: a better channel may exist"
+        told = cost(free, task.value(weights))
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            return proofs(free, posed, channel)
+
+        method = f"mixed-integer program over {listed} {columns.shape[1]} columns of integers"
+        return Candidate(
+            as_matrix(weights, task.total), method, prove, note="; ".join(one for one in (told, note) if one),
+            shortfall="the bound is that of channels without a denominator",
+        )  # fmt: skip
+
+
+def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
+    """Weights, and whether the solver says that there are none better among its columns."""
+    rounded = roundings(task, free)
+    worth = worth_of(task)
+    assert worth is not None
+    moves = Moves(task, worth)
+    if isinstance(task.utility, ColumnUtility):
+        weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
+        return max((rounded, moves.best(weights, 0)), key=lambda one: (task.value(one), -one.shape[1])), ended
+    best, ended = rounded, False
+    away = None if free is None else free.channel.matrix
+    cuts = [_cut(task.utility, _mixed(task, best, away), program.columns)]
+    if away is not None:
+        cuts.append(_cut(task.utility, away, program.columns))
+    for _ in range(CUTS):  # cheap ones, at weights that need not be whole
+        cuts.append(_cut(task.utility, _mixed(task, program.relaxed(np.array(cuts)), away), program.columns))
+    for _ in range(SEARCHES):
+        weights, bound, ended = program.best(np.array(cuts))
+        if (found := moves.climb(weights)) is not None and task.value(found) > task.value(best):
+            best = found
+        # The bound is on D over the error.
+        ended = ended and -task.value(best) * bound <= (1 + CLOSE) * task.total
+        if ended:
+            break
+        cuts.append(_cut(task.utility, _mixed(task, weights, away), program.columns))
+    return best, ended
+
+
+def _mixed(task: Task, weights: Array | Integers, away: Array | None) -> Array:
+    """The channel of the weights, coupled with a little of another where it does not tell all answers apart."""
+    rows = np.asarray(weights / float(task.total))
+    scored = scores(rows, np.asarray(task.utility.prior))
+    values = np.linalg.svd(scored, compute_uv=False)
+    if away is None or values[-1] > 0.05 * values[0]:
+        return rows
+    return np.hstack([0.8 * rows, 0.2 * away])
+
+
+def _reciprocal(utility: Any) -> bool:
+    """Whether it is a sum of variances at a pilot that is trusted."""
+    criterion = getattr(utility, "criterion", None)
+    return bool(getattr(criterion, "additive", False)) and getattr(utility, "neighbourhood", None) is None
+
+
+def _cut(utility: Any, matrix: Array, columns: Integers) -> Array:
+    """(n,) what columns of integers earn under the best kernel of a channel, over the square of its worth."""
+    prior = np.asarray(utility.prior)
+    scored = scores(matrix, prior)
+    loadings = utility.criterion.influence(scored).loadings
+    kernel = loadings @ np.linalg.pinv(scored, rcond=1e-10)
+    given = columns.astype(np.float64)
+    earned = ((kernel @ (given[:-1] - given[-1])) ** 2).sum(axis=0) / (prior @ given)
+    return np.asarray(earned / float((loadings**2).sum()) ** 2)

@@ -1,0 +1,93 @@
+"""The outcomes of a device as they are printed: a table of letters, or a wheel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ldpopt.reports.paper.fonts import FAMILY
+from ldpopt.survey.paper.devices import PaperDevice
+
+TINTS = (
+    (255, 255, 255), (214, 228, 240), (253, 228, 200), (220, 238, 214), (240, 218, 236), (250, 244, 196),
+    (212, 236, 236), (232, 226, 214), (246, 212, 208), (224, 224, 246), (236, 236, 236), (206, 224, 206),
+)  # fmt: skip
+"""One for each letter of a question, told apart by a printer without colours through the letters themselves."""
+
+GREY = (110, 110, 110)
+
+
+def draw_table(
+    pdf: Any, device: PaperDevice, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]
+) -> None:
+    """The letters of all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
+    x, y, width, height = box
+    bare = device.rows == ("",)
+    m, n = len(device.columns), len(device.rows)
+    left = 0.0 if bare else (16.0 if len(device.rows[0]) > 1 else 12.0)
+    above = 12.0
+    side = min((width - left - 6) / m, (height - above) / n, 15.0)
+    across = min((width - left - 6) / m, side * 1.5)
+    x += (width - left - across * m) / 2
+    y += (height - above - side * n) / 2
+    pdf.set_text_color(*GREY)
+    pdf.set_font(FAMILY, "", 8)
+    pdf.set_xy(x + left, y)
+    pdf.cell(across * m, 5, device.column_means, align="C")
+    if device.row_means:
+        with pdf.rotation(90, x + 2.5, y + above + side * n / 2):
+            pdf.set_xy(x + 2.5 - 25, y + above + side * n / 2 - 2.5)
+            pdf.cell(50, 5, device.row_means, align="C")
+    pdf.set_text_color(0)
+    size = min(side * 1.5, 14.0)
+    pdf.set_font(FAMILY, "B", min(size, 11.0))
+    for column, name in enumerate(device.columns):
+        pdf.set_xy(x + left + column * across, y + 5)
+        pdf.cell(across, above - 5.5, name, align="C")
+    for row, name in enumerate(device.rows):
+        if not bare:
+            pdf.set_xy(x + 4, y + above + row * side)
+            pdf.cell(left - 4.5, side, name, align="C")
+    pdf.set_draw_color(120)
+    pdf.set_line_width(0.2)
+    pdf.set_font(FAMILY, "", size)
+    for row in range(n):
+        for column in range(m):
+            letter = letters[row * m + column]
+            pdf.set_fill_color(*TINTS[known.index(letter) % len(TINTS)])
+            pdf.set_xy(x + left + column * across, y + above + row * side)
+            pdf.cell(across, side, letter, border=1, align="C", fill=True)
+
+
+def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]) -> None:
+    """A wheel with a sector for each letter, its steps on the rim."""
+    x, y, width, height = box
+    radius = min(width, height) / 2 - 4
+    middle = (x + width / 2, y + height / 2)
+    total = len(letters)
+
+    def at(step: float, far: float) -> tuple[float, float]:
+        angle = 2 * math.pi * step / total - math.pi / 2
+        return middle[0] + far * radius * math.cos(angle), middle[1] + far * radius * math.sin(angle)
+
+    pdf.set_draw_color(60)
+    start = 0
+    while start < total:
+        stop = start
+        while stop < total and letters[stop] == letters[start]:
+            stop += 1
+        pdf.set_fill_color(*TINTS[known.index(letters[start]) % len(TINTS)])
+        pdf.set_line_width(0.4)
+        fine = [at(start + (stop - start) * i / 40, 1.0) for i in range(41)]
+        pdf.polygon([middle, *fine], style="DF")
+        pdf.set_font(FAMILY, "B", 16 if stop - start > 3 else 10)
+        centre = at((start + stop) / 2, 0.78)
+        pdf.set_xy(centre[0] - 6, centre[1] - 4)
+        pdf.cell(12, 8, letters[start], align="C")
+        start = stop
+    pdf.set_line_width(0.15)
+    for step in range(total):
+        pdf.line(*at(step, 0.97 if step % 5 else 0.94), *at(step, 1.0))
+    pdf.set_fill_color(0)
+    pdf.ellipse(middle[0] - 0.8, middle[1] - 0.8, 1.6, 1.6, style="F")

@@ -1,0 +1,92 @@
+"""What the sheets say, in plain sentences. Numbers in a promise are rounded up."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+
+from ldpopt.labels import as_text
+from ldpopt.rounding import ceil_digits
+from ldpopt.survey.paper.design import PaperSurvey
+from ldpopt.survey.plan.plan import PlannedQuestion
+
+TITLE = "How to answer so that nobody can know"
+
+
+def steps(survey: PaperSurvey) -> list[str]:
+    """What a person does for each question, one sentence or two a step."""
+    device = survey.device
+    with_cards = "Look at the question and take the card with your true answer. Hold it so that nobody else sees it."
+    told = "Say only that letter. Do not say which card you have"
+    told += "." if device.spins else ", and do not say or show what came up."
+    return [
+        with_cards,
+        *device.draw,
+        device.find,
+        told,
+        "Put the card back among the others and mix them.",
+    ]
+
+
+def why(survey: PaperSurvey) -> list[str]:
+    """Why that is safe, and what people should know who wonder."""
+    ratio = max(_ratio(question) for question in survey.plan.questions)
+    return [
+        "Every letter can come up on every card of its question. Whoever hears your letter cannot know which card you "
+        "held: chance chose the letter, too.",
+        f"Whatever your answer is, no letter is more than {_times(ratio)} times as likely as with another answer.",
+        "Please take the letter that comes up, even if you would like another one better, and do not draw again. Only "
+        "then can we find out how many people gave each answer, without ever knowing who did.",
+    ]
+
+
+RULES = (
+    "Hand out all cards of the question, face down and mixed, and the device. Then look away.",
+    "Never look at a card that somebody holds, nor at what the device shows. If you have seen it, stop: write nothing "
+    "for this question, and strike out the line.",
+    "Write down the letter only. Do not write names, and do not write what came up.",
+    "Each question has letters of its own: a letter of another question is a mistake; ask again which letter it was, "
+    "but never to draw again.",
+    "Whoever does not want to answer need not. Leave the box empty.",
+    "Number the lines of all your sheets from 1 on, and use each number once. Type them in as the column \"sheet\".",
+)  # fmt: skip
+
+
+def promises(survey: PaperSurvey, question: PlannedQuestion) -> list[str]:
+    """What the sheet of a question guarantees, and at what price."""
+    D, proof = survey.device.denominator, question.channel.proof()
+    ratio, loss = _ratio(question), survey.losses[question.name]
+    right = (50 * (1 + Decimal(question.eta))).quantize(Decimal("0.01"), ROUND_CEILING)
+    unfair = float(ratio * Fraction(105, 95))
+    x, other, y = proof.ratio_at
+    named = f"{as_text(question.categories[x])!r} against {as_text(question.categories[other])!r}"
+    return [
+        f"Each answer has {D} outcomes, all equally likely. The table says how many of them lead to each letter.",
+        f"Whatever the answer is, no letter is more than {_times(ratio)} times as likely as with another answer "
+        f"(exactly {ratio}: letter {question.reports[y]}, {named}). That is ε = {ceil_digits(proof.epsilon, 5)} of "
+        f"local differential privacy; the plan asks for at most {survey.intended[question.name]:.5g}. It follows from "
+        "the integers in the table, without rounding.",
+        f"Who hesitates between two answers that seem equally likely guesses right at most {float(right):g} % of the "
+        "time after hearing the letter, and 50 % of the time without it.",
+        f"This holds if {survey.device.assumption}, and if nobody else sees the card or what came up. If outcomes are "
+        f"up to 5 % more or less likely than they should be, a letter is at most {ceil_digits(unfair, 3)} times as "
+        "likely as with another answer.",
+        f"Estimates need {100 * loss:.1f} % more people than with the best chance that a computer could draw for the "
+        "same ε; that is the price of a device that people can hold.",
+    ]
+
+
+def _ratio(question: PlannedQuestion) -> Fraction:
+    ratio = question.channel.proof().ratio
+    assert ratio is not None  # epsilon is finite
+    return ratio
+
+
+def _times(ratio: Fraction) -> str:
+    """A ratio rounded up, with as few digits as it needs.
+
+    >>> _times(Fraction(13, 5)), _times(Fraction(19, 7))
+    ('2.6', '2.72')
+    """
+    hundredths = -(-ratio.numerator * 100 // ratio.denominator)
+    return f"{hundredths / 100:g}"

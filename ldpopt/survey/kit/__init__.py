@@ -1,0 +1,1 @@
+"""Reports drawn on the respondent's own device: a questionnaire for browsers, and the same in Python."""

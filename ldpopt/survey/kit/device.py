@@ -1,0 +1,111 @@
+"""One respondent's reports, drawn where the answers are."""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.labels import Label, as_text
+from ldpopt.survey.collect.randomness.keystream import WordArray
+from ldpopt.survey.collect.randomness.randomness import (
+    Randomness,
+    Simulated,
+    WordSource,
+    default_randomness,
+)
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.plan.spec import text
+
+SCHEMA = "ldpopt-submission"
+VERSION = 1
+ID = "device"
+"""The respondent of a device whose key is its own: it needs no name."""
+
+
+class Device:
+    """A respondent's device: answers go in, and nothing but reports comes out.
+
+    plan : the plan.
+    randomness : as in `privatize`: `Fresh()`, or `Memoised(key_file)` for a plan that names a respondent column, with
+        the key file of this device. `Simulated(rng)` protects nobody.
+    respondent : the respondent's id under a memoised key, which matters where several share one device.
+
+    Fresh words are 64 bits of the operating system's generator for each report.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> Device(plan).respond({"vote": "no"})["vote"] in (0, 1)
+    True
+    """
+
+    def __init__(self, plan: Plan, randomness: Randomness | None = None, respondent: str = ID) -> None:
+        if not isinstance(plan, Plan):
+            raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
+        made = default_randomness(plan, randomness)
+        self.plan = plan
+        self._respondent = text(respondent, "respondent")
+        self._rng = made.rng if isinstance(made, Simulated) else None
+        self._source = WordSource(plan, made.mode, made.key()) if made.mode == "memoised" else None
+
+    def respond(self, answers: Mapping[str, Label]) -> dict[str, int]:
+        """The position of a report for each question, by name, among its `PlannedQuestion.reports`.
+
+        answers : by the names of questions, in the plan's categories; 7 and "7" are one answer. None, or a question
+            that is left out, counts as the plan's category for missing answers. Nothing is drawn unless every answer
+            is in order; `InvalidInput` otherwise, which never quotes an answer.
+        """
+        if not isinstance(answers, Mapping):
+            raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
+        known = {question.name for question in self.plan.questions}
+        if set(answers) - known:
+            raise invalid("answers", f"only the questions {sorted(known)}", Phrase("others"))
+        chosen = [_position(question, answers.get(question.name)) for question in self.plan.questions]
+        return {
+            question.name: report(question, answer, self._word(at, answer))
+            for at, (question, answer) in enumerate(zip(self.plan.questions, chosen, strict=True))
+        }
+
+    def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
+        """What a collector is sent for these answers, as JSON-ready values, under a new random id.
+
+        A retry sends the same again; two calls are two submissions. `InvalidInput` as from `respond`.
+        """
+        reports = self.respond(answers)
+        said = {} if invitation is None else {"invitation": text(invitation, "invitation")}
+        head = {"schema": SCHEMA, "version": VERSION, "plan": self.plan.checksum, "round": self.plan.round}
+        return {**head, "id": secrets.token_hex(16), **said, "reports": reports}
+
+    def _word(self, question: int, answer: int) -> int:
+        if self._source is None:
+            return secrets.randbits(64) if self._rng is None else int.from_bytes(self._rng.bytes(8), "little")
+        import pyarrow as pa
+
+        respondents = self._source.respondents(pa.array([self._respondent], pa.string()))
+        word: WordArray = np.empty(1, np.uint64)
+        self._source.words(question, None, respondents, np.array([answer])).fill(word)
+        return int(word[0])
+
+
+def report(question: PlannedQuestion, answer: int, word: int) -> int:
+    """The position of the report for the answer at a position and a 64-bit word; the client's `drawReport`."""
+    channel = question.channel
+    steps = list(accumulate(channel.weights[answer].tolist()))
+    return bisect_right(steps, word >> (64 - channel.bits))
+
+
+def _position(question: PlannedQuestion, answer: Any) -> int:
+    given = question.missing if answer is None else answer
+    if given is not None:
+        written = as_text(given) if isinstance(given, (str, bool, int, float, tuple)) else None
+        for at, category in enumerate(question.categories):
+            if as_text(category) == written:
+                return at
+    got = Phrase("no answer" if answer is None else "an answer outside them")
+    raise invalid(f"question {question.name!r}", f"one of its {len(question.categories)} categories", got)

@@ -1,0 +1,112 @@
+/** Randomized reports, drawn on the device on which questions are answered. */
+
+export type Randomness = "fresh" | "memoised";
+
+export interface Question {
+  readonly name: string;
+  /** The possible answers, in the plan's own words. */
+  readonly answers: readonly string[];
+  /** The possible reports. */
+  readonly reports: readonly string[];
+  readonly bits: number;
+  /** The position of the answer that a missing one counts as. */
+  readonly missing: number | null;
+  /** One tag of memoised words for each answer: 32 hexadecimal digits. */
+  readonly tags: readonly string[] | null;
+  /** Pr(report y | answer x) = weights[x][y] / 2**bits. */
+  readonly weights: readonly (readonly bigint[])[];
+  /** The cumulative weights of each answer. */
+  readonly steps: readonly (readonly bigint[])[];
+}
+
+export interface Plan {
+  readonly checksum: string;
+  readonly name: string;
+  readonly round: number;
+  readonly randomness: Randomness;
+  readonly questions: readonly Question[];
+}
+
+/** By the name of a question, the position of its report. */
+export type Reports = Record<string, number>;
+
+export interface Submission {
+  readonly schema: "ldpopt-submission";
+  readonly version: 1;
+  readonly plan: string;
+  readonly round: number;
+  /** 32 lowercase hexadecimal digits; a retry has the same. */
+  readonly id: string;
+  readonly invitation?: string;
+  readonly reports: Reports;
+}
+
+export interface Sent {
+  /** "later": no network, or the collector is busy or closed; send the same again. */
+  readonly outcome: "stored" | "later" | "refused";
+  /** The HTTP status, or 0 where there was no answer of a collector. */
+  readonly status: number;
+  /** The collector's own sentence, or "". */
+  readonly error: string;
+}
+
+export type Code = "plan" | "answer" | "word" | "id" | "key" | "storage" | "insecure" | "vectors";
+
+/** Something is wrong with a plan, an answer, the browser or its storage. The message never quotes an answer. */
+export class ClientError extends Error {
+  readonly code: Code;
+  constructor(code: Code, message: string);
+}
+
+/** A public plan (the plan.json of a kit), checked and made ready to draw from. */
+export function readPlan(data: unknown): Plan;
+
+/** Reports for answers by the name of a question. Nothing is drawn unless every answer is in order. */
+export function respond(
+  plan: Plan,
+  answers: Readonly<Record<string, string | null>>,
+  options?: { key?: CryptoKey | null },
+): Promise<Reports>;
+
+/** The body of a request for `send`; a new random id unless one is given. */
+export function submission(
+  plan: Plan,
+  reports: Reports,
+  options?: { id?: string; invitation?: string },
+): Submission;
+
+/** Post a submission. */
+export function send(url: string, body: Submission): Promise<Sent>;
+
+/** 32 hexadecimal digits from the browser's cryptographic generator. */
+export function submissionId(): string;
+
+/** The position of a report for the answer at a position: memoised where a key is given, fresh otherwise. */
+export function draw(question: Question, answer: number, key?: CryptoKey | null): Promise<number>;
+
+/** The position of the report for the answer at a position and a 64-bit word. */
+export function drawReport(question: Question, answer: number, word: bigint): number;
+
+/** A 64-bit word from the browser's cryptographic generator. */
+export function randomWord(): bigint;
+
+/** The word of a memoised report under the device's key (AES-CBC, "encrypt"), for a tag of the plan. */
+export function memoisedWord(key: CryptoKey, tag: string, id?: string): Promise<bigint>;
+
+/** The device's own key of a survey: made at the first call, kept in IndexedDB, not readable by any script. */
+export function deviceKey(survey: string): Promise<CryptoKey>;
+
+/** The largest ratio that the integers of a question prove, [above, below], or null where they bound none. */
+export function ratio(question: Question): [bigint, bigint] | null;
+
+/** The largest distance between the reports of two answers, in parts of 2**bits. */
+export function distance(question: Question): bigint;
+
+/** One transaction on a store of this device; `keep` holds what the promise gives. */
+export function stored<T>(
+  store: "keys" | "unsent" | "done",
+  work: (store: IDBObjectStore, keep: (value: T) => void) => void,
+): Promise<T>;
+
+/** Draw every test vector of a kit (vectors.json); throws a ClientError if one is not as expected. */
+export function checkVectors(plan: Plan, vectors: unknown): Promise<void>;

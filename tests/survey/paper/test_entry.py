@@ -1,0 +1,113 @@
+"""Letters typed from paper: what is wrong is refused with its row, and what is right goes on to the estimates."""
+
+import numpy as np
+import pytest
+
+from ldpopt.errors import InvalidInput
+from ldpopt.reports.survey import survey_report
+from ldpopt.simulation import simulate
+from ldpopt.survey import QuestionSpec, Survey, SurveySpec, aggregate, enter_reports, paper_survey, plan_survey
+from ldpopt.survey.paper.devices import TWO_DICE
+
+
+@pytest.fixture(scope="module")
+def plan():
+    questions = (QuestionSpec("smokes", ("no", "yes"), epsilon=1.0), QuestionSpec("drinks", ("no", "yes"), epsilon=1.0))
+    return paper_survey(plan_survey(SurveySpec("habits", questions, carry=("region",))).plan, TWO_DICE).plan
+
+
+def letters(plan, name):
+    return plan.question(name).reports
+
+
+def write(folder, plan, lines, header="sheet,smokes,drinks,region"):
+    path = folder / "codes.csv"
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8-sig")
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_letters_are_counted_and_estimated(plan, tmp_path, suffix):
+    """4,000 people roll dice (numpy's): the shares come out within their intervals, with a manifest beside them."""
+    rng = np.random.default_rng(7)
+    truth = {"smokes": 0.3, "drinks": 0.6}
+    lines = {}
+    for name, share in truth.items():
+        channel = plan.question(name).channel
+        answers = (rng.random(4000) < share).astype(int)
+        drawn = simulate(channel.matrix, answers, rng)
+        lines[name] = [channel.outputs[y] for y in drawn]
+    rows = [f"{i},{a.lower()}, {b} ,east" for i, (a, b) in enumerate(zip(*lines.values(), strict=True))]
+    codes = write(tmp_path, plan, rows)
+    out = tmp_path / f"reports.{suffix}"
+    assert enter_reports(plan, codes, out).rows == 4000
+    counts = aggregate(plan, out)
+    assert not counts.unlabelled
+    assert counts["smokes"].sum() == 4000
+    estimates = Survey(plan).estimates(counts)
+    for name, share in truth.items():
+        low, high = estimates[name].intervals().lower[1], estimates[name].intervals().upper[1]
+        assert low <= share <= high
+    assert "habits" in survey_report(plan, estimates, counts)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2,{s[0]},QQ,east", "row 2, column 'drinks'"),
+        ("2,{d[0]},{d[0]},east", "a code of the question 'drinks' at row 2, column 'smokes'"),
+        ("2,,{d[0]},east", "no code at row 2, column 'smokes'"),
+        (",{s[0]},{d[0]},east", "a sheet number in every row"),
+        ("1,{s[0]},{d[0]},east", "that of row 1 again at row 2"),
+        ("2,{s[0]},{d[0]}", "4 cells in every row, got 3 at row 2"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line_with_its_row(plan, tmp_path, line, said):
+    s, d = letters(plan, "smokes"), letters(plan, "drinks")
+    codes = write(tmp_path, plan, [f"1,{s[0]},{d[0]},east", line.format(s=s, d=d)])
+    with pytest.raises(InvalidInput) as error:
+        enter_reports(plan, codes, tmp_path / "reports.csv")
+    message = str(error.value)
+    assert said in message
+    assert "\n" not in message
+    assert not (tmp_path / "reports.csv").exists()
+
+
+def test_what_was_typed_is_never_shown(plan, tmp_path):
+    """Somebody may type the answer itself."""
+    codes = write(tmp_path, plan, [f"1,canary-yes,{letters(plan, 'drinks')[0]},east"])
+    with pytest.raises(InvalidInput) as error:
+        enter_reports(plan, codes, tmp_path / "reports.csv")
+    assert "canary" not in str(error.value)
+
+
+@pytest.mark.parametrize("header", ["sheet,smokes,drinks", "sheet,smokes,drinks,region,name", "smokes,drinks,region,x"])
+def test_other_columns_are_refused(plan, tmp_path, header):
+    codes = write(tmp_path, plan, ["1,A,C,east"], header)
+    with pytest.raises(InvalidInput, match="codes: expected the columns sheet, smokes, drinks, region"):
+        enter_reports(plan, codes, tmp_path / "reports.csv")
+
+
+def test_incomplete_rows_are_left_out_only_when_asked(plan, tmp_path):
+    s, d = letters(plan, "smokes"), letters(plan, "drinks")
+    codes = write(tmp_path, plan, [f"1,{s[0]},,east", f"2,{s[1]},{d[0]},west", ""])
+    with pytest.raises(InvalidInput, match="no code"):
+        enter_reports(plan, codes, tmp_path / "r.csv")
+    found = enter_reports(plan, codes, tmp_path / "r.csv", leave_out_incomplete=True)
+    assert (found.rows, found.left_out) == (1, 1)
+
+
+def test_the_same_sheets_are_not_counted_twice_and_not_under_another_plan(plan, tmp_path):
+    s, d = letters(plan, "smokes"), letters(plan, "drinks")
+    codes = write(tmp_path, plan, [f"1,{s[0]},{d[0]},east"])
+    for name in ("a.csv", "b.csv"):
+        enter_reports(plan, codes, tmp_path / name)
+    with pytest.raises(InvalidInput, match="again"):
+        aggregate(plan, [tmp_path / "a.csv", tmp_path / "b.csv"])
+    other = paper_survey(
+        plan_survey(SurveySpec("other", (QuestionSpec("smokes", ("no", "yes"), epsilon=1.0),))).plan, TWO_DICE
+    )
+    with pytest.raises(InvalidInput, match="those of another plan"):
+        aggregate(other.plan, tmp_path / "a.csv")
+    with pytest.raises(InvalidInput, match="not taken"):
+        enter_reports(plan, codes, tmp_path / "a.csv")

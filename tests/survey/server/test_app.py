@@ -1,0 +1,213 @@
+"""The application's answers: statuses, headers, the kit's files, and what only the holder of the token sees."""
+
+import asyncio
+import json
+import logging
+
+import httpx
+from collectors import body_of, habits
+
+from ldpopt.survey.server import Unavailable, collector, database, draw_invitations, static_files
+from ldpopt.survey.server import app as application
+
+PLAN = habits()
+TOKEN = "a-token-of-some-length"
+
+
+def ask(tmp_path, *requests, before=None, **options):
+    """The answers to requests (method, path, keywords), one after the other."""
+
+    async def run():
+        with database(tmp_path / "reports.db", PLAN, create=True) as store:
+            if before is not None:
+                before(store)
+            app = collector(PLAN, store, **options)
+            transport = httpx.ASGITransport(app)
+            async with (
+                app.router.lifespan_context(app),
+                httpx.AsyncClient(transport=transport, base_url="http://collector") as client,
+            ):
+                return [await client.request(method, path, **more) for method, path, more in requests]
+
+    return asyncio.run(run())
+
+
+def post(body, **headers):
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return "POST", "/submissions", {"content": content, "headers": {"content-type": "application/json"} | headers}
+
+
+def get(path, **headers):
+    return "GET", path, {"headers": headers}
+
+
+def statuses(*arguments, **options):
+    return [made.status_code for made in ask(*arguments, **options)]
+
+
+def test_the_statuses_are_those_of_the_format(tmp_path):
+    """201 once, 200 for the same again, 409 for other content, and an error in one sentence for everything else."""
+    body = body_of(PLAN, (1, 1, 1))
+    made = ask(
+        tmp_path,
+        post(body),
+        post(body),
+        post(body_of(PLAN, (0, 1, 1), body["id"])),
+        post(b"{"),
+        post(b"x" * 100_000),
+        post(body, **{"content-type": "text/plain"}),
+        post(body, **{"content-encoding": "gzip"}),
+        post(body | {"round": 2}),
+        ("GET", "/submissions", {}),
+        ("DELETE", "/", {}),
+        get("/nothing"),
+    )
+    assert [one.status_code for one in made] == [201, 200, 409, 400, 413, 415, 415, 422, 404, 405, 404]
+    assert made[0].json() == made[1].json() == {"stored": True}
+    for one in made[2:]:
+        assert list(one.json()) == ["error"]
+        assert one.json()["error"].endswith(".")
+        assert body["id"] not in one.text
+
+
+def test_a_long_body_is_not_read_to_its_end(tmp_path):
+    """Without a length the body is read up to the limit, and no further."""
+    read = []
+
+    async def endless():
+        for _ in range(1000):
+            read.append(1)
+            yield b"x" * 1000
+
+    (made,) = ask(tmp_path, ("POST", "/submissions", {"content": endless(), "headers": post(b"")[2]["headers"]}))
+    assert made.status_code == 413
+    assert len(read) < 10
+
+
+def test_invitations_and_the_end_of_a_round(tmp_path):
+    """403 without a good invitation, 503 once the round is closed, and a retry is still told that all is well."""
+    drawn = []
+    first, second = body_of(PLAN, (1, 1, 1)), body_of(PLAN, (1, 0, 1))
+    assert statuses(tmp_path, post(first), before=lambda store: drawn.extend(draw_invitations(PLAN, store, 1))) == [403]
+    invited = first | {"invitation": drawn[0]}
+    assert statuses(tmp_path, post(invited), post(second | {"invitation": drawn[0]}), post(first)) == [201, 403, 200]
+    made = ask(tmp_path, post(invited), post(second), get("/healthz"), before=lambda store: store.close_round())
+    assert [one.status_code for one in made] == [200, 503, 200]
+    assert made[1].headers["retry-after"]
+    assert made[2].json() == {"ok": True, "closed": True}
+
+
+def test_too_many_submissions_are_told_to_wait(tmp_path):
+    """Beyond the rate the answer is 429, before anything is read."""
+    made = statuses(tmp_path, *[post(body_of(PLAN, (1, 1, 1))) for _ in range(4)], rate=1)
+    assert made == [201, 201, 429, 429]
+
+
+def test_counts_are_for_the_holder_of_the_token(tmp_path):
+    """Without a token set there is nothing; with one, only its holder gets numbers, and no report."""
+    assert statuses(tmp_path, get("/counts")) == [404]
+    good = f"Bearer {TOKEN}"
+    wrong = [
+        get("/counts", authorization=one)
+        for one in ("", TOKEN, f"Bearer {TOKEN}x", "Bearer", good.lower(), "é".encode())
+    ]
+    made = ask(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/counts", authorization=good), *wrong, token=TOKEN)
+    assert [one.status_code for one in made] == [201, 200, *[401] * 6]
+    found = made[1].json()
+    assert (found["reports"], found["closed"], found["plan"]) == (1, False, PLAN.checksum)
+    assert len(found["days"]) == 1
+    assert set(found) == {"survey", "round", "plan", "closed", "reports", "days", "invitations"}
+
+
+def kit(tmp_path, **files):
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    for name, content in ({"index.html": "<!doctype html>", "code.js": "1", "sub/page.html": "2"} | files).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_every_answer_has_the_headers_and_no_cookie(tmp_path):
+    """Pages may run their own scripts and send to their own place alone; nothing is sniffed, framed or remembered."""
+    files = static_files(kit(tmp_path))
+    asked = [get("/"), get("/code.js"), post(b"{"), get("/healthz"), get("/nothing"), ("PUT", "/", {})]
+    made = ask(tmp_path, *asked, kit=files)
+    for one in made:
+        assert one.headers["x-content-type-options"] == "nosniff"
+        assert one.headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'" in one.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in one.headers["content-security-policy"]
+        assert "unsafe" not in one.headers["content-security-policy"]
+        assert not {"set-cookie", "server", "access-control-allow-origin"} & set(one.headers)
+    assert made[0].headers["content-type"] == "text/html; charset=utf-8"
+    assert made[1].headers["content-type"] == "text/javascript; charset=utf-8"
+    assert "script-src 'self'" in made[0].headers["content-security-policy"]
+    assert made[2].headers["cache-control"] == "no-store"
+
+
+def test_a_kit_is_served_by_its_table_alone(tmp_path):
+    """The index stands for the folder; a path that is not in the table leads nowhere, however it is written."""
+    (tmp_path / "secret.txt").write_text("secret")
+    files = static_files(kit(tmp_path))
+    good = ("/", "/index.html", "/sub/page.html")
+    tricks = ("/%2e%2e/secret.txt", "/..%2fsecret.txt", "/code.js/", "/CODE.JS", "/code.js%00", "/sub", "/sub/", "/%2f")
+    assert statuses(tmp_path, *map(get, good), kit=files) == [200] * len(good)
+    assert statuses(tmp_path, *map(get, tricks), kit=files) == [404] * len(tricks)
+    (first,) = ask(tmp_path, get("/code.js"), kit=files)
+    (again,) = ask(tmp_path, get("/code.js", **{"if-none-match": first.headers["etag"]}), kit=files)
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_other_sites_may_submit_only_where_they_are_named(tmp_path):
+    """A browser asks first, and hears yes for a named site alone."""
+    ours, other = "https://survey.example", "https://other.example"
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+    for origins, origin, allowed in (((), ours, None), ((ours,), ours, ours), ((ours,), other, None)):
+        before = ("OPTIONS", "/submissions", {"headers": asked | {"origin": origin}})
+        sent = post(body_of(PLAN, (1, 1, 1)), origin=origin)
+        for made in ask(tmp_path, before, sent, origins=origins):
+            assert made.headers.get("access-control-allow-origin") == allowed
+            assert "access-control-allow-credentials" not in made.headers
+
+
+def test_what_nobody_thought_of_is_neither_told_nor_logged(tmp_path, monkeypatch, caplog):
+    """An error of the program itself is an answer without words of the request, and a line in the log without any."""
+
+    def broken(*_):
+        raise ValueError("secret")
+
+    monkeypatch.setattr(application.Reader, "read", broken)
+    with caplog.at_level(logging.DEBUG):
+        (made,) = ask(tmp_path, post(body_of(PLAN, (1, 1, 1))))
+    assert made.status_code == 500
+    assert made.headers["x-content-type-options"] == "nosniff"
+    assert "ValueError" in caplog.text
+    assert "secret" not in caplog.text + made.text
+
+
+def test_a_database_that_cannot_store_is_503(tmp_path, monkeypatch):
+    """Where nothing can be stored nothing is acknowledged, and health says so."""
+
+    def gone(*_):
+        raise Unavailable("gone")
+
+    monkeypatch.setattr("ldpopt.survey.server.sqlite.SqliteStore.write", gone)
+    monkeypatch.setattr("ldpopt.survey.server.sqlite.SqliteStore.state", gone)
+    assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/healthz")) == [503, 503]
+
+
+def test_nothing_of_the_sender_is_kept_or_logged(tmp_path, caplog):
+    """Canaries in every header that tells of a sender are in no file and no line of the log."""
+    canary = "canary-7f3a"
+    headers = {
+        name: canary for name in ("user-agent", "x-forwarded-for", "forwarded", "cookie", "referer", "x-real-ip")
+    }
+    with caplog.at_level(logging.DEBUG):
+        body = body_of(PLAN, (1, 1, 1))
+        assert statuses(tmp_path, post(body, **headers), post(b"{" + canary.encode(), **headers)) == [201, 400]
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert bytes.fromhex(body["id"]) in kept
+    assert canary.encode() not in kept
+    ours = [one.getMessage() for one in caplog.records if not one.name.startswith(("httpx", "httpcore", "asyncio"))]
+    assert not ours

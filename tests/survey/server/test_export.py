@@ -1,0 +1,118 @@
+"""Collected reports count, verify and add up as privatized ones do."""
+
+import random
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from collectors import habits
+
+from ldpopt.errors import InvalidInput
+from ldpopt.reports import verify_delivery
+from ldpopt.survey import aggregate
+from ldpopt.survey.collect.manifest import in_table
+from ldpopt.survey.server import Submission, database, export, export_reports, reading
+
+SIZES = (3, 2, 4)
+
+
+@pytest.fixture
+def codes(location, plan, monkeypatch):
+    """Reports of 500 respondents on two days, stored; read in several batches and files."""
+    monkeypatch.setattr(reading, "BATCH_ROWS", 64)
+    monkeypatch.setattr(export, "FILE_ROWS", 128)
+    rng = random.Random(3)
+    rows = [[rng.randrange(size) for size in SIZES] for _ in range(500)]
+    made = [Submission(rng.randbytes(16), np.array(row, "<u4").tobytes()) for row in rows]
+    with database(location, plan, create=True) as store:
+        store.write(made[:300], "2026-01-30")
+        store.write(made[300:], "2026-01-31")
+    return np.array(rows)
+
+
+def test_a_database_counts_as_its_rows_do(location, plan, codes):
+    """Counts from the database are those of the reports one by one, pairs included."""
+    counts = aggregate(plan, location, [("smokes", "drinks")])
+    assert counts.rows == 500
+    assert not counts.simulation
+    assert not counts.unlabelled
+    for q, question in enumerate(plan.questions):
+        assert counts[question.name].tolist() == np.bincount(codes[:, q], minlength=SIZES[q]).tolist()
+    pairs = np.zeros((3, 2), int)
+    np.add.at(pairs, (codes[:, 0], codes[:, 1]), 1)
+    assert counts["smokes", "drinks"].tolist() == pairs.tolist()
+
+
+@pytest.mark.parametrize("name", ["reports.parquet", "reports"])
+def test_an_export_is_a_delivery(location, plan, codes, tmp_path, name):
+    """File and folder count as the database does, carry its manifest, and pass verification; ids and days stay."""
+    (tmp_path / "delivery").mkdir()
+    output = tmp_path / "delivery" / name
+    assert export_reports(plan, location, output) == 500
+    assert aggregate(plan, output) == aggregate(plan, location) or name == "reports"
+    assert all((aggregate(plan, output)[q.name] == aggregate(plan, location)[q.name]).all() for q in plan.questions)
+    files = sorted(output.glob("*.parquet")) if output.is_dir() else [output]
+    assert len(files) == (1 if name.endswith(".parquet") else 4)
+    for file in files:
+        assert pq.read_schema(file).names == [question.name for question in plan.questions]
+        in_table(pq.read_schema(file), "").require(plan, "")
+    (tmp_path / "delivery" / "plan.json").write_text(plan.to_json())
+    found = verify_delivery(tmp_path / "delivery")
+    assert found, found
+    assert "500 reports" in repr(found)
+
+
+def test_the_same_reports_are_not_counted_twice(location, plan, codes, tmp_path):
+    """A database beside its own export, in one file or in many, or two exports, are the same reports."""
+    one, two = tmp_path / "one.parquet", tmp_path / "two"
+    export_reports(plan, location, one)
+    export_reports(plan, location, two)
+    for both in ([location, one], [location, two], [one, two], [location, location]):
+        with pytest.raises(InvalidInput, match=r"twice|again"):
+            aggregate(plan, both)
+
+
+def test_an_earlier_export_is_part_of_a_later_one(location, plan, codes, tmp_path):
+    """Days that are over are the same in both, so that the two are not added up."""
+    export_reports(plan, location, tmp_path / "early.parquet")
+    with database(location, plan) as store:
+        store.write([Submission(bytes(16), bytes(12))], "2026-02-01")
+    export_reports(plan, location, tmp_path / "late.parquet")
+    with pytest.raises(InvalidInput, match=r"twice|again"):
+        aggregate(plan, [tmp_path / "early.parquet", tmp_path / "late.parquet"])
+
+
+def test_nothing_is_overwritten(location, plan, codes, tmp_path):
+    """A taken path, a folder that is not there and another kind of file are refused, and nothing is left."""
+    (tmp_path / "taken.parquet").write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    for output in ("taken.parquet", "none/reports.parquet", "reports.csv"):
+        with pytest.raises(InvalidInput):
+            export_reports(plan, location, tmp_path / output)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_another_plan_is_refused(location, plan, codes):
+    """Reports are counted under the plan that they were collected under, and no other."""
+    with pytest.raises(InvalidInput, match="reports of the plan"):
+        aggregate(habits(plan.round + 5000), location)
+
+
+def test_damaged_reports_are_refused(tmp_path):
+    """A report that the plan does not know is refused, as in a file."""
+    plan = habits()
+    for name, wrong in (("a.db", bytes(8)), ("b.db", np.array([3, 0, 0], "<u4").tobytes())):
+        with database(tmp_path / name, plan, create=True) as store:
+            store.write([Submission(bytes(16), wrong)], "2026-01-31")
+        with pytest.raises(InvalidInput):
+            aggregate(plan, tmp_path / name)
+
+
+def test_an_empty_round_is_exported(tmp_path):
+    """A round without a report is a file and a folder without rows."""
+    plan = habits()
+    with database(tmp_path / "reports.db", plan, create=True):
+        pass
+    for name in ("reports.parquet", "reports"):
+        assert export_reports(plan, tmp_path / "reports.db", tmp_path / name) == 0
+        assert aggregate(plan, tmp_path / name).rows == aggregate(plan, tmp_path / "reports.db").rows == 0

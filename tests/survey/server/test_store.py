@@ -1,0 +1,242 @@
+"""What every kind of database keeps: each submission once, with its reports, and nothing of who sent it."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from collectors import habits, stored_reports
+
+from ldpopt.errors import InvalidInput
+from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, draw_invitations
+from ldpopt.survey.server.submission import invitation_hash
+
+DAY = "2026-01-31"
+ONE, TWO = bytes([1, 0, 0, 0] * 3), bytes([0, 0, 0, 0] * 3)
+
+
+def ids(count, start=0):
+    return [(start + n).to_bytes(16, "big") for n in range(count)]
+
+
+def mixed(number):
+    """Twenty ids whose order is not that of the numbers."""
+    return bytes([100 + 7 * number % 20]) * 16
+
+
+def test_a_submission_is_stored_once(location, plan):
+    """An identical retry is repeated, other content under the same id a conflict, also within one batch."""
+    a, b, c = ids(3)
+    with database(location, plan, create=True) as store:
+        first = store.write([Submission(a, ONE), Submission(b, ONE), Submission(a, ONE), Submission(b, TWO)], DAY)
+        assert first == [Outcome.STORED, Outcome.STORED, Outcome.REPEATED, Outcome.CONFLICT]
+        again = store.write([Submission(b, TWO), Submission(a, ONE), Submission(c, TWO)], "2026-02-01")
+        assert again == [Outcome.CONFLICT, Outcome.REPEATED, Outcome.STORED]
+        assert dict(store.summary().days) == {DAY: 2, "2026-02-01": 1}
+    assert stored_reports(plan, location) == {a.hex(): ONE, b.hex(): ONE, c.hex(): TWO}
+
+
+def test_a_large_batch_is_stored_whole(location, plan):
+    """More submissions than a statement takes parameters, read back in the order of their ids in small steps."""
+    batch = [Submission(one, ONE) for one in reversed(ids(1500))]
+    with database(location, plan, create=True) as store:
+        assert set(store.write(batch, DAY)) == {Outcome.STORED}
+        assert set(store.write(batch, DAY)) == {Outcome.REPEATED}
+        assert [row[0] for rows in store.rows(64) for row in rows] == ids(1500)
+
+
+def test_an_invitation_is_good_for_one_submission(location, plan):
+    """Without one, with a strange one or with a used one nothing is stored; a retry needs none."""
+    a, b, c = ids(3)
+    with database(location, plan, create=True) as store:
+        assert store.write([Submission(c, ONE, b"x" * 32)], DAY) == [Outcome.UNINVITED]
+        good, other = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 2)]
+        assert store.state() == RoundState(closed=False, invited=True)
+        batch = [Submission(a, ONE), Submission(a, ONE, b"x" * 32), Submission(a, ONE, good), Submission(b, ONE, good)]
+        assert store.write(batch, DAY) == [Outcome.UNINVITED, Outcome.UNINVITED, Outcome.STORED, Outcome.UNINVITED]
+        batch = [Submission(b, TWO, good), Submission(a, ONE, good), Submission(a, ONE), Submission(b, TWO, other)]
+        assert store.write(batch, DAY) == [Outcome.UNINVITED, Outcome.REPEATED, Outcome.REPEATED, Outcome.STORED]
+        assert (store.summary().drawn, store.summary().used, store.summary().reports) == (2, 2, 2)
+    assert set(stored_reports(plan, location)) == {a.hex(), b.hex()}
+
+
+def test_a_conflict_uses_no_invitation(location, plan):
+    """Another submission under a stored id is refused before its invitation is looked at."""
+    a, b = ids(2)
+    with database(location, plan, create=True) as store:
+        hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 2)]
+        assert store.write([Submission(a, ONE, hashes[0])], DAY) == [Outcome.STORED]
+        assert store.write([Submission(a, TWO, hashes[1])], DAY) == [Outcome.CONFLICT]
+        assert store.write([Submission(b, TWO, hashes[1])], DAY) == [Outcome.STORED]
+
+
+def test_a_closed_round_takes_nothing_more(location, plan):
+    """What is stored stays and may be repeated, the invitations are gone but for their number, and the end is final."""
+    a, b = ids(2)
+    with database(location, plan, create=True) as store:
+        drawn = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 3)]
+        store.write([Submission(a, ONE, drawn[0])], DAY)
+        with database(location, plan) as other:
+            other.close_round()
+            other.close_round()
+        assert store.write([Submission(a, ONE), Submission(a, TWO), Submission(b, ONE, drawn[1])], DAY) == [
+            Outcome.REPEATED,
+            Outcome.CONFLICT,
+            Outcome.CLOSED,
+        ]
+        found = store.summary()
+        assert (found.closed, found.reports, found.drawn, found.used) == (True, 1, 3, 1)
+    assert stored_reports(plan, location) == {a.hex(): ONE}
+
+
+def test_rounds_share_a_database_and_nothing_else(location, plan):
+    """The same id in another round is another submission, and each round knows the others' plans."""
+    later = habits(plan.round + 1000)
+    (a,) = ids(1)
+    with database(location, plan, create=True) as one, database(location, later, create=True) as two:
+        assert one.write([Submission(a, ONE)], DAY) == two.write([Submission(a, TWO)], DAY) == [Outcome.STORED]
+        assert plan.checksum in two.others()
+        assert later.checksum not in two.others()
+        one.close_round()
+        assert not two.state().closed
+    assert stored_reports(plan, location) == {a.hex(): ONE}
+    assert stored_reports(later, location) == {a.hex(): TWO}
+
+
+def test_two_writers_store_a_submission_once(location, plan):
+    """Two collectors that get the same submissions in other orders, some with other content, store each id once."""
+    with database(location, plan, create=True) as one, database(location, plan, create=True) as two:
+
+        def write(store, step, codes):
+            made = {}
+            for start in range(0, 400, 20):
+                batch = [Submission(id_, codes) for id_ in ids(20, start)][::step]
+                made |= dict(zip((s.id for s in batch), store.write(batch, DAY), strict=True))
+            return made
+
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.submit(write, one, 1, ONE), pool.submit(write, two, -1, TWO)
+            outcomes = [(first.result()[id_], second.result()[id_]) for id_ in ids(400)]
+    found = stored_reports(plan, location)
+    assert len(found) == 400
+    for id_, pair in zip(ids(400), outcomes, strict=True):
+        assert set(pair) == {Outcome.STORED, Outcome.CONFLICT}
+        assert found[id_.hex()] == (ONE if pair[0] is Outcome.STORED else TWO)
+
+
+def test_two_writers_share_invitations(location, plan):
+    """Two collectors at which everybody uses every invitation store one submission for each."""
+    with database(location, plan, create=True) as one, database(location, plan, create=True) as two:
+        hashes = [invitation_hash(plan.checksum, word) for word in draw_invitations(plan, one, 100)]
+
+        def write(store, start):
+            return [store.write([Submission(i, ONE, h)], DAY)[0] for i, h in zip(ids(100, start), hashes, strict=True)]
+
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.submit(write, one, 0), pool.submit(write, two, 1000)
+            pairs = list(zip(first.result(), second.result(), strict=True))
+        assert all(set(pair) == {Outcome.STORED, Outcome.UNINVITED} for pair in pairs)
+        assert one.summary().used == one.summary().reports == 100
+
+
+def test_a_database_without_the_round_is_refused(location, plan):
+    """Counting or closing what was never collected says so, and makes nothing."""
+    with pytest.raises(InvalidInput, match="database"), database(location, plan):
+        pass
+    if location.startswith("sqlite"):
+        assert not Path(location.removeprefix("sqlite:///")).exists()
+
+
+def test_a_full_disk_stores_nothing_and_is_said(tmp_path, plan):
+    """A batch for which there is no room is not stored, in no part; when there is room again, all goes on."""
+    with database(tmp_path / "reports.db", plan, create=True) as store:
+        (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+        store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
+        batch = [Submission(one, ONE) for one in ids(1000)]
+        with pytest.raises(Unavailable, match="full"):
+            store.write(batch, DAY)
+        assert store.summary().reports == 0
+        store._db.execute("PRAGMA max_page_count = 1000000")
+        assert set(store.write(batch, DAY)) == {Outcome.STORED}
+
+
+def test_a_file_has_no_order_of_arrival(tmp_path, plan):
+    """Rows are kept in the order of random ids, days are days, and nothing links a report with an invitation."""
+    path = tmp_path / "reports.db"
+    with database(path, plan, create=True) as store:
+        drawn = draw_invitations(plan, store, 20)
+        for number, word in enumerate(drawn):
+            store.write([Submission(mixed(number), ONE, invitation_hash(plan.checksum, word))], DAY)
+        store.close_round()
+    content = path.read_bytes()
+    assert not path.with_name("reports.db-wal").exists()
+    assert not [word for word in drawn if invitation_hash(plan.checksum, word) in content or word.encode() in content]
+    places = [content.index(id_) for id_ in sorted(map(mixed, range(20)))]
+    assert places in (sorted(places), sorted(places, reverse=True))  # the order of the ids, in one page
+    db = sqlite3.connect(path)
+    for table in ("reports", "invitations"):
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            db.execute(f"SELECT rowid FROM {table}")
+    columns = [row[1] for row in db.execute("PRAGMA table_info(reports)")]
+    db.close()
+    assert columns == ["round", "id", "day", "codes"]
+
+
+def test_a_closed_round_has_no_order_in_postgresql(postgresql, plan):
+    """After the end all rows are of one transaction, in the order of their ids."""
+    import psycopg
+
+    with database(postgresql.url, plan, create=True) as store:
+        for number in range(20):
+            store.write([Submission(mixed(number), ONE)], DAY)
+        select = "SELECT r.xmin::text, r.ctid::text, r.id FROM ldpopt.reports AS r WHERE round = %s ORDER BY r.ctid"
+        with psycopg.connect(postgresql.url) as db:
+            before = db.execute(select, (store._number,)).fetchall()
+        store.close_round()
+        with psycopg.connect(postgresql.url) as db:
+            after = db.execute(select, (store._number,)).fetchall()
+    assert len({row[0] for row in before}) == 20
+    assert len({row[0] for row in after}) == 1
+    assert [row[2] for row in after] == sorted(row[2] for row in after)
+
+
+def test_a_lost_server_is_said_and_comes_back(postgresql, plan):
+    """While the server is gone nothing is acknowledged; the same store goes on when it is back."""
+    with database(postgresql.url, plan, create=True) as store:
+        store.write([Submission(ids(1)[0], ONE)], DAY)
+        postgresql.stop("immediate")
+        try:
+            for _ in range(2):
+                with pytest.raises(Unavailable):
+                    store.write([Submission(ids(2)[1], ONE)], DAY)
+        finally:
+            postgresql.start()
+        assert store.write([Submission(one, ONE) for one in ids(2)], DAY) == [Outcome.REPEATED, Outcome.STORED]
+
+
+@pytest.mark.parametrize("content", [b"", b"no database, but long enough to be looked at " * 50])
+def test_other_files_are_refused(tmp_path, plan, content):
+    """A file that is no database, or empty, is said to be so, and left as it is."""
+    path = tmp_path / "reports.db"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match="database"), database(path, plan):
+        pass
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused(tmp_path, plan):
+    """Tables of another program are not added to."""
+    path = tmp_path / "reports.db"
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE other (x)")
+    db.close()
+    with pytest.raises(InvalidInput, match="survey collect"), database(path, plan, create=True):
+        pass
+
+
+@pytest.mark.parametrize("location", ["postgresql://user:secret@[", "postgresql://user:secret@127.0.0.1:1/x", "x.csv"])
+def test_a_wrong_location_shows_no_password(plan, location):
+    """What cannot be opened is named by its kind."""
+    with pytest.raises((InvalidInput, Unavailable)) as refused, database(location, plan, create=True):
+        pass
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,119 @@
+"""What a submission must be, and that nothing else is one."""
+
+import json
+
+import numpy as np
+import pytest
+from collectors import body_of, habits
+
+from ldpopt.survey.kit.device import Device
+from ldpopt.survey.plan.plan import make_plan
+from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.survey.server.submission import Reader, Refused, invitation_hash
+
+PLAN = habits()
+GOOD = body_of(PLAN, (2, 1, [1, 0]))
+
+
+def read(body):
+    return Reader(PLAN, {"f" * 64: 1}).read(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+
+def test_reports_are_kept_as_positions_of_columns():
+    """A list of integers is the column that it names; the same column's position is the same report."""
+    made = read(GOOD)
+    assert np.frombuffer(made.codes, "<u4").tolist() == [2, 1, 2]
+    assert made == read(body_of(PLAN, (2, 1, 2), GOOD["id"]))
+    assert made.id.hex() == GOOD["id"]
+    assert made.invitation is None
+
+
+def test_an_invitation_is_kept_as_a_hash_of_its_own_round():
+    """The hash says nothing of the invitation, and one round's is another in the next."""
+    made = read(GOOD | {"invitation": "abc-DEF_1"})
+    assert made.invitation == invitation_hash(PLAN.checksum, "abc-DEF_1")
+    assert b"abc" not in made.invitation
+    assert made.invitation != invitation_hash(habits(2).checksum, "abc-DEF_1")
+
+
+def test_the_largest_submission_is_within_the_limit():
+    """However a device escapes the names, a submission that is right is not too long."""
+    escaped = {"".join(f"\\u{ord(c):04x}" for c in name): value for name, value in GOOD["reports"].items()}
+    body = json.dumps(GOOD | {"reports": escaped, "invitation": "a" * 128}, indent=4).replace("\\\\u", "\\u").encode()
+    assert read(body).codes == read(GOOD).codes
+    assert len(body) < Reader(PLAN).limit
+
+
+WRONG = {
+    "no JSON": b"{",
+    "two values": b"{} {}",
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "UTF-16": json.dumps(GOOD).encode("utf-16"),
+    "deep": b"[" * 2000,
+    "a repeated key": json.dumps(GOOD).replace('"version"', '"version": 1, "version"').encode(),
+    "NaN": json.dumps(GOOD | {"round": float("nan")}).encode(),
+    "many digits": json.dumps(GOOD).replace('"round": 1', '"round": ' + "1" * 5000).encode(),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bytes_that_are_no_json_are_refused(name):
+    """Whatever the bytes are, the answer is 400 and quotes none of them."""
+    with pytest.raises(Refused) as refused:
+        read(WRONG[name])
+    assert refused.value.status == 400
+
+
+NO_SUBMISSION = [
+    [],
+    None,
+    "text",
+    {},
+    GOOD | {"more": 1},
+    {key: value for key, value in GOOD.items() if key != "round"},
+    *[GOOD | {"schema": one} for one in ("ldpopt-plan", None, 1)],
+    *[GOOD | {"version": one} for one in (2, True, 1.0, "1")],
+    *[GOOD | {"plan": one} for one in ("0" * 64, None, [], 1)],
+    *[GOOD | {"round": one} for one in (2, None, True, 1.0, "1")],
+    *[GOOD | {"id": one} for one in ("0" * 31, "0" * 33, "A" * 32, "g" * 32, 1, None, "0" * 31 + "\n", "٠" * 32)],
+    *[GOOD | {"invitation": one} for one in ("", None, 1, "a" * 129, "a b", "\ud800", "é", "a\n")],
+    *[GOOD | {"reports": one} for one in ([], None, {}, {"smokes": 0, "drinks": 0}, [2, 1, 2])],
+    GOOD | {"reports": GOOD["reports"] | {"more": 0}},
+    *[
+        GOOD | {"reports": GOOD["reports"] | {"smokes": one}}
+        for one in (3, -1, True, 1.0, "1", None, [1], [0, 1], {}, 2**70, 1e3)
+    ],
+    *[
+        GOOD | {"reports": GOOD["reports"] | {"Sorgen über Ärzte": one}}
+        for one in (4, [0], [0, 2], [True, False], [0, 0, 0], [[0], 1], [0.0, 1], [None, 0], ["0", "1"])
+    ],
+]
+
+
+@pytest.mark.parametrize("body", NO_SUBMISSION, ids=str)
+def test_json_that_is_no_submission_is_refused(body):
+    """Fields, kinds and ranges are exactly those of the format; true is no 1, and 1.0 is not either."""
+    with pytest.raises(Refused) as refused:
+        read(body)
+    assert refused.value.status == 422
+
+
+def test_an_earlier_round_of_the_database_is_closed():
+    """A device that comes with the plan of a round that is over hears so, not that its plan is unknown."""
+    with pytest.raises(Refused) as refused:
+        read(GOOD | {"plan": "f" * 64})
+    assert refused.value.status == 503
+
+
+def test_what_a_device_sends_is_a_submission():
+    """The kit's Python device and this reader have one format, memoised or not, with an invitation and without."""
+    plan = make_plan(
+        SurveySpec("Habits", (QuestionSpec("smokes", ("no", "yes")), QuestionSpec("drinks", (1, 2, 3)))),
+        {"smokes": [[0.75, 0.25], [0.25, 0.75]], "drinks": np.full((3, 3), 0.2) + 0.4 * np.eye(3)},
+    )
+    device = Device(plan)
+    for invitation in (None, "abc_-"):
+        sent = device.submission({"smokes": "no", "drinks": 3}, invitation)
+        made = Reader(plan).read(json.dumps(sent).encode())
+        assert np.frombuffer(made.codes, "<u4").tolist() == list(sent["reports"].values())
+        assert (made.invitation is None) is (invitation is None)
