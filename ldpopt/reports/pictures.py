@@ -1,4 +1,4 @@
-"""The picture of a design: the blocks it makes of the answers, beside its channel."""
+"""Pictures that commands write: a design's blocks beside its channel; a plan's budget and what it reaches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 
 from ldpopt.design import Design
 from ldpopt.design.problems.cells import Cells
-from ldpopt.plots import blocks, channel, panels, picture
+from ldpopt.plots import blocks, channel, panels, picture, planning
 from ldpopt.plots.blocks import ratio_order
+from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.plan.spec import SurveySpec
 
 
 def _as_in_blocks(design: Design) -> list[int]:
@@ -30,3 +32,9 @@ def design_picture(design: Design, names: tuple[str, str] | None = None, kind: s
     blocks(design, ax=left, names=names)
     channel(design.channel, ax=right, order=_as_in_blocks(design))
     return picture(left, kind)
+
+
+def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
+    """The split of a plan's budget, widths and, where `spec` asks for power, power, as the bytes of a picture."""
+    alternatives = {one.name: one.alternative for one in spec.questions if one.alternative is not None}
+    return picture(planning(plan, alternatives), kind)

@@ -49,6 +49,8 @@ NO_FORMULA = {
     "ldpopt.survey.server.draw_invitations": "draws random words",
     "ldpopt.survey.server.export_reports": "writes files",
     "ldpopt.survey.server.static_files": "reads files",
+    "ldpopt.survey.propose": "looks at the columns of a file",
+    "ldpopt.survey.respondents_needed": "calls `split_budget` for several budgets",
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }

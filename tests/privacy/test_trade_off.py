@@ -172,10 +172,10 @@ def test_the_hull_of_many_points_is_that_of_all(seed, monkeypatch):
     """Looking at some points first leaves out none of the hull's knots, nor its ends."""
     rng = np.random.default_rng(seed)
     t = rng.random(700) ** 3
-    points = np.stack([t, (1 - np.sqrt(t)) ** 2 * (1 + 0.2 * rng.random(700))], axis=1)
-    points = np.concatenate([points, [[0.0, 1.0], [1.0, 0.0], [0.0, 0.9], [0.8, 0.0]]])
+    points = np.stack([0.02 + t, (1.02 - np.sqrt(t)) ** 2 * (0.4 + 0.2 * rng.random(700))], axis=1)
+    points = np.concatenate([points, [[0.0, 1.0], [2.0, 0.0], [0.0, 0.95], [1.5, 0.0]]])
     whole = _hull(points)
     monkeypatch.setattr(sys.modules[_hull.__module__], "SAMPLED", 50)
     assert _hull(points[rng.permutation(len(points))]).tolist() == whole.tolist()
-    assert whole[0].tolist() == [0.0, 0.9]
-    assert whole[-1].tolist() == [0.8, 0.0]
+    assert whole[0].tolist() == [0.0, 0.95]
+    assert whole[-1].tolist() == [1.5, 0.0]

@@ -11,8 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design import Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
-from ldpopt.design.constraints import Constraint
+from ldpopt.design import (
+    Constraint,
+    Denominator,
+    FisherInformation,
+    IntegerProgram,
+    LocalDP,
+    Rounded,
+    optimal_channel,
+)
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
