@@ -27,6 +27,7 @@ import ast
 import contextlib
 import copy
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -149,7 +150,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
         yield f"{node.value} -> {not node.value}", to("value", not node.value), None
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "nextafter":
-        away = ast.UnaryOp(ast.USub(), node.args[1])
+        zero = isinstance(node.args[1], ast.Constant) and node.args[1].value == 0
+        away = ast.Constant(math.inf) if zero else ast.UnaryOp(ast.USub(), node.args[1])
         yield "nextafter the other way", to("args", [node.args[0], away, *node.args[2:]]), None
     for name in ("body", "orelse", "finalbody"):
         block = getattr(node, name, None)

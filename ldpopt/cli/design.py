@@ -11,6 +11,7 @@ import typer
 from ldpopt.cli.console import output, progress, promise
 from ldpopt.cli.hypotheses import (
     AnswerOption,
+    BinsOption,
     ColumnsOption,
     CountsOption,
     DivergenceOption,
@@ -68,6 +69,7 @@ def design(
     counts: CountsOption = False,
     answer: AnswerOption = "",
     group: GroupOption = "",
+    bins: BinsOption = "",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Channel file.", show_default="channel.json, or none with --json")
     ] = None,
@@ -92,6 +94,7 @@ def design(
     """
     from ldpopt.design import optimal_channel
     from ldpopt.design.files import design_text
+    from ldpopt.io import seen_once
     from ldpopt.reports.pictures import design_picture
 
     constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
@@ -102,7 +105,7 @@ def design(
     paths = [path for path in (out, save_design, picture) if path is not None]
     kind = "png" if picture is None else kind_of(picture)
     claim(paths, force)
-    pair = populations(file, p0, p1, labels, columns, counts, answer, group)
+    pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
     posed = utility(divergence(f), pair)
     with progress("designing"):
         made = optimal_channel(posed, constraints)
@@ -118,6 +121,10 @@ def design(
         _as_json(made, paths)
     else:
         _as_text(made, pair.names, paths, save_design)
+        if once := seen_once(pair):
+            shown = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
+            said = f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?"
+            output().print(f"\n{said}", markup=False)
 
 
 def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:

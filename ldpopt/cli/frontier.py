@@ -10,6 +10,7 @@ import typer
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import (
     AnswerOption,
+    BinsOption,
     ColumnsOption,
     CountsOption,
     DivergenceOption,
@@ -50,6 +51,7 @@ def frontier(
     counts: CountsOption = False,
     answer: AnswerOption = "",
     group: GroupOption = "",
+    bins: BinsOption = "",
     out: Annotated[Path, typer.Option("--out", "-o", help="Table (CSV).")] = Path("frontier.csv"),
     picture: Annotated[
         Path | None, typer.Option(help="Picture (png, svg, pdf).", show_default="beside the table")
@@ -82,7 +84,7 @@ def frontier(
     claim([out, picture], force)
     epsilons = [positive_epsilon(value) for value in numbers(epsilon, "epsilon")]
     etas = [unit_interval(value, "eta") for value in numbers(eta, "eta")]
-    pair = populations(file, p0, p1, labels, columns, counts, answer, group)
+    pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
     posed = utility(divergence(f), pair)
     with progress("designing", len(epsilons) * len(etas)) as step:
         made = tabulate(posed, epsilons, etas, each=step, jobs=jobs, resume=resume)

@@ -20,8 +20,8 @@ FileArgument = Annotated[
     typer.Argument(
         metavar="FILE",
         help="CSV with a column of probabilities for each population (p0 and p1, or --columns), JSON "
-        '{"p0": [...], "p1": [...], "labels": [...]}, or, with --answer and --group, a CSV with a line for each '
-        "respondent. Without a file: --p0 and --p1.",
+        '{"p0": [...], "p1": [...], "labels": [...]}, or, with --answer and --group, a file with a line for each '
+        "respondent (in any writing, or Excel, Parquet, SPSS, Stata, SAS). Without a file: --p0 and --p1.",
         show_default=False,
     ),
 ]
@@ -41,6 +41,11 @@ GroupOption = Annotated[
     str,
     typer.Option(help="Column of FILE with the group, one of two; the first in order is P0.", rich_help_panel=_SOURCE),
 ]
+BinsOption = Annotated[
+    str,
+    typer.Option(metavar="6|1000,2000", help="Bins of answers that are numbers: how many, or edges.",
+                 rich_help_panel=_SOURCE),
+]  # fmt: skip
 DivergenceOption = Annotated[
     str,
     typer.Option(
@@ -53,11 +58,19 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that
 
 
 def populations(
-    file: Path | None, p0: str, p1: str, labels: str, columns: str, counts: bool, answer: str, group: str
+    file: Path | None,
+    p0: str,
+    p1: str,
+    labels: str,
+    columns: str,
+    counts: bool,
+    answer: str,
+    group: str,
+    bins: str = "",
 ) -> Populations:
     """The populations from exactly one source: inline, a table, or microdata."""
     from ldpopt.errors import InvalidInput
-    from ldpopt.io import read_microdata, read_pair
+    from ldpopt.io import read_pair
 
     if file is None:
         if not (p0 and p1):
@@ -74,7 +87,9 @@ def populations(
             raise InvalidInput("--answer and --group: expected both or neither, got one")
         if columns or counts:
             raise InvalidInput("--columns and --counts: expected a table without --answer and --group, got both")
-        return read_microdata(file, answer, group)
+        return _microdata(file, answer, group, bins)
+    if bins:
+        raise InvalidInput("--bins: expected --answer and --group beside it, got none")
     pair = columns.split(",") if columns else None
     if pair is not None and len(pair) != 2:
         raise InvalidInput(f"--columns: expected two names, NAME,NAME, got {columns!r}")
@@ -82,6 +97,18 @@ def populations(
         return read_pair(file, None if pair is None else (pair[0].strip(), pair[1].strip()), counts=counts)
     except InvalidInput as error:
         raise InvalidInput(_in_options(str(error), named=pair is not None)) from None
+
+
+def _microdata(file: Path, answer: str, group: str, bins: str) -> Populations:
+    from ldpopt.errors import InvalidInput
+    from ldpopt.io import read_microdata
+
+    cut = None if not bins else int(bins) if bins.isdecimal() and len(bins) < 4 else numbers(bins, "--bins")
+    try:
+        return read_microdata(file, answer, group, cut)
+    except InvalidInput as error:
+        said = str(error).replace("bins=6, or bins=[1000, 2000] for edges", "--bins 6, or --bins 1000,2000 for edges")
+        raise InvalidInput(said) from None
 
 
 def _in_options(message: str, named: bool) -> str:

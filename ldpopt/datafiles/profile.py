@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from ldpopt.datafiles.numbers import to_numbers
 from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of
 from ldpopt.datafiles.statistical import statistical_questions
 from ldpopt.distribution import Array
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 
 MOST_VALUES = 1000
 """Different values of a column that are counted; one with more is text of its own in every row, or numbers."""
@@ -24,6 +25,7 @@ MOST_VALUES = 1000
 MOST_WORDS = 100
 MOST_COLUMNS = 5000
 LONGEST_VALUE = 200
+_NUMBER = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*", re.ASCII)
 _CELLS = 4_000_000
 _REACH = 1 << 23
 _BATCH = 1 << 16
@@ -153,6 +155,8 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
     names = names_of(path, dialect)
     if not 0 < len(names) <= MOST_COLUMNS:
         raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
+    if all(_NUMBER.fullmatch(name) for name in names):  # a file without a header: its first line is somebody's answers
+        raise invalid("file", "column names in the first line", Phrase("numbers alone"), str(path))
     wordings = statistical_questions(path) if kind == "statistical" else {}
     columns = [ColumnProfile(name, wording=wordings.get(name, "")) for name in names]
     for batch in _batches(path, names, dialect):

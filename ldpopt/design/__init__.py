@@ -17,6 +17,7 @@ from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
@@ -51,6 +52,7 @@ from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.tangent_exchange import TangentExchange
@@ -136,6 +138,8 @@ __all__ = [
     "PartsBound",
     "PatternDual",
     "PatternLP",
+    "PolicyDual",
+    "PolicyLP",
     "PrivateSampling",
     "RatioDual",
     "Relaxed",

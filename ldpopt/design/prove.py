@@ -5,17 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from ldpopt.design.arrange import Arranged
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.constraints.base import plain_of
+from ldpopt.design.methods.balanced import BalancedSets
+from ldpopt.design.methods.levels import LevelLP
+from ldpopt.design.methods.marginals import MarginalPatterns
+from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.potentials import envelope_duals
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import InvalidInput, SolverError
+
+LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), BalancedSets(), PolicyLP())
+"""The methods whose certificates are multipliers for all columns within their constraints."""
 
 
 def proofs(
@@ -39,7 +50,10 @@ def proofs(
         yield from envelope_duals(problem, candidate, made)
     if problem.given:
         yield from _without_given(problem, made, ask)
-    elif problem.utility.parts():
+        return
+    if candidate.prove is None and isinstance(problem.utility, ColumnUtility) and problem.utility.pair is None:
+        yield from _by_fewer(problem, made, ask)
+    if problem.utility.parts():
         yield from _by_parts(problem, made, ask)
 
 
@@ -52,6 +66,21 @@ def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certi
         certificate = ask(problem.whole, problem.free.constraints).certificate
         if certificate is not None:
             yield Relaxed(problem.whole, problem.constraints, made.channel, certificate)
+
+
+def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
+    """Multipliers for some of the constraints, where a linear program over all columns settles those: others help."""
+    plain = tuple(c for c in problem.constraints if plain_of(c) is not None)
+    for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
+        if len(kept) == len(problem.constraints):
+            continue
+        fewer = replace(problem, constraints=kept)
+        method = next((one for one in LISTED if not one.refuses(fewer)), None)
+        if method is not None:
+            with suppress(SolverError, InvalidInput):
+                certificate = ask(problem.whole, kept, method=method).certificate
+                if certificate is not None:
+                    yield certificate.of(problem.whole, problem.constraints, made.channel)
 
 
 def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:

@@ -2,7 +2,8 @@
 
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.io.channels import read_channel, read_exact, read_released, write_channel, write_exact
-from ldpopt.io.populations import Populations, read_microdata, read_pair
+from ldpopt.io.microdata import read_microdata, seen_once
+from ldpopt.io.populations import Populations, read_pair
 
 __all__ = [
     "Populations",
@@ -12,6 +13,7 @@ __all__ = [
     "read_pair",
     "read_released",
     "read_text",
+    "seen_once",
     "write_bytes_atomically",
     "write_channel",
     "write_exact",

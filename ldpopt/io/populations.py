@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from ldpopt.channel import Label
 from ldpopt.distribution import Array, distribution, finite_array, from_counts
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
-from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table, read_table
+from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,47 +83,6 @@ def read_pair(
         return Populations(made, distribution(values[0], names[0]), distribution(values[1], names[1]), names)
 
 
-def read_microdata(path: PathLike, answer: ColumnKey, group: ColumnKey) -> Populations:
-    """Two groups' answers to one question from a CSV file with a line for each respondent and named columns.
-
-    `answer` and `group` are column names, or positions from 0. The answers are sorted: as numbers if all are
-    integers, else as text; so are the groups, and the first one is p0. `InvalidInput` unless there are exactly
-    two groups, two or more answers, and no empty cell in either column.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
-    ...     _ = path.write_text("smokes,sex\\nyes,f\\nno,f\\nno,m\\nno,m\\n")
-    ...     pair = read_microdata(path, "smokes", "sex")
-    >>> pair.labels, pair.p0.tolist(), pair.p1.tolist()
-    (('no', 'yes'), [0.5, 0.5], [1.0, 0.0])
-    """
-    table = read_table(path)
-    names = table.names()
-    a, g = table.position(answer, names), table.position(group, names)
-    if a == g:
-        raise invalid(table.path, "two different columns", names[a])
-    pairs = Counter((table.text(row, g), table.text(row, a)) for row in range(1, len(table.rows)))
-    if not pairs:
-        raise invalid(table.path, "a line for each respondent", Phrase("column names alone"))
-    for at, side in ((g, 0), (a, 1)):
-        if names[at] in {pair[side] for pair in pairs}:
-            # Taking this line for names would drop a respondent without a word.
-            raise invalid(table.path, "column names in the first line", Phrase(f"{names[at]!r}, which is also a value"))
-    groups = sorted({pair[0] for pair in pairs}, key=_order({pair[0] for pair in pairs}))
-    if len(groups) != 2:
-        shown = ", ".join(map(repr, groups[:5])) + (", ..." if len(groups) > 5 else "")
-        raise invalid(table.path, "exactly two groups", Phrase(f"{len(groups)} ({shown})"), f"column {names[g]!r}")
-    texts = {pair[1] for pair in pairs}
-    answers = sorted(texts, key=_order(texts))
-    if len(answers) < 2:
-        raise invalid(table.path, "at least two different answers", Phrase("one"), f"column {names[a]!r}")
-    counts = np.array([[pairs[one, other] for other in answers] for one in groups], dtype=np.float64)
-    counts.setflags(write=False)
-    labels = tuple(int(text) for text in answers) if _integers(texts) else tuple(answers)
-    return Populations(labels, from_counts(counts[0]), from_counts(counts[1]), (groups[0], groups[1]), counts)
-
-
 def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
     data = strictjson.loads(text, "populations")
     if not isinstance(data, dict) or set(data) - {"p0", "p1", "labels"} or not {"p0", "p1"} <= set(data):
@@ -172,11 +129,3 @@ def _pair_from_csv(
         found = [table.text(row, at) for row in rows]
     titles = (names[first], names[second]) if named else ("p0", "p1")
     return values, found, titles
-
-
-def _integers(texts: set[str]) -> bool:
-    return all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts)
-
-
-def _order(texts: set[str]) -> Any:
-    return int if _integers(texts) else str

@@ -9,8 +9,24 @@ from ldpopt.plots.channel import channel
 from ldpopt.plots.figure import Axes, panels, picture
 from ldpopt.plots.frontier import frontier
 from ldpopt.plots.gap_map import gap_map
+from ldpopt.plots.planning import budget_split, half_widths, planning, power_curves
 from ldpopt.plots.protocols import protocols
 from ldpopt.plots.shares import shares
 from ldpopt.plots.structures import structures
 
-__all__ = ["Axes", "blocks", "channel", "frontier", "gap_map", "panels", "picture", "protocols", "shares", "structures"]
+__all__ = [
+    "Axes",
+    "blocks",
+    "budget_split",
+    "channel",
+    "frontier",
+    "gap_map",
+    "half_widths",
+    "panels",
+    "picture",
+    "planning",
+    "power_curves",
+    "protocols",
+    "shares",
+    "structures",
+]

@@ -11,7 +11,8 @@ from ldpopt.design.problems.cells import Cells
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.channel import LABELLED
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, shorten
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on
+from ldpopt.plots.lettering import rows_written, written
 
 if TYPE_CHECKING:
     from ldpopt.design import Design, Divergence
@@ -51,19 +52,17 @@ def blocks(
     if channel.shape[0] != len(posed.p0):
         raise invalid("channel", f"{len(posed.p0)} rows, one for each answer", channel.shape[0])
     p0, p1 = np.asarray(posed.p0), np.asarray(posed.p1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = p0 / p1
-    order = np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")
+    ratio, order = ratio_order(p0, p1)
     ratio, p0, p1, rows = ratio[order], p0[order], p1[order], channel.matrix[order]
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     k = len(p0)
     ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
     y = np.arange(k)
-    titles = ("P0", "P1") if names is None else (f"P0: {names[0]}", f"P1: {names[1]}")
+    titles = ("P0", "P1") if names is None else tuple(f"P{at}: {written(one)}" for at, one in enumerate(names))
     if k <= LABELLED:
         ax.barh(y - 0.2, p0, 0.4, color=FIRST, label=titles[0])
         ax.barh(y + 0.2, p1, 0.4, color=SECOND, label=titles[1])
-        ax.set_yticks(y, [shorten(channel.inputs[x]) for x in order])
+        ax.set_yticks(y, rows_written([channel.inputs[x] for x in order])[0])
     else:
         for mass, colour, name in ((p0, FIRST, titles[0]), (p1, SECOND, titles[1])):
             ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
@@ -87,6 +86,13 @@ def blocks(
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=9, borderaxespad=0.2)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def ratio_order(p0: Array, p1: Array) -> tuple[Array, Any]:
+    """The likelihood ratios P0/P1 of k answers, and the order in which `blocks` draws them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = p0 / p1
+    return ratio, np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")
 
 
 def _range(ratios: Array) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.plots.figure import Axes, axes_on, ink, shorten
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.plots.figure import Axes, axes_on, ink
+from ldpopt.plots.lettering import rows_written, written
 
 LABELLED = 60
 """More rows or columns than this are numbered instead of labelled one by one."""
@@ -15,10 +19,11 @@ _CHARACTER = 0.08
 """Inches that a character of a label takes."""
 
 
-def channel(channel: ChannelLike, ax: Axes | None = None) -> Axes:
+def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] | None = None) -> Axes:
     """Draw Pr(report | answer): a row for each of the k answers, a column for each of the m reports.
 
-    channel : a `Channel` or a (k, m) array. ax : matplotlib axes; a new figure without one. Returns the axes.
+    channel : a `Channel` or a (k, m) array. ax : matplotlib axes; a new figure without one. order : the rows from top
+    to bottom, as positions of the k answers; theirs without it. Returns the axes.
     Probabilities are printed in the cells as long as they can be read. Raises `InvalidInput` for no channel.
 
     >>> channel([[0.7, 0.3], [0.3, 0.7]]).get_xlabel()
@@ -26,14 +31,20 @@ def channel(channel: ChannelLike, ax: Axes | None = None) -> Axes:
     """
     channel = as_channel(channel)
     k, m = channel.shape
-    ax = axes_on(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(0.27 * k, 1.5), 12))
+    if order is not None:
+        if sorted(order) != list(range(k)):
+            raise invalid("order", f"each position from 0 to {k - 1} once", Phrase("others"))
+        channel = Channel(channel.matrix[list(order)], [channel.inputs[x] for x in order], channel.outputs)
+    rows, inch = rows_written(channel.inputs)
+    ax = axes_on(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(inch * k, 1.5), 12))
     image = ax.imshow(channel.matrix, cmap="Blues", vmin=0, vmax=channel.matrix.max(), aspect="auto")
     image.set_interpolation("nearest")
-    for axis, labels in ((ax.xaxis, channel.outputs), (ax.yaxis, channel.inputs)):
+    columns = [written(label) for label in channel.outputs]
+    for axis, labels in ((ax.xaxis, columns), (ax.yaxis, rows)):
         if len(labels) <= LABELLED:
-            axis.set_ticks(range(len(labels)), [shorten(label) for label in labels])
+            axis.set_ticks(range(len(labels)), labels)
     inches = ax.get_window_extent().width / ax.figure.dpi / m
-    if m <= LABELLED and max(len(shorten(y)) for y in channel.outputs) * _CHARACTER > inches:
+    if m <= LABELLED and max(len(line) for text in columns for line in text.split("\n")) * _CHARACTER > inches:
         ax.tick_params(axis="x", labelrotation=40)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")

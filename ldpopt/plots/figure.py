@@ -8,6 +8,7 @@ from typing import Any
 
 from ldpopt.divergences import JEFFREYS, JENSEN_SHANNON, KL, REVERSE_KL, FDivergence
 from ldpopt.errors import Phrase, invalid
+from ldpopt.plots.lettering import in_fonts
 
 Axes = Any
 """A `matplotlib.axes.Axes`; matplotlib itself is not imported for the name."""
@@ -51,6 +52,7 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
 
     undated: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     out = io.BytesIO()
+    in_fonts(ax.figure)
     with mpl.rc_context({"svg.hashsalt": "ldpopt"}):
         ax.figure.savefig(out, format=kind, dpi=150, metadata=undated)
     return out.getvalue()
@@ -72,9 +74,3 @@ def ink(colour: Any) -> str:
     """Black or white, whichever is read more easily on an RGBA `colour`."""
     red, green, blue = (float(part) for part in colour[:3])
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
-
-
-def shorten(label: object, limit: int = 34) -> str:
-    """A label as text of at most `limit` characters."""
-    text = str(label)
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import invalid
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, shorten
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on
+from ldpopt.plots.lettering import rows_written
 
 
 def shares(
@@ -25,15 +26,16 @@ def shares(
     k = len(labels)
     if not values.shape == lower.shape == upper.shape == (k,):
         raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
-    ax = axes_on(ax, 7.0, 0.9 + 0.26 * max(k, 2))
+    rows, inch = rows_written(labels)
+    ax = axes_on(ax, 7.0, 0.9 + inch * max(k, 2))
     at = np.arange(k)[::-1]
     ax.hlines(at, lower, upper, color=FIRST, linewidth=2.2, alpha=0.75)
     ax.plot(values, at, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
     if truth is not None:
         ax.plot(np.asarray(truth), at, "D", color=SECOND, markersize=4, label="truth")
-        ax.legend(frameon=False, fontsize=8, loc="best")
+        ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
     ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.set_yticks(at, [shorten(label) for label in labels])
+    ax.set_yticks(at, rows)
     ax.set_ylim(-0.6, k - 0.4)
     ax.set_xlabel("share of respondents")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, shorten
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on
+from ldpopt.plots.lettering import written
 
 if TYPE_CHECKING:
     from ldpopt.design import Structures
@@ -33,7 +34,7 @@ def structures(found: Structures, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_xlim(found.pieces[0].low, found.pieces[-1].high)
     ax.set_ylim(len(patterns) - 0.5, -0.5)
-    named = [shorten(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
+    named = [written(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
     ax.set_yticks(range(len(patterns)), named)
     ax.set_xlabel("ε in nats")
     ax.set_ylabel("answers that a report favours")

@@ -48,7 +48,7 @@ class Objective(Protocol):
         """Its largest value on [left, right] for K(s) = s^2 (c0 + c1 s)/2."""
 
     def tail(self, rows: Rows, s: Array) -> Array:
-        """An upper bound on it beyond s."""
+        """An upper bound on it from s on."""
 
 
 def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array, stop: Array) -> tuple[Array, Array]:
@@ -66,7 +66,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
     def measure(rows: Rows, s: Array) -> Array:
         low, high = _cumulant(loss, rows, sign * s)
         np.maximum.at(best, rows, objective.below(rows, low, s))
-        np.maximum.at(above, rows, objective.above(rows, high, s))
+        np.maximum.at(above, rows, np.minimum(objective.above(rows, high, s), objective.tail(rows, s)))
         return high
 
     high_left = measure(rows, left)
@@ -89,6 +89,8 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
             _chord(objective, rows, left, right, high_left, high_right),
             _curved(objective, rows, left, right, high_left, high_right, reach[rows], variance[rows]),
         )
+        # Not inside of those: where a curve is cut off, its largest value is neither at an end nor where it turns.
+        bound = np.minimum(bound, objective.tail(rows, left))
         more = bound > np.maximum(above[rows], 0.0) * (1 + GAP)
         rows, bound = rows[more], bound[more]
         left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))

@@ -103,8 +103,7 @@ class _Slope:
 
     def above(self, rows: Rows, k: Array, s: Array) -> Array:
         constant = self.loss.mean_upper[rows] - self.xi
-        most = np.minimum(constant + k / s, self.loss.top_upper[rows] - self.xi)
-        return np.asarray((most + 4 * ULP * np.abs(constant)) / (1 + s))
+        return np.asarray((constant + k / s + 4 * ULP * np.abs(constant)) / (1 + s))
 
     def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
         a, b = np.maximum(-c0, 0.0), c1 + self.loss.mean_upper[rows] - self.xi

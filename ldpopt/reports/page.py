@@ -7,9 +7,14 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 _STYLE = """
-:root { color-scheme: light; --ink: #1c2430; --soft: #5b6675; --line: #dde2e8; --tint: #f5f7f9; --accent: #0b5a8f; }
+:root { color-scheme: light dark; }
+:root { --paper: #fff; --ink: #1c2430; --soft: #5b6675; --line: #dde2e8; --tint: #f5f7f9; --accent: #0b5a8f; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #14181e; --ink: #e7ebf0; --soft: #a9b4c0; --line: #36404c; --tint: #222933; --accent: #7cc0f0; }
+  img { background: #fff; border-radius: 6px; padding: 6px; }
+}
 * { box-sizing: border-box; }
-body { margin: 0; color: var(--ink); background: #fff; }
+body { margin: 0; color: var(--ink); background: var(--paper); }
 body { font: 16px/1.55 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 main { max-width: 68rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .6rem; }
@@ -17,6 +22,7 @@ h2 { font-size: 1.35rem; margin: 3rem 0 .6rem; padding-top: 1.2rem; border-top: 
 h3 { font-size: 1.05rem; margin: 2rem 0 .4rem; }
 p, li { max-width: 46rem; }
 .lead { font-size: 1.1rem; }
+.soft { overflow-wrap: anywhere; }
 .soft, figcaption, caption { color: var(--soft); font-size: .9rem; }
 caption { text-align: left; padding-bottom: .4rem; max-width: 46rem; }
 .scroll { overflow-x: auto; }
@@ -26,6 +32,18 @@ thead th { border-bottom: 2px solid var(--ink); vertical-align: bottom; line-hei
 td.number, th.number { text-align: right; }
 td.number { white-space: nowrap; }
 thead th { max-width: 8.5rem; }
+thead td { border-bottom: 2px solid var(--ink); }
+tbody th { font-weight: 500; overflow-wrap: anywhere; min-width: 6rem; max-width: 22rem; }
+.intervals { width: 100%; }
+.intervals tbody td, .intervals tbody th { vertical-align: middle; }
+.intervals tfoot td { border: 0; padding-top: 0; }
+td.chart { width: 45%; min-width: 9rem; padding: 0; }
+svg.interval { display: block; width: 100%; height: 1.9rem; overflow: visible; }
+svg.interval .grid { stroke: var(--line); stroke-width: 1; }
+svg.interval .zero { stroke: var(--soft); stroke-width: 1; }
+svg.interval .reach { stroke: var(--accent); stroke-width: 3; stroke-linecap: round; opacity: .65; }
+svg.interval circle { fill: var(--accent); }
+svg.interval text { fill: var(--soft); font-size: .78rem; text-anchor: middle; }
 figure { margin: 1rem 0 1.6rem; }
 img { max-width: 100%; height: auto; }
 details { border-bottom: 1px solid var(--line); padding: .5rem 0; }
@@ -33,6 +51,36 @@ summary { cursor: pointer; font-weight: 600; }
 summary span { font-weight: 400; color: var(--soft); }
 a { color: var(--accent); }
 code { background: var(--tint); padding: .1em .3em; border-radius: 3px; font-size: .9em; }
+@media (max-width: 40rem) {
+  main { padding: 1.2rem .9rem 3rem; }
+  h1 { font-size: 1.5rem; overflow-wrap: anywhere; }
+  h2 { font-size: 1.2rem; margin-top: 2.2rem; overflow-wrap: anywhere; }
+  table { font-size: .84rem; }
+  th, td { padding-right: .55rem; }
+  .intervals thead { display: none; }
+  .intervals tr { display: grid; grid-template-columns: minmax(0, 1fr) auto auto auto; align-items: baseline; }
+  .intervals tbody td, .intervals tbody th { border: 0; padding-bottom: 0; min-width: 0; }
+  .intervals, .intervals tbody, .intervals tfoot { display: block; }
+  .intervals td.chart { grid-column: 1 / -1; width: auto; border-bottom: 1px solid var(--line); }
+  .intervals caption { display: block; }
+  figure { overflow-x: auto; }
+  img { max-width: none; width: 38rem; }
+  .intervals tfoot td:first-child { display: none; }
+  .intervals td.number:nth-of-type(2)::before { content: "from "; color: var(--soft); }
+  .intervals td.number:nth-of-type(3)::before { content: "to "; color: var(--soft); }
+}
+@media print {
+  :root { color-scheme: light; --paper: #fff; --ink: #000; --soft: #444; }
+  :root { --line: #bbb; --tint: #fff; --accent: #0b5a8f; }
+  body { font-size: 10.5pt; }
+  main { max-width: none; padding: 0; }
+  h2, h3 { break-after: avoid; }
+  tr, figure, svg, img { break-inside: avoid; }
+  thead { display: table-header-group; }
+  .scroll { overflow: visible; }
+  img { background: none; padding: 0; max-height: 18cm; width: auto; }
+  svg, svg * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
 """
 
 
@@ -49,19 +97,24 @@ def page(title: str, body: Iterable[str], head: str = "") -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", numbers: Sequence[int] = ()) -> str:
     """A table of text cells, escaped here; the columns at the positions `numbers` are set right.
 
-    >>> table(["a"], [["1 < 2"]])[-55:]
-    '<tbody><tr><td>1 &lt; 2</td></tr></tbody></table></div>'
+    The first cell of a row names it, unless it is a number.
+
+    >>> table(["a"], [["1 < 2"]])[-67:]
+    '<tbody><tr><th scope="row">1 &lt; 2</th></tr></tbody></table></div>'
     """
 
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(
-            f'<{tag} class="number">{escape(cell)}</{tag}>' if at in numbers else f"<{tag}>{escape(cell)}</{tag}>"
-            for at, cell in enumerate(row)
-        )
+    def cells(row: Sequence[str], head: bool) -> str:
+        made = []
+        for at, cell in enumerate(row):
+            tag = "th" if head or (at == 0 and 0 not in numbers) else "td"
+            scope = "" if tag == "td" else ' scope="col"' if head else ' scope="row"'
+            kind = ' class="number"' if at in numbers else ""
+            made.append(f"<{tag}{scope}{kind}>{escape(cell)}</{tag}>")
+        return "".join(made)
 
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{cells(row, False)}</tr>" for row in rows)
     named = f"<caption>{escape(caption)}</caption>" if caption else ""
-    top = f"<thead><tr>{cells('th', head)}</tr></thead>"
+    top = f"<thead><tr>{cells(head, True)}</tr></thead>"
     return f'<div class="scroll"><table>{named}{top}<tbody>{body}</tbody></table></div>'
 
 

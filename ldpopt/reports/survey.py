@@ -12,7 +12,9 @@ import numpy as np
 
 from ldpopt import plots
 from ldpopt.channel import Channel
+from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, local_dp
+from ldpopt.reports.chart import interval_table
 from ldpopt.reports.missing import missing_in_words
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.words import guarantee_in_words
@@ -69,14 +71,15 @@ def survey_report(
         *_promises(plan),
     ]
     for question in plan.questions:
-        body += _question(question, found[question.name], _Pencil(pictures), asked)
+        body += _question(question, found[question.name], _Pencil(pictures), asked, len(plan.questions) == 1)
         body += _missing(question, found[question.name].whole, counts, asked)
     body += [
         "<h2>How to read this</h2>",
         f"<p>An interval covers the true share in about {100 * asked.level:g} of 100 surveys like this one; "
         "it accounts for the sampling "
         "of respondents and for the randomization, not for refusals or untrue answers. Estimates are unbiased and "
-        "may therefore be slightly negative where a share is near zero. The design effect is how many times more "
+        "may therefore be slightly negative where a share is near zero; neither they nor their intervals are cut at 0 "
+        "and 1, here as on the command line. The design effect is how many times more "
         "respondents this privacy costs than asking openly, when the widest interval is to be as narrow.</p>",
         f'<p class="soft">Plan checksum {plan.checksum}.</p>',
     ]
@@ -139,36 +142,39 @@ def _in_words(epsilon: float, eta: float) -> list[str]:
     return [f"<p>{escape(guarantee_in_words(claim))}</p>" for claim in claims]
 
 
-def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked: Analysis) -> list[str]:
+def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked: Analysis, alone: bool) -> list[str]:
     found, percent = both.whole, f"{100 * asked.level:g} %"
-    shown = found.intervals(Score(asked.level)).clip()
-    rows = [
-        [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
-        for label, value, low, high in zip(found.labels, found.values, shown.lower, shown.upper, strict=True)
-    ]
+    shown = found.intervals(Score(asked.level))
     k, m = question.channel.shape
-    picture = pencil.draw(lambda: plots.shares(found.labels, found.values, shown.lower, shown.upper))
+    labels = [as_text(label) for label in found.labels]
     body = [
-        f"<h2>{escape(question.name)}</h2>",
-        embed(picture, f"Estimated shares of {k} answers with {percent} intervals"),
-        table(
-            ["answer", "estimate", "from", "to"],
-            rows,
-            f"{found.n:,} reports; {percent} score intervals.",
-            numbers=(1, 2, 3),
+        f'<h2 dir="auto">{escape(question.name)}</h2>',
+        interval_table(
+            labels, found.values, shown.lower, shown.upper, f"{found.n:,} reports; {percent} score intervals.", percent
         ),
+        f"<p>{_effect(found)}</p>",
         *_groups(both, asked),
         "<h3>What the report of one person says</h3>",
-        *_said(question),
-        f"<p>{_effect(found)}</p>",
+        *([] if alone else _said(question)),
     ]
     if m <= DRAWN:
         channel = Channel(question.channel.matrix, question.categories, question.reports)
         drawn = pencil.draw(lambda: plots.channel(channel))
-        body.append(embed(drawn, f"Channel from {k} answers to {m} reports", "How an answer becomes a report."))
+        body.append(embed(drawn, _channel_in_words(channel), "How an answer becomes a report."))
     else:
         body.append(f'<p class="soft">The channel turns {k} answers into {m} possible reports; see the plan file.</p>')
     return body + _rivals(question, found, pencil)
+
+
+def _channel_in_words(channel: Channel) -> str:
+    """The probabilities of a small channel; of a large one the likeliest report of each answer."""
+    k, m = channel.shape
+    said = []
+    for label, row in zip(channel.inputs, channel.matrix, strict=True):
+        best = np.argsort(-row, kind="stable")[: m if k * m <= 36 else 1]
+        parts = ", ".join(f"{as_text(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
+        said.append(f"{as_text(label)} is reported as {parts}")
+    return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
 
 
 def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
@@ -179,13 +185,10 @@ def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, 
     body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
     if question.reading.own_category and question.missing is not None:
         answered = among_answered(found, question.missing)
-        shown = answered.intervals(Score(asked.level)).clip()
-        rows = [
-            [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
-            for label, value, low, high in zip(answered.labels, answered.values, shown.lower, shown.upper, strict=True)
-        ]
-        said = f"Among those who answered; {100 * asked.level:g} % score intervals."
-        body.append(table(["answer", "estimate", "from", "to"], rows, said, numbers=(1, 2, 3)))
+        shown = answered.intervals(Score(asked.level))
+        labels, percent = [as_text(label) for label in answered.labels], f"{100 * asked.level:g} %"
+        said = f"Among those who answered; {percent} score intervals."
+        body.append(interval_table(labels, answered.values, shown.lower, shown.upper, said, percent))
     return body
 
 
@@ -193,7 +196,7 @@ def _groups(both: Findings, asked: Analysis) -> list[str]:
     """A table of the groups' estimates, a row for each group and answer."""
     rows = []
     for name, one in both.groups.items():
-        shown = one.intervals(Score(asked.level)).clip()
+        shown = one.intervals(Score(asked.level))
         for label, value, low, high in zip(one.labels, one.values, shown.lower, shown.upper, strict=True):
             shares = [f"{100 * share:.2f} %" for share in (value, low, high)]
             rows.append([name, str(label), f"{one.n:,}", *shares])
@@ -216,25 +219,17 @@ def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list
     compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
     rows = [replace(row, protocol=OURS) if row.protocol == "optimal channel" else row for row in compared]
     shown = replace(compared, rows=tuple(rows))
-    cells = [
-        [
-            r.protocol,
-            ceil_digits(r.epsilon, 4),
-            ceil_digits(r.eta, 4),
-            f"{r.respondents:,}",
-            f"{r.design_effect:.4g}" if r.design_effect < 1e4 else f"{r.design_effect:,.0f}",
-        ]
-        for r in shown
-    ]
+    cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
     where = "the estimated shares" if question.pilot is None else "the shares that the plan expected"
     said = (
         f"Respondents for intervals of ± {100 * width:g} percentage points at 95 %, at {where}; {shown.unprivate:,} "
-        "without privacy. The design effect is how many times as many each protocol needs."
+        "without privacy."
     )
+    drawn = "; ".join(f"{r.protocol} {r.respondents:,}" for r in shown)
     return [
         "<h3>Other protocols at this privacy</h3>",
-        table(["protocol", "ε (nats)", "η", "respondents", "design effect"], cells, said, numbers=(1, 2, 3, 4)),
-        embed(pencil.draw(lambda: plots.protocols(shown)), f"Respondents that {len(rows)} protocols need"),
+        table(["protocol", "ε (nats)", "η", "respondents"], cells, said, numbers=(1, 2, 3)),
+        embed(pencil.draw(lambda: plots.protocols(shown)), f"Respondents that {len(rows)} protocols need: {drawn}."),
     ]
 
 

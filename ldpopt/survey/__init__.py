@@ -45,15 +45,24 @@ from ldpopt.survey.paper.devices import PaperDevice, device_named
 from ldpopt.survey.paper.entry import enter_reports
 from ldpopt.survey.plan.budget import Budget, Split, split_budget
 from ldpopt.survey.plan.needed import Needed, respondents_needed
+from ldpopt.survey.plan.numeric import NumericQuestion, numeric_question
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.precision import HalfWidth, TestPower, Together
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion, Wishes, propose
 from ldpopt.survey.plan.protocols import ProtocolTable, compare_protocols
 from ldpopt.survey.plan.question import QuestionPlanner
 from ldpopt.survey.plan.reading import Reading
+from ldpopt.survey.plan.sets import MultiSelect, multi_select
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.plan.survey import PlannedSurvey, Survey, plan_survey
-from ldpopt.survey.plan.two_stage import TwoStagePlan, pilot_shares, plan_two_stages, second_channel, second_spec
+from ldpopt.survey.plan.two_stage import (
+    TwoStagePlan,
+    advise_stages,
+    pilot_shares,
+    plan_two_stages,
+    second_channel,
+    second_spec,
+)
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
 from ldpopt.survey.regress.result import Regression
@@ -104,8 +113,10 @@ __all__ = [
     "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",
+    "MultiSelect",
     "Needed",
     "NotIdentifiable",
+    "NumericQuestion",
     "PaperDevice",
     "PaperSurvey",
     "Plan",
@@ -143,6 +154,7 @@ __all__ = [
     "TwoWayTable",
     "Wald",
     "Wishes",
+    "advise_stages",
     "aggregate",
     "among_answered",
     "asymptotic_covariance",
@@ -169,8 +181,10 @@ __all__ = [
     "make_plan",
     "mean",
     "merge",
+    "multi_select",
     "neyman_pearson_power",
     "norm_sub",
+    "numeric_question",
     "paper_survey",
     "parametric_bootstrap",
     "pilot_shares",

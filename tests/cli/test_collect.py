@@ -1,5 +1,6 @@
 """``ldpopt survey collect``, ``invitations`` and ``export``: from a plan to reports in a database, and out of it."""
 
+import socket
 import stat
 
 import pytest
@@ -78,6 +79,14 @@ def test_what_cannot_be_is_refused_in_one_line(refused, plan, arguments):
     refused("survey", *arguments)
 
 
+def test_a_taken_port_is_refused_in_one_line(refused, plan):
+    """Where another program listens nothing is begun, so that neither database nor token is made."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "in use" in refused("survey", "collect", "plan.json", "--port", port, "--token", "token")
+    assert "place to listen" in refused("survey", "collect", "plan.json", "--host", "no.such.host.invalid")
+
+
 def test_a_password_is_never_shown(run, plan):
     """An address that leads nowhere is an error without the address."""
     said = run("survey", "collect", "plan.json", "--db", "postgresql://user:secret@127.0.0.1:1/reports")
@@ -88,9 +97,9 @@ def test_a_password_is_never_shown(run, plan):
 
 def test_a_collector_for_other_machines_says_what_that_means(run, plan, tmp_path, monkeypatch):
     """With any address but the loopback a line on standard error says so; the token is made for its owner alone."""
-    monkeypatch.setattr("ldpopt.survey.server.serve.serve", lambda app, host, port, ready: ready("http://there:1"))
-    quiet = run("survey", "collect", "plan.json", "--token", "token")
-    loud = run("survey", "collect", "plan.json", "--host", "0.0.0.0", "--token", "token")
+    monkeypatch.setattr("ldpopt.survey.server.serve.serve", lambda app, listener: None)
+    quiet = run("survey", "collect", "plan.json", "--token", "token", "--port", 0)
+    loud = run("survey", "collect", "plan.json", "--host", "0.0.0.0", "--token", "token", "--port", 0)
     assert quiet.exit_code == loud.exit_code == 0
     assert quiet.stderr == ""
     assert "unencrypted" in loud.stderr

@@ -309,7 +309,10 @@ def test_two_waves(run, tmp_path):
         answers = rng.choice(list("abcd"), size, p=[0.85, 0.05, 0.05, 0.05])
         (tmp_path / f"{name}.csv").write_text("q\n" + "\n".join(answers) + "\n")
     first, later = ("p1.json", "r1.csv"), ("p2.json", "r2.csv")
-    assert run("survey", "plan", "survey.toml", "-o", "p1.json").exit_code == 0
+    advised = run("survey", "plan", "survey.toml", "-o", "p1.json", "-n", 3800, "--stages")
+    assert advised.exit_code == 0
+    assert "TwoStagePlan(" in advised.stdout
+    assert "by -n" in run("survey", "plan", "survey.toml", "-o", "p0.json", "--stages").output
     assert run("survey", "privatize", "p1.json", "one.csv", "-o", "r1.csv", "--simulate", 1).exit_code == 0
     made = run("survey", "plan", "survey.toml", "--after", *first, "-o", "p2.json")
     assert made.exit_code == 0, made.output

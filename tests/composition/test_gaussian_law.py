@@ -3,6 +3,7 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 from mpmath import mpf
 
@@ -82,4 +83,4 @@ def test_the_finite_pair_dominates_and_is_near(mu):
     losses, masses = GaussianLaw(mu, mu).atoms()
     assert math.fsum(masses) == pytest.approx(1.0, abs=1e-9)
     assert len(losses) == len(masses)
-    assert (losses < math.inf).all()
+    assert np.isfinite(losses).all()

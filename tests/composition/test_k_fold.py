@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ldpopt.composition import FinitePair, k_fold, kov15
+from ldpopt.composition.k_fold import _log_deltas
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.errors import InvalidInput
 
@@ -242,3 +243,8 @@ def test_delta_that_is_just_lost():
     above = float(lost) if Fraction(float(lost)) >= lost else np.nextafter(float(lost), 1.0)
     assert k_fold(1.0, 1e-6, count=3).epsilon_at(above) == pytest.approx(3.0, rel=1e-9)
     assert math.isinf(k_fold(1.0, 1e-6, count=3).epsilon_at(np.nextafter(above, 0.0)))
+
+
+def test_without_losses_no_delta_is_left():
+    """At epsilon zero every delta of the k + 1 is zero."""
+    assert _log_deltas(np.zeros(3), 0.0).tolist() == [-math.inf] * 4

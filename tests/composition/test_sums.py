@@ -190,3 +190,17 @@ def test_what_sums_claim_of_themselves():
     assert compose_renyi([RenyiDP(2.0, 0.5)]).tight
     assert compose_pure([PureDP(0.5)]).tight
     assert not compose_approximate([(ApproximateDP(0.1, 1e-6), 3)]).tight
+
+
+def test_sampling_of_claims_is_attained_and_never_worse():
+    """Shares of eta and of delta, epsilon on both sides of the change of formulas [GI, Prop 1]."""
+    for claim in (TV(0.5), PureDP(1.0), ApproximateDP(40.0, 1e-6)):
+        found = subsample(claim, 1, 4)
+        assert found.tight
+    assert subsample(TV(0.5), 1, 4).eta == pytest.approx(0.125)
+    for epsilon in (29.9, 30.1, 600.0):
+        found = subsample(PureDP(epsilon), 1, 4).epsilon
+        assert found == pytest.approx(epsilon + math.log(0.25 + 0.75 * math.exp(-epsilon)), rel=1e-13)
+    assert subsample(PureDP(1.0), 4, 4).epsilon == 1.0
+    with pytest.raises(InvalidInput, match="sampled"):
+        subsample(PureDP(1.0), 5, 4)

@@ -112,3 +112,6 @@ def test_large_laws_have_windows_of_a_few_deviations():
     assert len(found.masses) * made.spacing >= 26 * found.deviation
     assert math.fsum(found.masses) == pytest.approx(1.0, abs=1e-10)
     assert len(found.masses) < (made.ends[1] - made.ends[0]) / 4
+    at = (found.first + np.arange(len(found.masses))) * made.spacing
+    assert float(found.masses @ at) == pytest.approx(found.mean, rel=1e-9)
+    assert float(found.masses @ (at - found.mean) ** 2) == pytest.approx(found.deviation**2, rel=1e-6)

@@ -150,8 +150,8 @@ def test_junk_is_one_line_that_quotes_nothing(tmp_path: Path, suffix: str, conte
 
 
 def test_headers_without_rows_and_rows_of_other_widths(tmp_path: Path) -> None:
-    """Only a header, and a line too long: refused."""
-    for content in ("a;b\n", "a;b\n1;2\n1;2;3\n", "a;a\n1;2\n"):
+    """Only a header, a line too long, one name twice, and no header: refused."""
+    for content in ("a;b\n", "a;b\n1;2\n1;2;3\n", "a;a\n1;2\n", "1;2\n3;4\n", "3,5\n2,5\n"):
         (tmp_path / "a.csv").write_text(content)
         with pytest.raises(InvalidInput):
             profile(tmp_path / "a.csv")

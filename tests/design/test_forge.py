@@ -18,7 +18,8 @@ from ldpopt.design.codec.kinds import CERTIFICATES
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate, TV", "outputs", "denominator", "approximate",
     "approximate, chi", "renyi and LDP", "support, two answers", "information", "loss", "loss, support", "sampling",
-    "set, chi", "sum of divergences", "estimation DOptimal()", "estimation AOptimal()",
+    "set, chi", "sum of divergences", "information along a path",
+    "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip
 BLOCKS = 1
 

@@ -42,6 +42,7 @@ NO_FORMULA = {
     "ldpopt.survey.privatize_frame": "draws reports from the plan's channels",
     "ldpopt.survey.pilot_shares": "projects and mixes",
     "ldpopt.survey.pooled_channel": "puts channels side by side",
+    "ldpopt.survey.advise_stages": "asks `plan_two_stages`",
     "ldpopt.survey.second_spec": "puts estimates where pilots stand",
     "ldpopt.survey.second_channel": "designs by `optimal_channel`",
     "ldpopt.survey.with_cheaters": "adds a row",
@@ -51,6 +52,8 @@ NO_FORMULA = {
     "ldpopt.survey.server.draw_invitations": "draws random words",
     "ldpopt.survey.server.export_reports": "writes files",
     "ldpopt.survey.server.static_files": "reads files",
+    "ldpopt.survey.propose": "looks at the columns of a file",
+    "ldpopt.survey.respondents_needed": "calls `split_budget` for several budgets",
     "ldpopt.survey.split_budget": "a search on `QuestionPlanner`",
     "ldpopt.survey.with_constant": "adds a column",
 }

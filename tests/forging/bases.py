@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from scipy import stats
 from truth.problems import KINDS, of_kind
@@ -65,6 +66,9 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "worst, approximate": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(1.0, 0.01)]),
         "worst, approximate, TV": lambda: (
             ld.WorstOf(KL, P0, [P1, P2]), [ld.ApproximateLDP(0.5, 0.1), TotalVariation(0.25)]
+        ),
+        "information along a path": lambda: (
+            ld.MutualInformation(P0), [LocalDP(1.0, graph=nx.path_graph(3)), TotalVariation(0.3)]
         ),
         "sum, approximate": lambda: (
             ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [ld.ApproximateLDP(0.5, 0.1)],

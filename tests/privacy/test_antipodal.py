@@ -56,3 +56,12 @@ def test_bad_input():
         antipodal_pair([0.5, 0.5], [1.0, 0.0])
     with pytest.raises(InvalidInput):
         antipodal_pair([0.5, 0.5], [1.0])
+
+
+def test_a_refused_pair_names_the_outcome_that_only_one_gives():
+    """The first outcome that is impossible under one law alone; one impossible under both is no matter."""
+    for p, q in (([0.0, 0.5, 0.5, 0.0], [0.0, 0.5, 0.3, 0.2]), ([0.0, 0.5, 0.3, 0.2], [0.0, 0.5, 0.5, 0.0])):
+        with pytest.raises(InvalidInput, match="outcome 3"):
+            antipodal_pair(p, q)
+    split, other = antipodal_pair([0.0, 0.4, 0.6], [0.0, 0.6, 0.4])
+    assert split[[0, 3]].tolist() == other[[0, 3]].tolist() == [0.0, 0.0]

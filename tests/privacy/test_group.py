@@ -72,3 +72,14 @@ def test_group_delta_is_the_geometric_sum(epsilon):
     """[GI, Def 1] applied three times: delta (1 + e^epsilon + e^(2 epsilon)), which is 3 delta for epsilon 0."""
     made = group_approximate(ApproximateDP(epsilon, 1e-6), 3)
     assert made.delta == pytest.approx(1e-6 * (1 + math.exp(epsilon) + math.exp(2 * epsilon)), rel=1e-12)
+
+
+def test_no_doubling_leaves_the_claim():
+    """Groups of one person have the claim itself, and fewer than none there are not."""
+    alone = group_renyi(RenyiDP(8.0, 0.125), 0)
+    assert (alone.order, alone.epsilon) == (8.0, pytest.approx(0.125, rel=1e-15))
+    with pytest.raises(InvalidInput):
+        group_renyi(RenyiDP(8.0, 0.125), -1)
+    assert group_renyi(RenyiDP(8.0, 0.125), 2).order == 2.0
+    with pytest.raises(InvalidInput, match="order"):
+        group_renyi(RenyiDP(8.0, 0.125), 3)

@@ -108,3 +108,9 @@ def test_bad_input(call):
     """Wrong notions and impossible numbers are refused."""
     with pytest.raises(InvalidInput):
         call()
+
+
+def test_no_probability_exceeds_one():
+    """A factor that the odds always move by has the bound one, and no more."""
+    for order in (1.5, 4.0, 64.0):
+        assert info.bayes_factor_tail(RenyiDP(order, 0.5), 1.0) == 1.0

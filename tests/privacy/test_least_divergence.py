@@ -94,3 +94,16 @@ def test_extreme_claims_are_converted_both_ways(order, size, delta):
         return
     if order > 1.1:  # nearer to one the proof of the way back loses digits
         assert renyi_to_approximate_sharp(RenyiDP(order, most), delta).epsilon <= size * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize(("order", "epsilon"), [(2.0, 2e9), (1e12, 1.0), (1e12, 1e12), (1e10, 0.0)])
+@pytest.mark.parametrize("delta", [1e-6, 0.5])
+def test_beyond_the_largest_the_closed_form_answers(order, epsilon, delta):
+    """epsilon - log(1 - 1/a) + (log a + log delta)/(a - 1) of order a, rounded down, and at least zero."""
+    found = least_divergence(order, epsilon, delta)
+    with mpmath.workdps(60):
+        a, d = mpf(order), mpf(delta)
+        exact = mpf(epsilon) - mpmath.log1p(-1 / a) + (mpmath.log(a) + mpmath.log(d)) / (a - 1)
+    assert 0 <= found <= max(exact, mpf(0))
+    assert found >= exact * (1 - mpf(10) ** -12) - mpf(10) ** -12
+    assert least_divergence(2.0, math.inf, delta) == math.inf

@@ -1,4 +1,5 @@
 import math
+import sys
 
 import networkx as nx
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import TradeOffCurve, hockey_stick, total_variation, trade_off
+from ldpopt.privacy.trade_off import _hull
 
 
 def least_type_two(p, q, t):
@@ -163,3 +165,17 @@ def test_knots_of_ratios_beyond_the_range_of_floats():
     rows = np.array([[1e-320, 1.9e-319, 1.0], [1e-5, 0.5e-5, 1 - 1.5e-5]])
     curve = TradeOffCurve.of_pair(*rows)
     assert curve.knots[:, 0] == pytest.approx([0.0, 1e-320, 2e-319, 1.0], rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_hull_of_many_points_is_that_of_all(seed, monkeypatch):
+    """Looking at some points first leaves out none of the hull's knots, nor its ends."""
+    rng = np.random.default_rng(seed)
+    t = rng.random(700) ** 3
+    points = np.stack([0.02 + t, (1.02 - np.sqrt(t)) ** 2 * (0.4 + 0.2 * rng.random(700))], axis=1)
+    points = np.concatenate([points, [[0.0, 1.0], [2.0, 0.0], [0.0, 0.95], [1.5, 0.0]]])
+    whole = _hull(points)
+    monkeypatch.setattr(sys.modules[_hull.__module__], "SAMPLED", 50)
+    assert _hull(points[rng.permutation(len(points))]).tolist() == whole.tolist()
+    assert whole[0].tolist() == [0.0, 0.95]
+    assert whole[-1].tolist() == [1.5, 0.0]

@@ -58,5 +58,6 @@ def test_a_picture_is_inside_the_page():
 def test_columns_of_numbers_are_set_right():
     """Only the named columns are marked as numbers."""
     html = table(["a", "b"], [["x", "1"]], numbers=(1,))
-    assert "<td>x</td>" in html
+    assert '<th scope="row">x</th>' in html
+    assert '<th scope="col">a</th>' in html
     assert '<td class="number">1</td>' in html

@@ -54,7 +54,7 @@ def collect(
     """
     from ldpopt.survey.server import collector, database, static_files
     from ldpopt.survey.server.location import shown
-    from ldpopt.survey.server.serve import loopback, serve, token_of
+    from ldpopt.survey.server.serve import address, listening, loopback, serve, token_of
 
     made = read_plan(plan)
     what = f"{made.name!r}, round {made.round}"
@@ -68,16 +68,13 @@ def collect(
 
     need("starlette", "uvicorn")  # before a database is made
     files = static_files(kit, made.checksum) if kit is not None else None
-    secret = token_of(token) if token is not None else None
-    with database(db, made, create=True) as store:
-        app = collector(made, store, files, secret, tuple(origin or ()), rate)
-        closed = store.state().closed
-
-        def ready(address: str) -> None:
-            print(f"collecting {what} at {address} into {shown(db)}", flush=True)
-            if closed:
+    with listening(host, port) as listener:
+        secret = token_of(token) if token is not None else None
+        with database(db, made, create=True) as store:
+            app = collector(made, store, files, secret, tuple(origin or ()), rate)
+            print(f"collecting {what} at {address(host, listener)} into {shown(db)}", flush=True)
+            if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
             if not loopback(host):
                 print(EXPOSED, file=sys.stderr, flush=True)
-
-        serve(app, host, port, ready)
+            serve(app, listener)

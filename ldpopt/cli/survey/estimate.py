@@ -57,7 +57,7 @@ def estimate(
     replications: ReplicationsOption = None,
     simple: SimpleOption = False,
     wave: Annotated[
-        tuple[Path, Path] | None,
+        tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS", help="An earlier wave of other respondents, counted in.", show_default=False
         ),
@@ -119,7 +119,7 @@ def estimate(
 
 
 def _with_wave(
-    survey: Survey, counts: Counts, wave: tuple[Path, Path], asked: Analysis, unlabelled: bool
+    survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates of both waves, which are simple samples."""
     from ldpopt.errors import Phrase, invalid

@@ -47,5 +47,7 @@ def kit(
         proof = question.channel.proof()
         said = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
         console.print(f"  {question.name}: {len(question.categories)} answers, {said}", markup=False)
+    if made.carry:
+        console.print(f"  not asked here, so missing from these reports: {', '.join(made.carry)}", markup=False)
     mode = "memoised under a key of the device" if made.respondent is not None else "fresh"
     console.print(f"  words: {mode}; reports go to {collector}submissions", markup=False)

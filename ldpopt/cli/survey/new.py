@@ -117,7 +117,7 @@ def new(
         console.print("\n".join([*lines, *needs]), markup=False)
     left = len(made.questions) - len(asked_first(made))
     more = f"; {left} more stand in comments" if left else ""
-    console.print(f"\nwrote {out} ({len(spec.questions)} questions{more}) and {consent}", markup=False)
+    console.print(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}", markup=False)
     console.print(f"Read both. Then: ldpopt survey plan {out}", markup=False)
 
 
@@ -131,7 +131,7 @@ def _seen(found: FileProfile, made: Proposal) -> list[str]:
     if found.kind == "delimited":
         comma = ", decimal comma" if found.dialect.decimal == "," else ""
         written += f", {found.dialect.encoding}{comma}"
-    lines = [f"{found.path.name}: {found.rows:,} rows, {len(found.columns)} columns ({written})"]
+    lines = [f"{found.path.name}: {found.rows:,} rows, {_counted(len(found.columns), 'column')} ({written})"]
     if made.respondent is not None:
         lines.append(f"  {made.respondent}: ids of respondents")
     sample = () if made.sample is None else made.sample.columns
@@ -150,6 +150,10 @@ def _seen(found: FileProfile, made: Proposal) -> list[str]:
     if len(made.aside) > 30:
         lines.append(f"  ... and {len(made.aside) - 30} more columns that are not asked")
     return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def _chosen(found: FileProfile, made: Proposal, wishes: Wishes) -> Proposal:

@@ -9,7 +9,7 @@ import typer
 
 from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
-from ldpopt.cli.outputs import claim, write_all
+from ldpopt.cli.outputs import claim, kind_of, write_all
 
 
 def plan(
@@ -19,24 +19,48 @@ def plan(
         int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
     ] = None,
     after: Annotated[
-        tuple[Path, Path] | None,
+        tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS",
             help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
             show_default=False,
         ),
     ] = None,
+    stages: Annotated[
+        bool,
+        typer.Option("--stages", help="Say whether a pilot wave pays, and of how many of the respondents (with -n)."),
+    ] = False,
+    nonresponse: Annotated[
+        float | None, typer.Option(help="Share of those invited who will not answer.", show_default="survey.toml's")
+    ] = None,
+    design_effect: Annotated[
+        float | None,
+        typer.Option(
+            help="How many times more respondents the sample needs than a simple one.", show_default="survey.toml's"
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Picture (png, svg, pdf): the budget's split, widths and power against respondents."),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Design the channel of every question that needs the fewest respondents, and write the plan.
 
-    ldpopt survey plan survey.toml -o plan.json
+    ldpopt survey plan survey.toml -o plan.json --picture plan.png
     """
+    from dataclasses import replace
+
+    from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
+    from ldpopt.reports.pictures import survey_picture
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey
 
-    claim([out], force)
+    claim([out] if picture is None else [out, picture], force)
+    kind = "png" if picture is None else kind_of(picture)
+    if stages and respondents is None:
+        raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
     spec = SurveySpec.from_toml(read_text(survey))
     if after is not None:
         from ldpopt.cli.survey.files import read_counts, read_plan
@@ -45,12 +69,27 @@ def plan(
 
         earlier = read_plan(after[0])
         spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
+    spec = replace(
+        spec,
+        nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
+        design_effect=spec.design_effect if design_effect is None else design_effect,
+    )
     with progress("designing", len(spec.questions)) as step:
         made = plan_survey(spec, respondents, step)
-    write_all({out: made.plan.to_json().encode()}, force)
+    files = {out: made.plan.to_json().encode()}
+    if picture is not None:
+        files[picture] = survey_picture(made.plan, spec, kind)
+    write_all(files, force)
     console = output()
     console.print(repr(made), markup=False)
     for name, design in made.designs.items():
         if design.note:
             console.print(f"  {name}: {design.note}", markup=False)
+    if stages and respondents is not None:
+        from ldpopt.survey.plan.two_stage import advise_stages
+
+        for question in made.plan.questions:
+            console.print(f"  {question.name}: {advise_stages(question, respondents)}", markup=False)
+    if picture is not None:
+        console.print(f"wrote {picture}", markup=False)
     console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)

@@ -23,6 +23,7 @@ from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
+from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
@@ -63,7 +64,7 @@ CONSTRAINTS = (
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
     InformationDual, IntegerColumns, IntervalDual, LevelDual, LossDual, MarginalDual, PartsBound, PatternDual,
-    RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,

@@ -9,14 +9,25 @@ import numpy as np
 
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
 from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.extreme import OUTWARD, Grid, extreme_steps
+from ldpopt.design.columns.extreme import OUTWARD, Grid, direct_limits, extreme_steps
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.search import climb, first_columns
+from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
 
 FEW = 400
 """Up to this many extreme columns of a policy graph do."""
+
+ANY, SPARSE = 8, 14
+"""The most inputs of graphs that are tried, and of those with no more edges than inputs: trees, and single cycles."""
+
+
+def listable(limits: Array) -> bool:
+    """Whether to try to list the extreme columns under limits (k, k): to find out that they are too many takes long."""
+    k = len(limits)
+    return k <= ANY or (k <= SPARSE and int(direct_limits(shortest_paths(limits)).sum()) <= 2 * k)
 
 
 class PolicyColumns(Columns):
@@ -64,7 +75,10 @@ class PolicyColumns(Columns):
         """The largest price of the list, by logarithms that are exact multiples of a unit."""
         if charges.pairs.any() and not self.ordered:
             return math.inf
-        arithmetic = charges.arithmetic
+        return charges.most(*self.enclosed(charges.arithmetic))
+
+    def enclosed(self, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        """The columns of the list as (n,) least entries and (n, k) what is above them, at the outward unit."""
         unit = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD))
         lowest = self.steps.min(axis=1)
         silent = np.isneginf(lowest)
@@ -76,7 +90,7 @@ class PolicyColumns(Columns):
         if silent.any():
             own = arithmetic.where(np.isneginf(self.steps), 0.0, (unit * above).exp())
             rise = arithmetic.where(silent[:, None], own, rise)
-        return charges.most(base, rise)
+        return base, rise
 
     def _gains(self, prices: Prices) -> Array:
         parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)

@@ -16,6 +16,7 @@ from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
+from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns
@@ -45,6 +46,7 @@ METHODS: tuple[Method, ...] = (
     TangentExchange(),
     Exchange(),
     LevelShapes(),
+    PolicyLP(),
     LocalSearch(8),
 )
 """What is tried first stands first."""

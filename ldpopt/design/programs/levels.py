@@ -115,8 +115,16 @@ def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> Level
 
     Raises `SolverError` when no solver is accurate, or a column is worth no finite number.
     """
+    made = LevelColumns.of(level_columns(utility.size), epsilon)
+    return column_program(utility, made, epsilon, delta)
+
+
+def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float, delta: float) -> LevelSolution:
+    """Solve the program over some columns, whose weighted `excess` is at most delta for each of its pairs.
+
+    epsilon : a scale for how far rows differ. Raises `SolverError` as `level_program`.
+    """
     k = utility.size
-    made = LevelColumns.of(level_columns(k), epsilon)
     tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
     constant = tangents.sum(axis=1)
     found = utility.enclosed_columns(FLOAT.of(made.base), FLOAT.of(made.rise))
@@ -124,7 +132,7 @@ def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> Level
     low, top = np.asarray(found.lower) - linear, np.asarray(found.upper) - linear
     mu = np.where((low <= 0) & (top >= 0), 0.0, top)
     if not np.isfinite(mu).all():
-        raise SolverError(f"program of levels: a column is worth no finite number of {utility.name}")
+        raise SolverError(f"program of columns: a column is worth no finite number of {utility.name}")
     best = weigh(made, mu, constant, epsilon, delta)
     pairs = np.zeros((k, k))
     pairs[made.left, made.right] = best.prices

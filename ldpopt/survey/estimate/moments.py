@@ -59,7 +59,9 @@ def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: fl
     size = np.full(centre.shape, float(n))
     if covariance is not None:
         drawn = np.diag(covariance)
-        size = np.where(drawn > 0, variance / np.where(drawn > 0, drawn, 1.0), size)
+        # Reports that are all the same may still have an error: that of their channel, in a finite population.
+        known = (drawn > 0) & (variance > 0)
+        size = np.where(known, variance / np.where(known, drawn, 1.0), size)
 
     def spread() -> Array:
         if covariance is not None:

@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
+from ldpopt.datafiles.bins import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
 from ldpopt.datafiles.profile import ColumnProfile, FileProfile
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
@@ -18,11 +18,9 @@ from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.sample.spec import SampleSpec
 
-MOST_CATEGORIES = 25
 FEW_NUMBERS = 12
 """Up to this many different whole numbers are answers of their own; more are cut into bins."""
 
-BINS = 6
 NO_ANSWER = "no answer"
 HALF_WIDTH = 0.05
 
@@ -43,7 +41,11 @@ _SAID_MISSING = {
 
 @dataclass(frozen=True)
 class ProposedQuestion:
-    """A question that a column could be, and what a person should know of it."""
+    """A question that a column could be, and what a person should know of it.
+
+    >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), ("Seen once in the file: 'yes'.",)).spec.name
+    'vote'
+    """
 
     spec: QuestionSpec
     remarks: tuple[str, ...] = ()
@@ -78,6 +80,9 @@ class Wishes:
     bins : by column, the edges of bins, or how many. missing_codes : by column, or under "" for all of them.
     missing_answers : what becomes of missing answers, as in `Reading`; where the file has none, they are refused.
     half_width : the target of every question.
+
+    >>> Wishes(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
+    'category'
     """
 
     questions: tuple[str, ...] = ()
@@ -196,7 +201,7 @@ def _binned(
     if not edges:
         return "its numbers are nearly all the same"
     labels = bin_labels(edges, column.whole)
-    remarks = [f"Numbers, cut into bins; the file has {_shown(numbers.min())} to {_shown(numbers.max())}."]
+    remarks = [f"Numbers, cut into bins; the file has {shown(numbers.min())} to {shown(numbers.max())}."]
     if column.numeric + missing < column.rows:
         remarks.append("Some cells are neither numbers nor codes for missing answers: `unknown` says where they go.")
     return _made(column, labels, edges, codes, missing, wishes, remarks)
@@ -261,52 +266,6 @@ def _apart(column: ColumnProfile) -> list[float]:
             if gap >= max(2, 10 ** (digits - 1)):
                 codes = codes + family
     return codes
-
-
-def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
-    """Edges of about `bins` bins that hold equally many of `numbers`, (n,), moved to round numbers; rising.
-
-    >>> round_edges(np.arange(18, 97), 5)
-    (30.0, 50.0, 60.0, 80.0)
-    """
-    if not 2 <= bins <= MOST_CATEGORIES:
-        raise invalid("bins", f"2 to {MOST_CATEGORIES} of them, or their edges", bins)
-    quantiles = np.quantile(numbers, np.arange(1, bins) / bins)
-    low, high = np.quantile(numbers, [0.02, 0.98])
-    if not high > low:
-        return ()
-    size = (high - low) / bins
-    ten = 10.0 ** math.floor(math.log10(size))
-    steps = [step * ten for step in (5.0, 2.5, 2.0, 1.0, 0.5, 0.1)]
-    for step in steps:
-        if step > size or step < 1e-300:
-            continue
-        edges = np.unique(np.round(quantiles / step) * step)
-        edges = edges[(edges > numbers.min()) & (edges <= numbers.max())]
-        if len(edges) >= min(bins - 1, 3):
-            return tuple(float(f"{edge:.12g}") for edge in edges)
-    edges = np.unique(quantiles)
-    return tuple(float(f"{edge:.6g}") for edge in edges if edge > numbers.min())
-
-
-def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
-    """The names of the m + 1 bins between m edges.
-
-    >>> bin_labels([20, 40], whole=True), bin_labels([1.5], whole=False)
-    (['under 20', '20 to 39', '40 and more'], ['under 1.5', '1.5 and more'])
-    """
-    whole = whole and all(edge == math.floor(edge) for edge in edges)
-    made = [f"under {_shown(edges[0])}"]
-    for low, high in pairwise(edges):
-        if whole:
-            made.append(_shown(low) if high - low == 1 else f"{_shown(low)} to {_shown(high - 1)}")
-        else:
-            made.append(f"{_shown(low)} to under {_shown(high)}")
-    return [*made, f"{_shown(edges[-1])} and more"]
-
-
-def _shown(value: float) -> str:
-    return str(int(value)) if value == math.floor(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _sorted(values: Mapping[str, int]) -> Sequence[Label]:

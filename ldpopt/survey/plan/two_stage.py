@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
 from ldpopt.survey.estimate.project import simplex_projection
 from ldpopt.survey.estimate.waves import pooled_channel
+from ldpopt.survey.plan.plan import PlannedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
@@ -161,6 +163,25 @@ def plan_two_stages(
     best = int(np.argmin(expected))
     pilot = round(shares[best] * n) if expected[best] < (1 - LEAST) * single else 0
     return TwoStagePlan(pilot, n - pilot, first, np.array(shares), expected, single, min(informed, single))
+
+
+def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int = 0) -> TwoStagePlan:
+    """What two stages of `n` respondents are expected to gain for a planned question, within its epsilon and eta.
+
+    The truths that are thought possible are four distributions drawn around the question's pilot (Dirichlet, as much
+    spread as twenty answers leave), or with equal chances of all if it has none. `InvalidInput` for a plan without
+    privacy.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> advise_stages(plan_survey(spec).plan.question("vote"), 1000, draws=1)
+    TwoStagePlan(one stage of 1000; a pilot wave is not expected to pay)
+    """
+    k = len(question.categories)
+    rng = np.random.default_rng(seed)
+    around = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
+    eta = 1.0 if question.eta >= math.tanh(question.epsilon / 2) * (1 - 1e-9) else question.eta
+    return plan_two_stages(n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed)
 
 
 def _fit(channel: Channel, frequencies: Array) -> Array:

@@ -31,7 +31,7 @@ class Regression:
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> made = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
     >>> made.names, made.coefficients.round(3)
-    (('Intercept', 'group[b]'), array([[-1.466,  2.932]]))
+    (('Intercept', 'group[b]'), array([[-1.466,  2.933]]))
     """
 
     formula: str

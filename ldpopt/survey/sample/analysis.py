@@ -91,15 +91,19 @@ class Analysis:
         for question in plan.questions:
             channel = Channel(question.channel.matrix, question.categories, question.reports)
             y = rows.reports[question.name]
+            answered = meant & (y >= 0)  # an empty report is outside the group that the shares are of
+            y = np.maximum(y, 0)
+            if not answered.any():
+                raise invalid(f"reports of {question.name!r}", "at least one that is not empty", Phrase("none"))
 
             def of(mask: Any, y: Any = y, channel: Channel = channel) -> Estimate:
-                answered = mask & (y >= 0)  # an empty report is outside the group that the shares are of
                 if design is None:  # a simple sample of those who are meant
-                    counts = np.bincount(y[answered], minlength=len(channel.outputs))
+                    counts = np.bincount(y[mask], minlength=len(channel.outputs))
                     return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
-                return estimate(SampledReports(np.maximum(y, 0), channel, design).where(answered), channel, estimator)
+                return estimate(SampledReports(y, channel, design).where(mask), channel, estimator)
 
-            made[question.name] = Findings(of(meant), {name: of(meant & (groups == name)) for name in names})
+            inside = {name: answered & (groups == name) for name in names}
+            made[question.name] = Findings(of(answered), {name: of(who) for name, who in inside.items() if who.any()})
         return made
 
     def to_dict(self) -> dict[str, Any]:

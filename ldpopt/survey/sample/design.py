@@ -139,10 +139,15 @@ class SampleDesign:
             raise invalid(
                 "noise", f"shape {(len(self.stratum_names), s.shape[1], s.shape[1])}", Phrase(f"{extra.shape}")
             )
-        if self.method.replicates:
-            return self.replicate(lambda weights: weights @ s, extra)
-        scatter = self._scatter(self.residuals(s))
-        return over_strata(scatter, self.units, self.stratum_names, self.fractions, extra, self.lonely)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.method.replicates:
+                found = self.replicate(lambda weights: weights @ s, extra)
+            else:
+                scatter = self._scatter(self.residuals(s))
+                found = over_strata(scatter, self.units, self.stratum_names, self.fractions, extra, self.lonely)
+        if not np.isfinite(found.covariance).all():
+            raise invalid("scores", "weights and scores whose squares are finite numbers", Phrase("larger ones"))
+        return found
 
     def replicate(self, statistic: Callable[[Array], Array], noise: Array | None = None) -> SamplingVariance:
         """The covariance of a statistic of the weights by replication; `InvalidInput` under linearisation.

@@ -53,7 +53,7 @@ class Respondents:
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), carry=("sex",))
     >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\\n" + "no,f\\nyes,m\\n" * 500)
+    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\\n" + "no,f\\nyes,m\\nno,m\\nyes,f\\n" * 500)
     ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
     ...     people = Respondents.read(plan, Path(folder, "out"), names=["sex"])
     >>> people.logit("vote ~ sex").names, people.two_way("vote", "sex").shape

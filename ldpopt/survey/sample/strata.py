@@ -57,7 +57,11 @@ def refuse_lonely(units: Array, names: Sequence[Label], lonely: LonelyUnit) -> N
     alone = np.flatnonzero(units == 1)
     if len(alone) and lonely is LonelyUnit.REFUSE:
         expected = "at least two clusters or respondents in each (merge a stratum that has one, or say what it counts: "
-        raise InvalidInput(f"strata: expected {expected}LonelyUnit, --lonely), got one in {names[int(alone[0])]!r}")
+        raise InvalidInput(f"strata: expected {expected}LonelyUnit, --lonely), got one{_inside(names[int(alone[0])])}")
+
+
+def _inside(name: Label) -> str:
+    return "" if name is None else f" in {name!r}"
 
 
 def over_strata(

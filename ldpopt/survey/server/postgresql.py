@@ -50,7 +50,11 @@ class PostgresqlStore:
     def _connect(self) -> Any:
         import psycopg
 
-        made = psycopg.connect(self._url, autocommit=True, connect_timeout=_WAIT, application_name="ldpopt")
+        try:
+            made = psycopg.connect(self._url, autocommit=True, connect_timeout=_WAIT, application_name="ldpopt")
+        except psycopg.OperationalError as error:  # why, which quotes names and addresses, but no password
+            reason = (str(error).splitlines() or ["no answer"])[0]
+            raise Unavailable(f"PostgreSQL: {reason}") from None
         try:
             if made.execute("SHOW fsync").fetchone() != ("on",):
                 raise LdpoptError("the PostgreSQL server runs with fsync = off: what it acknowledges may be lost")

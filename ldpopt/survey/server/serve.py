@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,26 +19,24 @@ CONNECTIONS = 4096
 """Connections at once; others are told to come back."""
 
 
-def serve(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -> None:
-    """Serve the application until the process is told to end; `ready` gets the address that it listens at."""
+def serve(app: Starlette, listener: socket.socket) -> None:
+    """Serve the application at a socket that listens, until the process is told to end."""
     need("uvicorn")
     import uvicorn
 
-    with listening(host, port) as made:
-        ready(f"http://{_bracketed(host)}:{made.getsockname()[1]}")
-        config = uvicorn.Config(
-            app,
-            access_log=False,
-            log_level="error",  # not a line for whatever somebody sends that is no HTTP
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            lifespan="on",
-            limit_concurrency=CONNECTIONS,
-            timeout_keep_alive=20,
-            timeout_graceful_shutdown=20,
-        )
-        uvicorn.Server(config).run(sockets=[made])
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="error",  # not a line for whatever somebody sends that is no HTTP
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=20,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -52,6 +49,11 @@ def listening(host: str, port: int) -> socket.socket:
         raise invalid(
             "--host and --port", "a place to listen at", Phrase(f"{reason[:1].lower()}{reason[1:]}")
         ) from None
+
+
+def address(host: str, listener: socket.socket) -> str:
+    """Where a socket listens, as a browser is told."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def loopback(host: str) -> bool:
@@ -74,7 +76,3 @@ def token_of(path: Path) -> str:
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         raise invalid("token file", "at least 16 letters, digits or signs in one word", Phrase("others"), str(path))
     return token
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -67,3 +67,16 @@ def test_order_by_ratio_is_exact():
         assert sorted(order) == np.flatnonzero((p0 > 0) | (p1 > 0)).tolist()
         for x, y in itertools.pairwise(order):
             assert Fraction(p0[x]) * Fraction(p1[y]) <= Fraction(p0[y]) * Fraction(p1[x])
+
+
+@pytest.mark.parametrize("low", [0.1, 0.25])
+def test_each_end_of_an_interval_counts(low):
+    """One kink where the other law tells more is enough, be it the first, the last or one in the middle."""
+    for own, other in (
+        ([[low, 1 - low], [0.5, 0.5]], [[low / 2, 1 - low / 2], [0.5, 0.5]]),
+        ([[0.5, 0.5], [low, 1 - low]], [[0.5, 0.5], [low / 2, 1 - low / 2]]),
+        ([[0.6, 0.4, 0.0], [0.2, 0.4, 0.4]], [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]),
+    ):
+        a, b = np.array(own), np.array(other)
+        assert dominates(*a, *b) == truly_dominates(a, b)
+        assert dominates(*b, *a) == truly_dominates(b, a)

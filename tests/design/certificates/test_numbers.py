@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates.numbers import count, expect, expect_each, position, positions, real_array
+from ldpopt.design.certificates.numbers import (
+    count,
+    expect,
+    expect_each,
+    increasing,
+    nonnegative,
+    nonnegative_list,
+    position,
+    positions,
+    real_array,
+)
 from ldpopt.design.certificates.unproved import Unproved
 
 HUGE = 10**400
@@ -78,3 +88,23 @@ def test_only_what_is_a_list_is_counted():
         0,
         0,
     ]
+
+
+@pytest.mark.parametrize("given", [[], [1.0, 1.0], [0.0, 1.0, 0.5], [2.0, 1.0], [0.0, np.nan], [[0.0, 1.0]]])
+def test_numbers_that_do_not_increase_throughout_are_refused(given):
+    """One fall or one repetition is enough."""
+    with pytest.raises(Unproved, match="cuts"):
+        increasing(given, "cuts")
+    assert increasing([-1.0, 0.0, 2.0], "cuts").tolist() == [-1.0, 0.0, 2.0]
+    assert increasing([3], "cuts").tolist() == [3.0]
+
+
+def test_lists_of_prices_have_a_length_and_no_sign():
+    """Not empty, not negative."""
+    assert nonnegative_list([0.0, 1.0], "prices").tolist() == [0.0, 1.0]
+    for wrong in ([], [-1e-300], [np.inf], [[1.0]]):
+        with pytest.raises(Unproved, match="prices"):
+            nonnegative_list(wrong, "prices")
+    with pytest.raises(Unproved, match="price"):
+        nonnegative(-1.0, "price")
+    assert nonnegative(0.0, "price") == 0.0

@@ -182,3 +182,17 @@ def test_files_of_kindred_types_share_a_partition(tmp_path: Path, monkeypatch: p
     plan = make_plan(spec, {"q": [[0.75, 0.25], [0.25, 0.75]]})
     privatize(plan, tmp_path, tmp_path / "out")
     assert pd.read_parquet(tmp_path / "out")["w"].tolist() == [7, 8, 7, 8]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_row_without_answers_is_no_blank_line(tmp_path: Path, end: str, last: bool) -> None:
+    """A line of nothing but commas, one character even, is a row; a blank line is none, ended or not."""
+    path = tmp_path / "a.csv"
+    lines = ["q,r", "0,1", ",", "", "1,0", ","]
+    path.write_bytes((end.join(lines) + (end if last else "")).encode())
+    assert sum(part.rows for part in partitions([path])) == 4
+    found = [
+        one for part in partitions([path]) for some in batches(part, ["q"]) for one in some.column("q").to_pylist()
+    ]
+    assert [str(one or "") for one in found] == ["0", "", "1", ""]

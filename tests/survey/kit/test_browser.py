@@ -238,6 +238,20 @@ def test_a_memoised_device_repeats_its_report_under_a_key_that_no_script_reads(o
     assert len(other) > 1  # four keys give four equal triples of reports with a chance below 1e-4
 
 
+def test_two_tabs_are_one_device(open_kit):
+    """Of two tabs that were open at once only the first sends; the other says that the device has answered."""
+    site, page = open_kit()
+    second = page.context.new_page()
+    begin(second, site.url)
+    visit(page, site.url, [0, 1, 2])
+    press(second)
+    for position in (1, 2, 0):
+        choose(second, position)
+    press(second)
+    assert "already answered" in second.inner_text("h1")
+    assert len(site.submissions) == 1
+
+
 def test_the_keyboard_is_enough(open_kit):
     """Tab, arrows, space and Enter lead through the whole questionnaire, and the focus starts at each heading."""
     site, page = open_kit()

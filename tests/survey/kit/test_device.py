@@ -19,6 +19,7 @@ from ldpopt.survey.kit.device import report
 from ldpopt.survey.kit.public import public_plan
 from ldpopt.survey.kit.vectors import boundary_words, vectors
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
+from ldpopt.survey.server.submission import CODE, Reader
 
 PLANS = ten_plans()
 WARNER = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
@@ -132,3 +133,16 @@ def test_vectors_hold_in_rational_arithmetic(plan):
         chances = [Fraction(weight, 1 << channel.bits) for weight in channel.weights[x].tolist()]
         assert position == sum(total <= at for total in accumulate(chances))
         assert chances[position] > 0
+
+
+def test_the_collector_takes_a_device_s_submission(tmp_path):
+    """What a device sends is what the collector's reader takes, code by code, for plans of every kind."""
+    create_key(tmp_path / "key")
+    for plan in PLANS:
+        randomness = Memoised(tmp_path / "key") if plan.respondent else None
+        answers = {question.name: question.categories[0] for question in plan.questions}
+        sent = Device(plan, randomness).submission(answers, "an_invitation-1")
+        read = Reader(plan).read(json.dumps(sent).encode())
+        assert np.frombuffer(read.codes, CODE).tolist() == [
+            sent["reports"][question.name] for question in plan.questions
+        ]

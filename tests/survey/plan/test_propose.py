@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ldpopt.datafiles.bins import round_edges
 from ldpopt.datafiles.profile import profile
 from ldpopt.errors import InvalidInput
 from ldpopt.reports.consent import consent_paragraph
 from ldpopt.survey import Reading, SurveySpec, Wishes, plan_survey, propose
 from ldpopt.survey.plan.draft import draft, draft_spec
-from ldpopt.survey.plan.propose import Proposal, round_edges
+from ldpopt.survey.plan.propose import Proposal
 
 
 def proposed(folder: Path, columns: dict[str, list[object]], wishes: Wishes | None = None) -> Proposal:

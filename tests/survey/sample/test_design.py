@@ -267,7 +267,17 @@ def test_wrong_designs_are_refused(given, said):
         SampleDesign(**given)
 
 
+def test_reports_that_are_all_the_same_have_intervals():
+    """In a census of reports that are all alike the intervals are finite: nothing divides by their zero variance."""
+    for design in (SampleDesign(size=3, fpc=[3, 3, 3]), SampleDesign(size=3)):
+        made = estimate(SampledReports.of([1, 1, 1], BINARY, design), BINARY).intervals()
+        assert np.all(np.isfinite([made.lower, made.upper]))
+        assert made.width.min() > 0
+
+
 def test_wrong_scores_are_refused():
+    with pytest.raises(InvalidInput, match="finite"):
+        SampleDesign([1e308, 1e308]).total_variance([1.0, 2.0])
     design = SampleDesign(size=3)
     for scores in ([1.0, 2.0], [1.0, np.inf, 2.0], np.zeros((3, 2, 2))):
         with pytest.raises(InvalidInput, match="scores"):

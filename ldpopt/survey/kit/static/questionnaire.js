@@ -314,7 +314,7 @@ function hundred(asked, { first, second }) {
   };
   const sum = (list) => order.slice(SHOWN).reduce((total, y) => total + list[y], 0);
   const rows = order.slice(0, SHOWN).map((y) =>
-    make("tr", {}, make("th", { scope: "row", dir: "auto" }, asked.reports[y]), cell(one[y]), cell(other[y])));
+    make("tr", {}, make("th", { scope: "row" }, make("span", { dir: "auto" }, asked.reports[y])), cell(one[y]), cell(other[y])));
   if (order.length > SHOWN) {
     const more = word("tryMore", { count: number(order.length - SHOWN) });
     rows.push(make("tr", {}, make("th", { scope: "row" }, more), cell(sum(one)), cell(sum(other))));
@@ -333,7 +333,7 @@ function waiting() {
 }
 
 const nextPerson = () => make("details", { class: "another" }, make("summary", {}, word("another")),
-  make("p", {}, word("anotherText")), button(word("another"), () => another().catch(fail)));
+  make("p", {}, word("anotherText")), button(word("anotherStart"), () => another().catch(fail)));
 
 function sent() {
   return [heading(word("sentTitle")), make("p", { class: "lead" }, word("sentText")), ...waiting(), nextPerson()];
@@ -384,12 +384,16 @@ async function drop(id) {
   await attempt(stored("unsent", (store) => store.delete(id)));
 }
 
-/** The reports are kept, the answers forgotten, and only then anything is sent. */
+/** The reports are kept, the answers forgotten, and only then anything is sent; nothing if another tab was first. */
 async function leave(made) {
-  await keep(made);
-  await attempt(stored("done", (store) => store.put(made.id, page.plan.checksum)));
+  const before = await attempt(stored("done", (store, keep) => {
+    const asked = store.get(page.plan.checksum);
+    asked.onsuccess = () => (asked.result ? keep(asked.result) : store.put(made.id, page.plan.checksum));
+  }));
   person.answers.clear();
   person.drawn.clear();
+  if (before) return finish("done");
+  await keep(made);
   await deliver(true);
 }
 

@@ -1,0 +1,92 @@
+"""The method that solves the program over the extreme columns of a policy graph, for any column utility."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.policies import PolicyDual
+from ldpopt.design.columns.choose import policy_limits
+from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.policy import PolicyColumns, listable
+from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.levels import LevelColumns, column_program, every_pair
+from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.enclosures import FLOAT, Enclosure
+
+CAPPED = 4000
+"""The most columns under a cap on total variation, where every pair of inputs has its row in the program."""
+
+
+@dataclass(frozen=True)
+class PolicyLP:
+    """The program over all extreme columns of a policy graph: exact for column utilities of few inputs [KOV14].
+
+    Graphs of up to 8 inputs, and of up to 14 with no more edges than inputs, with a cap on total variation or without.
+
+    >>> import networkx as nx
+    >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
+    >>> design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1.0, graph=nx.path_graph(3)))
+    >>> round(design.value, 6), design.certified
+    (0.150265, True)
+    """
+
+    reference: ClassVar[str] = "[KOV14]"
+
+    def refuses(self, problem: Problem) -> str:
+        """Extreme columns are enough under LocalDP and TotalVariation, and small graphs have few."""
+        utility = problem.utility
+        if not isinstance(utility, ColumnUtility):
+            return f"{utility.name} is no sum over outputs of functions of the column"
+        if problem.plain or not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
+            return "its columns are those of LocalDP along a graph, with TotalVariation or without"
+        if not listable(policy_limits(problem.constraints, problem.labels)):
+            return "more than 8 inputs have too many extreme columns, unless the graph is nearly a tree, of 14 at most"
+        try:
+            columns, capped = _columns(problem), _cap(problem) < 1
+        except TooManyColumns as error:
+            return str(error)
+        if capped and len(columns.steps) > CAPPED:
+            return f"{len(columns.steps)} extreme columns are too many under a cap on total variation"
+        if not np.isfinite(np.asarray(utility.enclosed_columns(*_floats(columns)).upper)).all():
+            return f"an extreme column is worth no finite number of {utility.name}"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the optimal weights."""
+        utility, columns, eta = problem.utility, _columns(problem), _cap(problem)
+        base, rise = (np.asarray(part.midpoint) for part in _floats(columns))
+        if eta < 1:
+            left, right = every_pair(utility.size)
+            excess = np.maximum(rise[left] - rise[right], 0.0)
+            # A little less than eta: what the rows of a matrix round by costs less before than in the repair.
+            eta -= min(2.0**-50, 2.0**-24 * eta)
+        else:
+            left, right, excess = *(np.zeros(1, dtype=np.intp) for _ in range(2)), np.zeros((1, len(base)))
+        made = LevelColumns(base, rise, excess, left, right)
+        found = column_program(utility, made, columns.epsilon, eta)
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
+
+        return Candidate(found.columns, f"{columns.name} in a linear program", prove)
+
+
+def _columns(problem: Problem) -> PolicyColumns:
+    return PolicyColumns(policy_limits(problem.constraints, problem.labels), _cap(problem) < 1)
+
+
+def _floats(columns: PolicyColumns) -> tuple[Enclosure, Enclosure]:
+    base, rise = columns.enclosed(FLOAT)
+    return base, rise.T
+
+
+def _cap(problem: Problem) -> float:
+    return min((c.eta for c in problem.constraints if isinstance(c, TotalVariation)), default=1.0)

@@ -1,0 +1,149 @@
+"""A planned survey: how the budget is split over its questions, and what more respondents would reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, panels
+from ldpopt.plots.lettering import written
+
+COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
+STYLES = ("-", "--", ":", "-.")
+
+
+def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
+    """A bar for every question of a `Plan`, as long as its epsilon, the first on top; returns the axes.
+
+    plan : a planned survey's plan. ax : matplotlib axes; a new figure without one.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3))), epsilon=2.0)
+    >>> budget_split(plan_survey(spec).plan).get_xlabel()
+    'epsilon of the question (nats), 2 in all'
+    """
+    questions = list(plan.questions)
+    ax = axes_on(ax, 6.0, 1.2 + 0.3 * max(len(questions), 3))
+    at = np.arange(len(questions))[::-1]
+    epsilons = [question.epsilon for question in questions]
+    ax.barh(at, epsilons, color=FIRST, height=0.6)
+    for place, question in zip(at, questions, strict=True):
+        ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}", va="center", fontsize=8)
+    names = [f"{written(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
+    ax.set_yticks(at, names)
+    ax.set_ylim(-0.6, len(questions) - 0.4)
+    ax.set_xlim(0, 1.18 * max(epsilons))
+    ax.set_xlabel(f"epsilon of the question (nats), {plan.epsilon:.4g} in all")
+    ax.tick_params(axis="y", length=0, labelsize=8)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
+    """The half-width of each question's widest 95 % interval against the respondents, by `expected` of a `Plan`.
+
+    plan, ax : as in `budget_split`. A dot marks the target. Returns the axes.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> half_widths(plan_survey(spec).plan).get_ylabel()
+    'half-width of the widest 95 % interval'
+    """
+    from ldpopt.channel import Channel
+    from ldpopt.survey.plan.precision import HalfWidth
+
+    ax = axes_on(ax, 5.0, 3.6)
+    needs = [(question.expected or {}).get("respondents", 1000.0) for question in plan.questions]
+    n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
+    for number, question in enumerate(plan.questions):
+        k = len(question.categories)
+        pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
+        one = HalfWidth(0.5).reached(Channel(question.channel.matrix), pilot, 1)
+        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        ax.plot(n, one / np.sqrt(n), style, color=colour, label=written(question.name, 24, 1))
+        target = (question.expected or {}).get("half_width")
+        if target is not None:
+            ax.plot([(one / target) ** 2], [target], "o", color=colour, markersize=5)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("respondents (of a simple random sample)")
+    ax.set_ylabel("half-width of the widest 95 % interval")
+    low, high = ax.get_ylim()
+    ticks = [step * 10.0**ten for ten in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**ten <= min(high, 1)]
+    ax.set_yticks(ticks or [low, high], minor=False)
+    ax.set_yticks([], minor=True)
+    ax.yaxis.set_major_formatter(lambda y, _: f"± {100 * y:.3g} points")
+    _finish(ax, len(plan.questions))
+    return ax
+
+
+def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
+    """The power of each question's goodness-of-fit test against the respondents, at its epsilon and without privacy.
+
+    plan, ax : as in `budget_split`. alternatives : shares by the question's name, (k,), that the test is to find; other
+    questions are left out. level : of significance, in (0, 1). Returns the axes.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> power_curves(plan_survey(spec).plan, {"a": [0.4, 0.6]}).get_xlabel()
+    'respondents (of a simple random sample)'
+    """
+    from ldpopt.channel import Channel
+    from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
+
+    ax = axes_on(ax, 5.0, 3.6)
+    asked = [question for question in plan.questions if question.name in alternatives]
+    lines = []
+    for question in asked:
+        k = len(question.categories)
+        pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
+        channel, open_ = Channel(question.channel.matrix), Channel(np.eye(k))
+        ends = [respondents_for_power(one, pilot, alternatives[question.name], 0.95, level) for one in (channel, open_)]
+        lines.append((question, pilot, channel, open_, ends))
+    low = min(min(ends) for *_, ends in lines) / 20
+    n = np.unique(np.geomspace(max(5.0, low), 2.0 * max(max(ends) for *_, ends in lines), 80).astype(int))
+    for number, (question, pilot, channel, open_, _) in enumerate(lines):
+        colour = COLOURS[number % len(COLOURS)]
+        for one, style, name in ((channel, "-", f"ε = {question.epsilon:.3g}"), (open_, ":", "without privacy")):
+            power = [goodness_of_fit_power(one, pilot, alternatives[question.name], int(size), level) for size in n]
+            ax.plot(n, [float(p) for p in power], style, color=colour,
+                    label=f"{written(question.name, 20, 1)}, {name}")  # fmt: skip
+        target = (question.expected or {}).get("power")
+        if target is not None:
+            ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)
+    ax.set_xscale("log")
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("respondents (of a simple random sample)")
+    ax.set_ylabel(f"power of the test at level {level:g}")
+    _finish(ax, 2 * len(asked))
+    return ax
+
+
+def planning(plan: Any, alternatives: Any = None) -> Axes:
+    """`budget_split`, `half_widths` and, with `alternatives`, `power_curves` side by side; returns the first axes.
+
+    plan, alternatives : as in these.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> len(planning(plan_survey(spec).plan).figure.axes)
+    2
+    """
+    height = max(3.8, 1.2 + 0.3 * len(plan.questions))
+    axes = panels((5.2, 5.6, 5.6) if alternatives else (5.2, 5.6), height)
+    budget_split(plan, axes[0])
+    half_widths(plan, axes[1])
+    if alternatives:
+        power_curves(plan, alternatives, ax=axes[2])
+    return axes[0]
+
+
+def _finish(ax: Axes, lines: int) -> None:
+    """A legend off the data, a light grid, and respondents as people write them."""
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.xaxis.set_minor_formatter(lambda x, _: "")
+    ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="0.92", linewidth=0.8)
+    ax.set_axisbelow(True)

@@ -1,0 +1,170 @@
+"""Questions with several answers at once: one channel over the sets of options, or one option at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design import AOptimal, FisherInformation, LocalDP, optimal_channel
+from ldpopt.distribution import Array, positive_epsilon
+from ldpopt.errors import invalid
+from ldpopt.labels import distinct_labels
+from ldpopt.mechanisms import randomized_response
+from ldpopt.rounding import toward_privacy
+from ldpopt.survey.estimate.estimate import Estimate, estimate_contrasts
+from ldpopt.survey.estimate.intervals import two_sided
+
+MOST_OPTIONS = 10
+"""Sets of more options than this are too many to list with their reports."""
+
+SEARCHED = 3
+"""Up to as many options, the best of all channels over the sets is found, with a certificate."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetDesign:
+    """One way to ask: a `channel` over the sets, and the largest `variance` of an option's share, per respondent.
+
+    why : what it does, in words. respondents : for the half-width that was asked for.
+    """
+
+    name: str
+    channel: Channel
+    variance: float
+    respondents: int
+    why: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultiSelect:
+    """A question of which any number of J options may be chosen; made by `multi_select`.
+
+    options : the J options. epsilon : in nats, for the whole answer. designs : the ways to ask, the fewest respondents
+    first.
+    """
+
+    options: tuple[Label, ...]
+    epsilon: float
+    designs: tuple[SetDesign, ...]
+
+    @property
+    def best(self) -> SetDesign:
+        """The way that needs the fewest respondents; its channel is for `make_plan`, which makes it exact."""
+        return self.designs[0]
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The 2^J answers as labels: the chosen options joined by " + ", or "none"."""
+        return _names(self.options)
+
+    def estimate(self, reports: Any, design: SetDesign | None = None) -> Estimate:
+        """The share of each option from reports of a design's channel, the best one by default [Rao]."""
+        used = self.best if design is None else design
+        return estimate_contrasts(reports, used.channel, _members(len(self.options)).T, self.options)
+
+    def __repr__(self) -> str:
+        lines = [f"MultiSelect({len(self.options)} options, epsilon {self.epsilon:g})"]
+        lines += [f"  {one.name}: {one.respondents:,} respondents; {one.why}" for one in self.designs]
+        return "\n".join(lines)
+
+
+def multi_select(
+    options: Sequence[Label], epsilon: float, half_width: float = 0.05, level: float = 0.95
+) -> MultiSelect:
+    """Compare ways to ask a question of which any number of options may be chosen, within one `epsilon` for all [DJW].
+
+    The best of all channels over the 2^J sets, for up to `SEARCHED` options, with its certificate; a report of a whole
+    set, likely if it differs from the answer in few options; each option through its own coin with epsilon/J; and one
+    option, drawn at random, with all of epsilon. Respondents are for intervals of +- half_width about an option's
+    share, where all sets are equally likely. 2 to 10 options; `InvalidInput` otherwise.
+
+    >>> made = multi_select(["cash", "card", "phone"], 1.0)
+    >>> made.best.name, made.best.respondents, made.designs[1].why
+    ('one option each, drawn at random', 5397, 'no channel over the sets needs fewer')
+    """
+    named = distinct_labels(options, len(options), "options")
+    epsilon, j = positive_epsilon(epsilon), len(named)
+    if not 2 <= j <= MOST_OPTIONS:
+        raise invalid("options", f"2 to {MOST_OPTIONS}", j)
+    if not 0 < half_width < 1:
+        raise invalid("half_width", "a number between 0 and 1", half_width)
+    z = two_sided(level)
+
+    def made(name: str, channel: Channel, variance: float, why: str) -> SetDesign:
+        return SetDesign(name, channel, variance, math.ceil(z**2 * variance / half_width**2), why)
+
+    slopes = [_slope(j, epsilon, radius) for radius in range(j)]
+    radius = int(np.argmax(slopes))
+    near = "the answer itself" if radius == 0 else f"the sets that differ from the answer in at most {radius}"
+    split, one = math.tanh(epsilon / j / 2), math.tanh(epsilon / 2)
+    designs = [
+        made("a whole set", _ball(named, epsilon, radius), 0.25 / slopes[radius] ** 2, f"likely reports are {near}"),
+        made("the budget split", _coins(named, epsilon / j), 0.25 / split**2, f"every coin has only epsilon/{j}"),
+        made("one option each, drawn at random", _drawn(named, epsilon), 0.25 * j / one**2,
+             f"a full coin, but of 1 in {j} respondents for each option"),
+    ]  # fmt: skip
+    if j <= SEARCHED:
+        sets = 2**j
+        members = _members(j)
+        wanted = FisherInformation(np.full(sets, 1 / sets), AOptimal(members @ members.T), inputs=_names(named))
+        found = optimal_channel(wanted, LocalDP(epsilon))
+        proof = "no channel over the sets needs fewer" if found.certified else "not certified"
+        designs.append(made("best channel over the sets", found.channel, found.value / j, proof))
+    # Where ways need the same, but for what a certificate leaves open, the one that was searched for is not first.
+    designs.sort(key=lambda way: (round(math.log(way.variance), 6), way.name == "best channel over the sets"))
+    return MultiSelect(named, epsilon, tuple(designs))
+
+
+def _ball(options: tuple[Label, ...], epsilon: float, radius: int) -> Channel:
+    """Reports within `radius` options of the answer e^epsilon times likelier than the others."""
+    likely, rare = _probabilities(len(options), epsilon, radius)
+    bits = _members(len(options)).astype(np.int8)
+    distance = (bits[:, None, :] != bits[None, :, :]).sum(axis=2)
+    raw = np.where(distance <= radius, likely, rare)
+    return Channel(raw / raw.sum(axis=1, keepdims=True), _names(options), _names(options))
+
+
+def _coins(options: tuple[Label, ...], epsilon: float) -> Channel:
+    """A coin for each option; the reports are sets."""
+    matrix = np.ones((1, 1))
+    for _ in options:  # the first option is the last factor, as in the order of sets
+        matrix = np.asarray(np.kron(matrix, randomized_response(2, epsilon).matrix), dtype=np.float64)
+    return Channel(matrix / matrix.sum(axis=1, keepdims=True), _names(options), _names(options))
+
+
+def _drawn(options: tuple[Label, ...], epsilon: float) -> Channel:
+    """One option, drawn at random, through a coin: a report is the option and yes or no."""
+    coin, members = randomized_response(2, epsilon).matrix, _members(len(options)).astype(int)
+    parts = [coin[members[:, at]] / len(options) for at in range(len(options))]
+    labels = [f"{option}: {word}" for option in options for word in ("no", "yes")]
+    return Channel(np.hstack(parts), _names(options), labels)
+
+
+def _probabilities(j: int, epsilon: float, radius: int) -> tuple[float, float]:
+    """The probabilities of a report inside and outside the ball around the answer."""
+    inside = sum(math.comb(j, d) for d in range(radius + 1))
+    ratio = math.exp(-toward_privacy(epsilon))
+    likely = 1 / (inside + (2**j - inside) * ratio)
+    return likely, likely * ratio
+
+
+def _slope(j: int, epsilon: float, radius: int) -> float:
+    """Pr(an option's bit is kept) - Pr(it is changed): inside the ball more are kept; outside it cancels."""
+    likely, rare = _probabilities(j, epsilon, radius)
+    kept = sum(math.comb(j - 1, d) - (math.comb(j - 1, d - 1) if d else 0) for d in range(radius + 1))
+    return (likely - rare) * kept
+
+
+def _names(options: tuple[Label, ...]) -> tuple[str, ...]:
+    rows = _members(len(options)).tolist()
+    return tuple(" + ".join(str(o) for o, chosen in zip(options, row, strict=True) if chosen) or "none" for row in rows)
+
+
+def _members(j: int) -> Array:
+    """(2^j, j) the sets as rows of 0 and 1, the empty one first."""
+    return np.asarray((np.arange(2**j)[:, None] >> np.arange(j)) & 1, dtype=np.float64)

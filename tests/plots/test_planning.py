@@ -1,0 +1,50 @@
+"""The picture of a plan: the split adds up to the budget, and the curves pass through the targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ldpopt.plots import budget_split, half_widths, picture, planning, power_curves
+from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+
+SPEC = SurveySpec(
+    "demo",
+    (
+        QuestionSpec("a $ b", ("no", "yes"), half_width=0.04),
+        QuestionSpec("c", (1, 2, 3), pilot=[0.7, 0.2, 0.1], alternative=[0.6, 0.25, 0.15], half_width=0.06),
+    ),
+    epsilon=3.0,
+)
+PLAN = plan_survey(SPEC).plan
+
+
+def test_the_bars_are_the_budget() -> None:
+    """One bar a question, as long as its epsilon."""
+    bars = budget_split(PLAN).patches
+    assert [bar.get_width() for bar in bars] == [question.epsilon for question in PLAN.questions]
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(3.0)
+
+
+def test_the_curves_pass_through_the_targets() -> None:
+    """At the respondents that a question needs its width is the target, and its power too."""
+    for ax, what, need in (
+        (half_widths(PLAN), "half_width", "respondents"),
+        (power_curves(PLAN, {"c": [0.6, 0.25, 0.15]}), "power", "respondents_for_power"),
+    ):
+        dots = [line for line in ax.lines if line.get_marker() == "o"]
+        asked = [question for question in PLAN.questions if what in question.expected]
+        assert len(dots) == len(asked) > 0
+        for dot, question in zip(dots, asked, strict=True):
+            assert dot.get_xdata()[0] == pytest.approx(question.expected[need], rel=0.001)
+            curve = next(line for line in ax.lines if line.get_color() == dot.get_color() and line is not dot)
+            there = np.interp(np.log(dot.get_xdata()[0]), np.log(curve.get_xdata()), curve.get_ydata())
+            assert there == pytest.approx(dot.get_ydata()[0], rel=0.02)
+
+
+def test_it_is_drawn_in_every_format() -> None:
+    """Labels with a dollar sign are text, and the bytes are the same twice."""
+    for kind in ("png", "svg", "pdf"):
+        assert picture(planning(PLAN, {"c": [0.6, 0.25, 0.15]}), kind) == picture(
+            planning(PLAN, {"c": [0.6, 0.25, 0.15]}), kind
+        )

@@ -1,0 +1,56 @@
+"""What people's privacy rests on has a test file of its name, or a reason to be tested elsewhere."""
+
+from pathlib import Path
+
+import ldpopt
+
+PACKAGE = Path(ldpopt.__file__).parent
+TESTS = Path(__file__).parent
+
+ROOMS = ["privacy", "design/certificates", "composition", "survey/collect"]
+
+ELSEWHERE = {
+    "privacy/conversions/concentrated.py": (
+        "privacy/test_conversions.py",
+        "conversions are checked against each other",
+    ),
+    "privacy/conversions/pure.py": ("privacy/test_conversions.py", "the same"),
+    "privacy/conversions/to_approximate.py": ("privacy/test_conversions.py", "the same"),
+    "privacy/conversions/least_divergence.py": ("privacy/test_least_divergence.py", "the folder holds no other tests"),
+    "privacy/restricted.py": ("privacy/test_capacity.py", "its programs are the measures there"),
+    "design/certificates/classes.py": ("design/certificates/test_boxes.py", "inputs taken as one belong to a proof"),
+    "design/certificates/contraction.py": ("design/certificates/test_relaxed.py", "bounds made of other bounds"),
+    "design/certificates/integer_columns.py": (
+        "design/methods/test_integer_program.py",
+        "proved beside what it proves",
+    ),
+    "design/certificates/leaves.py": ("design/certificates/test_boxes.py", "a leaf is a part of a tree of boxes"),
+    "design/certificates/parts.py": ("design/certificates/test_relaxed.py", "bounds made of other bounds"),
+    "design/certificates/unbounded.py": ("design/certificates/test_base.py", "it proves nothing, in words"),
+    "design/certificates/unproved.py": ("design/certificates/test_numbers.py", "an exception"),
+    "composition/mechanism.py": ("composition/test_ledger.py", "what a ledger takes"),
+}
+"""Modules without a test file of their name: where they are tested, and why there."""
+
+
+def modules() -> list[str]:
+    """The modules of these rooms, but for packages' own."""
+    found = (path.relative_to(PACKAGE).as_posix() for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
+    return sorted(name for name in found if not name.endswith("__init__.py"))
+
+
+def test_every_module_has_a_test_file_of_its_name_or_a_reason() -> None:
+    """`tests` mirrors the package path for path; what does not is listed, with the file that tests it."""
+    for name in modules():
+        path = Path(name)
+        if not (TESTS / path.parent / f"test_{path.name}").exists():
+            assert name in ELSEWHERE, f"{name} has no test file of its name, and no reason is given"
+            assert (TESTS / ELSEWHERE[name][0]).exists()
+
+
+def test_no_reason_outlives_its_module() -> None:
+    """What is listed exists, and has no test file of its name."""
+    for name in ELSEWHERE:
+        path = Path(name)
+        assert name in modules()
+        assert not (TESTS / path.parent / f"test_{path.name}").exists()
