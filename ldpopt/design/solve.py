@@ -118,6 +118,20 @@ def solve_whole(
     return Whole(values, np.inf if bound is None else -float(bound), found.status == 0)
 
 
+def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
+    """The same program where all of x may be any number: x, and what a unit more of each entry would cost, as if free.
+
+    The costs of entries at zero are the reduced ones, none below zero. `SolverError` where nothing was found.
+    """
+    from scipy.optimize import linprog
+
+    bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
+    found = linprog(-gains, above, most, equal, right, bounds, method="highs")
+    if found.x is None or not np.isfinite(found.x).all():
+        raise SolverError(f"{what}: HiGHS said {found.message.split('.')[0]}: pass another method")
+    return np.asarray(found.x), np.asarray(found.lower.marginals)
+
+
 def _is_finite(problem: Any) -> bool:
     duals = [dual for constraint in problem.constraints for dual in constraint.dual_variables]
     found = [problem.value, *(variable.value for variable in (*problem.variables(), *duals))]

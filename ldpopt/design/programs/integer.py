@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.columns.integer import Integers
-from ldpopt.design.solve import solve_whole
+from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
@@ -69,14 +69,9 @@ class IntegerColumnsProgram:
 
     def _linear(self, gains: Array) -> tuple[Array, Array]:
         """The weights of the linear program, and the reduced cost of every column, none above zero."""
-        from scipy.optimize import linprog
-
         objective, equal, right, above, most, _ = self._pose(np.arange(self.columns.shape[1]), gains)
-        bounds = [(0, None)] * (len(objective) - 1) + [(None, None)]
-        found = linprog(-objective, above, most, equal, right, bounds, method="highs")
-        if found.x is None:
-            raise SolverError(f"integer columns: HiGHS said {found.message}; no channel has this denominator")
-        return found.x[:-1], -found.lower.marginals[:-1]
+        found, costs = solve_real(objective, equal, right, above, most, "integer columns")
+        return found[:-1], -costs[:-1]
 
     def _promising(self, gains: Array) -> npt.NDArray[np.intp]:
         count = self.columns.shape[1]
