@@ -274,14 +274,16 @@ def test_a_unary_encoding_is_measured(own, other):
     assert float(Ledger().add(oracle).total_variation()) == pytest.approx(own - other, rel=1e-12)
 
 
-def test_bounds_on_divergences_bound_the_concentration():
+@pytest.mark.parametrize("xi", [0.0, 0.3, 0.6])
+def test_bounds_on_divergences_bound_the_concentration(xi):
     """What is known of the divergences only between two ends leaves rho between two ends, on the right sides."""
     exact = randomized_divergence(1.0)
-    low, high = concentrated(lambda s: (exact(s) * 0.99, exact(s) * 1.01), 0.0)
-    truth = max(exact(s) / (1 + s) for s in np.linspace(0, 50, 5001).tolist())
-    assert low <= truth <= high
-    assert high >= 1.01 * truth * (1 - 1e-6)
-    assert high <= 1.05 * truth
+    low, high = concentrated(lambda s: (exact(s) * 0.99, exact(s) * 1.01), xi)
+    orders = np.geomspace(1e-4, 50, 5001).tolist()
+    truth, most = (max((exact(s) * factor - xi) / (1 + s) for s in orders) for factor in (1.0, 1.01))
+    assert low <= truth * (1 + 1e-9)
+    assert high >= most * (1 - 1e-6)
+    assert high <= most * 1.2
 
 
 def randomized_divergence(epsilon):

@@ -138,3 +138,13 @@ def test_where_nothing_is_known_from_below_the_lower_end_is_zero():
         found = both.hockey_stick(epsilon)
         assert (found.lower, found.exact) == (0.0, False)
         assert found.value < 1
+
+
+def test_the_largest_loss_beside_a_channel_of_several_rows():
+    """The largest losses of a channel and of a class add up, at both ends."""
+    channel = np.array([[0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.2, 0.6]])
+    largest = max(math.log(a / b) for x in channel for z in channel for a, b in zip(x, z, strict=True))
+    found = compose([channel, (0.5,), (0.25,)]).local_dp()
+    assert found.value == pytest.approx(largest + 0.75, rel=1e-12)
+    assert found.lower == pytest.approx(largest + 0.75, rel=1e-12)
+    assert found.lower <= largest + 0.75 <= found.value
