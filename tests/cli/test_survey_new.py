@@ -38,6 +38,15 @@ def test_a_raw_file_becomes_reports_by_commands_alone(run, people):
     found = run("survey", "estimate", "plan.json", "r.csv")
     assert "Rauchen, among those who answered" in found.stdout
     assert "2.5" in (people / "r.csv").read_text("utf-8")
+    delivery = people / "delivery"
+    delivery.mkdir()
+    for name in ("plan.json", "r.csv", "r.csv.manifest.json"):
+        (delivery / name).write_bytes((people / name).read_bytes())
+    estimates = run("survey", "estimate", "plan.json", "r.csv", "--json").stdout
+    assert "among_those_who_answered" in estimates
+    (delivery / "estimates.json").write_text(estimates, "utf-8")
+    assert run("survey", "report", "plan.json", "r.csv", "-o", "delivery/report.html").exit_code == 0
+    assert run("survey", "verify", "delivery").exit_code == 0
 
 
 def test_what_is_left_out_is_said(run, people):

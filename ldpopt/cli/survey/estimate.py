@@ -90,8 +90,9 @@ def estimate(
             found = _with_wave(Survey(made), counts, wave, asked, unlabelled)
     if json and wave is not None:
         raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
+    answered = among_those_who_answered(made, found)
     if json:
-        print(strictjson.dumps(results(found, counts, asked)), end="")
+        print(strictjson.dumps(results(found, counts, asked, answered)), end="")
         return
     if format is not None or out is not None:
         estimates = {name: {"": one.whole, **one.groups} for name, one in found.items()}
@@ -102,7 +103,7 @@ def estimate(
     for said in (spoken(counts), str(asked)):
         if said:
             console.print(f"{said}\n", markup=False)
-    answered, words = among_those_who_answered(made, found), missing_of(made, counts)
+    words = missing_of(made, counts)
     for name, one in found.items():
         console.print(f"{name}\n{one.whole.summary(level)}\n", markup=False)
         if name in words:
