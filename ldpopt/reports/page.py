@@ -115,7 +115,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
     body = "".join(f"<tr>{cells(row, False)}</tr>" for row in rows)
     named = f"<caption>{escape(caption)}</caption>" if caption else ""
     top = f"<thead><tr>{cells(head, True)}</tr></thead>"
-    return f'<div class="scroll"><table>{named}{top}<tbody>{body}</tbody></table></div>'
+    return f'<div class="scroll" tabindex="0"><table>{named}{top}<tbody>{body}</tbody></table></div>'
 
 
 def embed(png: bytes, description: str, caption: str = "") -> str:
