@@ -23,6 +23,7 @@ from ldpopt.survey import (
     Power,
     ProtocolTable,
     Quantile,
+    Regression,
     TestResult,
     TwoWayTable,
     compare_protocols,
@@ -30,7 +31,9 @@ from ldpopt.survey import (
     estimate,
     goodness_of_fit,
     goodness_of_fit_power,
+    linear_regression,
     logistic_regression,
+    logit_regression,
     multi_select,
     numeric_question,
     parametric_bootstrap,
@@ -74,7 +77,12 @@ _INTERVALS = {
 }
 """Words in how intervals say they were made, and the papers behind them."""
 
-_TESTED_BY = {"goodness of fit": goodness_of_fit, "two samples": two_sample, "independence": two_way}
+_TESTED_BY = {
+    "goodness of fit": goodness_of_fit,
+    "two samples": two_sample,
+    "independence": two_way,
+    "all slopes zero": logit_regression,
+}
 """How a test calls itself, and the function whose papers it rests on."""
 
 _MADE_BY = {
@@ -141,6 +149,8 @@ def _keys(result: Any) -> Iterator[str]:
         yield from (key for word, papers in _INTERVALS.items() if word in result.method for key in cited(papers))
     elif isinstance(result, TestResult):
         yield from _of_documentation(_TESTED_BY[result.name])
+    elif isinstance(result, Regression):
+        yield from _of_documentation(linear_regression if result.kind == "linear" else logit_regression)
     elif isinstance(result, Comparison):
         yield from _keys(result.rows)
     elif type(result) in _MADE_BY:

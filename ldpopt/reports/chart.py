@@ -52,7 +52,8 @@ def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, c
                            ("to", ' class="number"'))
     )  # fmt: skip
     return (
-        f'<div class="scroll"><table class="intervals"><caption>{escape(caption)}</caption><thead><tr>{head}'
+        f'<div class="scroll" tabindex="0"><table class="intervals"><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{head}"
         '<td class="chart"></td></tr></thead>'
         f'<tbody>{"".join(rows)}</tbody><tfoot><tr><td colspan="4"></td><td class="chart">{axis}</td></tr></tfoot>'
         "</table></div>"

@@ -115,7 +115,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
     body = "".join(f"<tr>{cells(row, False)}</tr>" for row in rows)
     named = f"<caption>{escape(caption)}</caption>" if caption else ""
     top = f"<thead><tr>{cells(head, True)}</tr></thead>"
-    return f'<div class="scroll"><table>{named}{top}<tbody>{body}</tbody></table></div>'
+    return f'<div class="scroll" tabindex="0"><table>{named}{top}<tbody>{body}</tbody></table></div>'
 
 
 def embed(png: bytes, description: str, caption: str = "") -> str:
@@ -125,7 +125,7 @@ def embed(png: bytes, description: str, caption: str = "") -> str:
     """
     said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     if not png:
-        return f'<figure><img alt="{escape(description)}">{said}</figure>'
+        return f'<figure tabindex="0"><img alt="{escape(description)}">{said}</figure>'
     width = round(int.from_bytes(png[16:20]) / 150 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}"
-    return f'<figure><img src="{source}" alt="{escape(description)}" width="{width}">{said}</figure>'
+    return f'<figure tabindex="0"><img src="{source}" alt="{escape(description)}" width="{width}">{said}</figure>'
