@@ -18,8 +18,11 @@ from ldpopt.survey import (
     Estimate,
     Intervals,
     LogisticRegression,
+    MultiSelect,
+    NumericQuestion,
     Power,
     ProtocolTable,
+    Quantile,
     TestResult,
     TwoWayTable,
     compare_protocols,
@@ -28,7 +31,10 @@ from ldpopt.survey import (
     goodness_of_fit,
     goodness_of_fit_power,
     logistic_regression,
+    multi_select,
+    numeric_question,
     parametric_bootstrap,
+    quantile,
     two_sample,
     two_way,
 )
@@ -64,6 +70,7 @@ _INTERVALS = {
     "simultaneous": "[HBW]",
     "Bonferroni": "[Rao, chapter 6]",
     "bootstrap percentile": "[Efron]",
+    "Woodruff": "[Woodruff]",
 }
 """Words in how intervals say they were made, and the papers behind them."""
 
@@ -74,6 +81,9 @@ _MADE_BY = {
     Difference: difference,
     TwoWayTable: two_way,
     LogisticRegression: logistic_regression,
+    MultiSelect: multi_select,
+    NumericQuestion: numeric_question,
+    Quantile: quantile,
     Bootstrap: parametric_bootstrap,
     Power: goodness_of_fit_power,
     ProtocolTable: compare_protocols,

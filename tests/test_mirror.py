@@ -29,7 +29,6 @@ ELSEWHERE = {
     "design/certificates/unbounded.py": ("design/certificates/test_base.py", "it proves nothing, in words"),
     "design/certificates/unproved.py": ("design/certificates/test_numbers.py", "an exception"),
     "composition/mechanism.py": ("composition/test_ledger.py", "what a ledger takes"),
-    "survey/collect/rows.py": ("survey/sample/test_design.py", "what an analysis by design reads"),
 }
 """Modules without a test file of their name: where they are tested, and why there."""
 

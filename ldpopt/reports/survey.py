@@ -166,24 +166,6 @@ def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked:
     return body + _rivals(question, found, pencil)
 
 
-def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
-    """What became of missing answers, and the shares among those who answered."""
-    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
-    if not words:
-        return []
-    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
-    if question.reading.own_category and question.missing is not None:
-        answered = among_answered(found, question.missing)
-        shown = answered.intervals(Score(asked.level)).clip()
-        rows = [
-            [str(label), f"{100 * value:.2f} %", f"{100 * low:.2f} %", f"{100 * high:.2f} %"]
-            for label, value, low, high in zip(answered.labels, answered.values, shown.lower, shown.upper, strict=True)
-        ]
-        said = f"Among those who answered; {100 * asked.level:g} % score intervals."
-        body.append(table(["answer", "estimate", "from", "to"], rows, said, numbers=(1, 2, 3)))
-    return body
-
-
 def _channel_in_words(channel: Channel) -> str:
     """The probabilities of a small channel; of a large one the likeliest report of each answer."""
     k, m = channel.shape
@@ -193,6 +175,21 @@ def _channel_in_words(channel: Channel) -> str:
         parts = ", ".join(f"{as_text(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
         said.append(f"{as_text(label)} is reported as {parts}")
     return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
+
+
+def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
+    """What became of missing answers, and the shares among those who answered."""
+    words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
+    if not words:
+        return []
+    body = ["<h3>Missing answers</h3>", f"<p>{escape(words)}</p>"]
+    if question.reading.own_category and question.missing is not None:
+        answered = among_answered(found, question.missing)
+        shown = answered.intervals(Score(asked.level))
+        labels, percent = [as_text(label) for label in answered.labels], f"{100 * asked.level:g} %"
+        said = f"Among those who answered; {percent} score intervals."
+        body.append(interval_table(labels, answered.values, shown.lower, shown.upper, said, percent))
+    return body
 
 
 def _groups(both: Findings, asked: Analysis) -> list[str]:

@@ -66,6 +66,7 @@ def describe(
     """
     from ldpopt.errors import InvalidInput, invalid
     from ldpopt.reports.analyses import number_table
+    from ldpopt.survey.estimate.answered import among_answered
     from ldpopt.survey.estimate.intervals import Score
     from ldpopt.survey.estimate.numbers import mean, population_total, quantile
     from ldpopt.survey.sample.respondents import Respondents
@@ -83,6 +84,10 @@ def describe(
         people = Respondents.read(made, data, asked, (question,), unlabelled)
         found = people.estimate(question)
         shown, notes = [], []
+        planned = made.question(question)
+        if planned.reading.own_category and planned.missing is not None:
+            found = among_answered(found, planned.missing)
+            notes.append("Among those who answered.")
         try:
             middle = mean(found, given)
             shown.append(("", middle))

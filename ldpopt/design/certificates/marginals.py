@@ -155,9 +155,16 @@ class Search:
         sets = [np.zeros((0, k), dtype=bool)]
         for number in range(HALVINGS):
             corners = m.of_corners(simplices)
-            slopes = m.slopes(*(np.asarray(part.midpoint) for part in corners))
+            middles = [np.asarray(part.midpoint) for part in corners]
+            slopes = m.slopes(*middles)
             left, base = _left(m, simplices, slopes, self.rows)
             if routes:
+                # Pairs pay for no function that is above zero at the ray of constant columns.
+                other = m.slopes_from_one(*middles)
+                turned = (np.asarray(base.upper) > 0) & np.isfinite(other).all(axis=1)
+                if turned.any():
+                    slopes = np.where(turned[:, None], other, slopes)
+                    left, base = _left(m, simplices, slopes, self.rows)
                 needed = np.minimum(*_needs(m, left - sent, base, self.rows, True).cost(cap))
                 tried = np.flatnonzero(needed > gained + accuracy)[: max(FLOWS - flows, 0)]
                 flows += len(tried)

@@ -178,6 +178,21 @@ class Marginals:
         # Through zero at the ray of constant columns, and at no other corner below the utility by rounding.
         return np.asarray(np.where((value[:, -1:] == 0), found * (1 + STEEPER), found))
 
+    def slopes_from_one(self, value: Array, mean: Array, apart: Array) -> Array:
+        """(m, n - 1) slopes of linear functions that are zero at the ray of constant columns; NaN where none is above.
+
+        Near that ray they are above the utility by no more than it is worth.
+        """
+        with np.errstate(all="ignore"):
+            height, place = value / mean, apart / mean[:, :, None]
+            usable = np.asarray(np.isfinite(height).all(axis=1) & np.isfinite(place).all(axis=(1, 2)))
+            place = np.where(usable[:, None, None], place, 0.0)
+            found = (np.linalg.pinv(place, rcond=1e-13) @ np.where(usable[:, None], height, 0.0)[:, :, None])[:, :, 0]
+            reached = (place * found[:, None, :]).sum(axis=2)
+            short = np.where(height > 0, height / np.where(reached > 0, reached, 0.0), 0.0).max(axis=1)
+        usable &= np.isfinite(short) & (short > 0) & (reached >= 0).all(axis=1)
+        return np.asarray(np.where(usable[:, None], found * (short * (1 + STEEPER))[:, None], np.nan))
+
     def planes(self, value: Enclosure, mean: Enclosure, apart: Enclosure, slopes: Array) -> Enclosure:
         """(m,) levels of linear functions  level mean + slopes.apart  not below the utility on the simplices."""
         of = self.arithmetic

@@ -36,9 +36,10 @@ def draw_table(
     pdf.set_xy(x + left, y)
     pdf.cell(across * m, 5, device.column_means, align="C")
     if device.row_means:
-        with pdf.rotation(90, x + 2.5, y + above + side * n / 2):
-            pdf.set_xy(x + 2.5 - 25, y + above + side * n / 2 - 2.5)
-            pdf.cell(50, 5, device.row_means, align="C")
+        middle = (x + 2.5, y + above + side * n / 2)
+        with pdf.rotation(90, *middle):
+            # A cell that begins left of the page would be counted from its right edge.
+            pdf.text(middle[0] - pdf.get_string_width(device.row_means) / 2, middle[1] + 1, device.row_means)
     pdf.set_text_color(0)
     size = min(side * 1.5, 14.0)
     pdf.set_font(FAMILY, "B", min(size, 11.0))

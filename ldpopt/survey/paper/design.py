@@ -80,6 +80,11 @@ def paper_survey(
 
     Raises `InvalidInput` where the device is too coarse for a question: then no channel over D tells all of its answers
     apart.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, device_named, plan_survey
+    >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
+    >>> paper_survey(plan, device_named("two-dice")).plan.question("vote").channel.weights.tolist()
+    [[26, 10], [10, 26]]
     """
     simpler = unit_interval(simpler, "simpler")
     letters = _letters()

@@ -22,10 +22,12 @@ from ldpopt.survey.collect.manifest import in_table
 from ldpopt.survey.collect.randomness.randomness import Randomness
 from ldpopt.survey.collect.rows import read_rows
 from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import report_column
+from ldpopt.survey.estimate.encode import column as as_column
+from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
+from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.waves import estimate_waves
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.needed import invited
@@ -229,9 +231,15 @@ class Survey:
         Frames may be what `privatize` gave, or their file read back by pandas, Polars or pyarrow. A path is that of
         reports in files, which `aggregate` checks and counts. `InvalidInput` for reports that say they are of another
         plan; what says nothing of itself, such as a pandas frame, is taken at its word.
+        If the plan declares how the sample was drawn, files and frames are estimated so, and must have its columns;
+        counts, and a column alone, are taken for a simple sample.
         """
+        declared = self.plan.sample is not None and not self.plan.sample.trivial
         planned = self.plan.question(question)
         channel = report_channel(planned)
+        if isinstance(reports, (str, Path)) and declared:
+            asked = Analysis(self.plan.sample or SampleSpec())
+            return asked.estimates(self.plan, read_rows(self.plan, reports, asked.columns), estimator)[question].whole
         if isinstance(reports, (str, Path)):
             return _from_counts(planned, aggregate(self.plan, reports)[question], estimator)
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
@@ -240,8 +248,23 @@ class Survey:
                 said.require(self.plan, "the table")
         if hasattr(reports, "column_names") or hasattr(reports, "columns"):
             column = report_column(reports, planned)
+            if declared and self.plan.sample is not None:
+                return estimate(_designed(column, planned, reports, self.plan.sample), channel, estimator)
             reports = CountTable.from_reports(_answered(column) if planned.reading.left_out else column, channel)
         return estimate(reports, channel, estimator)
+
+
+def _designed(column: Any, question: PlannedQuestion, frame: Any, sample: SampleSpec) -> SampledReports:
+    """The reports of a frame with the design that its columns hold; empty ones, if allowed, are outside the group."""
+    channel = report_channel(question)
+    names = list(getattr(frame, "column_names", None) or frame.columns)
+    public = {name: as_column(frame[name], name) for name in sample.columns if name in names}
+    found = as_column(column, "reports")
+    empty = [question.reading.left_out and (value is None or value != value) for value in found.tolist()]
+    answered = ~np.array(empty, dtype=bool)
+    at = np.zeros(len(found), dtype=np.intp)
+    at[answered] = positions(found[answered], channel.outputs)
+    return SampledReports(at, channel, sample.design(public)).where(answered)
 
 
 def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:

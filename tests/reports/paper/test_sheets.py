@@ -123,4 +123,4 @@ def test_the_channel_beside_the_sheets_is_proved_by_check(tmp_path):
     assert measured["proved_denominator"] == 100
     assert measured["guarantees"][0]["value"] <= 1.0
     again = run(app, ["survey", "paper", str(tmp_path / "plan.json"), "--device", "d10", "-o", str(tmp_path / "paper")])
-    assert again.exit_code == 1
+    assert again.exit_code == 2

@@ -65,6 +65,26 @@ def test_rows_of_parquet_are_those_of_the_table(reports):
     assert missing.whole.n == 10
 
 
+def test_frames_of_a_declared_sample_are_estimated_so(tmp_path):
+    """A table, a pandas frame and a file of a plan with a design give one estimate, and it is not the simple one."""
+    sample = SampleSpec(weights="w", strata="s")
+    spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), sample=sample)
+    survey = Survey(make_plan(spec, {"vote": CHANNEL}))
+    rng = np.random.default_rng(3)
+    answers = {"vote": rng.choice(["no", "yes"], 300), "w": rng.uniform(1, 4, 300), "s": rng.choice(["a", "b"], 300)}
+    made = survey.privatize(pa.table(answers), Simulated(np.random.default_rng(4)))
+    pq.write_table(made, tmp_path / "reports.parquet")
+    found = [survey.estimate("vote", one) for one in (made, made.to_pandas(), tmp_path / "reports.parquet")]
+    for other in found[1:]:
+        assert np.allclose(other.values, found[0].values)
+        assert np.allclose(other.covariance, found[0].covariance)
+    assert found[0].degrees == 298
+    simple = survey.estimate("vote", made["vote"])
+    assert abs(simple.values[0] - found[0].values[0]) > 1e-6
+    with pytest.raises(InvalidInput, match="'s'"):
+        survey.estimate("vote", made.drop_columns(["s"]))
+
+
 def test_an_analysis_is_read_back():
     made = Analysis(
         SampleSpec(weights="w", margins={"sex": {"f": 1, "m": 2}}), ("sex",), (Condition.parse("a > 3"),), 0.9
