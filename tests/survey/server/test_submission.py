@@ -12,7 +12,7 @@ from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt.survey.server.submission import Reader, Refused, invitation_hash
 
 PLAN = habits()
-GOOD = body_of(PLAN, (2, 1, [1, 0]))
+GOOD = body_of(PLAN, (2, 1, [1, 0]), "0123456789abcdef" * 2)
 
 
 def read(body):
