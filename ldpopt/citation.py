@@ -56,8 +56,9 @@ _FOUND_BY = {
     "linear program on tangents": "[PAL]",
     "distributions": "[PAL]",
     "local search": "[CCP]",
+    "repaired rounding": "",
 }
-"""How the method of a design begins, and the papers of that method."""
+"""How the method of a design begins, and the papers of that method; none for what rests on none."""
 
 _ESTIMATED_BY = {
     "generalised least squares": "[Rao, chapter 4]",

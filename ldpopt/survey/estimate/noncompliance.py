@@ -154,7 +154,7 @@ class Compliance:
         p = 1.0 if statistic <= 1e-9 else float(chi2.sf(statistic, 1)) / 2
         return TestResult("nobody cheats", statistic, 1, p)
 
-    def fit(self) -> TestResult:
+    def all_comply(self) -> TestResult:
         """Likelihood-ratio test that all comply, against cheaters of whatever kind that the reports can show.
 
         The groups' reports have more degrees of freedom than the shares; with none left, no such test is possible, and

@@ -131,7 +131,7 @@ def test_tests_against_brute_force_likelihood():
     assert np.isclose(test.statistic, 2 * (with_them - without), atol=1e-4)
     assert np.isclose(test.p_value, chi2.sf(test.statistic, 1) / 2)
     free = sum(c * np.log(c / sum(data.values())) for data, _ in groups for c in data.values())
-    fit = made.fit()
+    fit = made.all_comply()
     assert fit.degrees == 1
     assert np.isclose(fit.statistic, 2 * (free - without), atol=1e-4)
 
@@ -161,8 +161,8 @@ def test_asking_twice_identifies_cheaters():
     expected = truth @ with_cheaters(twice, ("no", "no")).matrix * 10_000
     made = estimate_compliance([(np.round(expected).astype(int), twice)], ("no", "no"))
     assert np.allclose(made.estimate.values, truth, atol=1e-3)
-    assert made.fit().degrees == 2
-    assert made.fit().p_value < 1e-6
+    assert made.all_comply().degrees == 2
+    assert made.all_comply().p_value < 1e-6
     low, high = made.bounds("yes")
     assert low < 0.25
     assert high > 0.4
