@@ -67,15 +67,16 @@ def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     off = 4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[:, None] * q
     p, q = normalised(p), normalised(q)
 
-    def value(b: Array) -> tuple[Array, Array]:
-        """The concave function of b and its derivative."""
+    def value(b: Array) -> tuple[Array, Array, Array]:
+        """The concave function of b, its derivative, and what the rounding of subnormal mixtures may add to either."""
         b = b[:, None]
         mixed = b * p + (1 - b) * q
         safe = np.where(mixed > 0, mixed, 1.0)
         ratio = d / safe  # at most 1/b and 1/(1 - b), where d squared might leave the range of floats
         term = d * ratio
         bend = term * (1 - 2 * b - b * (1 - b) * ratio)
-        return (b * (1 - b) * term).sum(axis=1), bend.sum(axis=1)
+        slack = 8 * SUBNORMAL * (b * (1 - b) * ratio**2).sum(axis=1)
+        return (b * (1 - b) * term).sum(axis=1), bend.sum(axis=1), slack
 
     # At b = 0 or 1 the function is the mass of one row outside the support of the other.
     left, right = np.full(len(p), 2.0**-30), np.full(len(p), 1 - 2.0**-30)
@@ -83,16 +84,16 @@ def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     best = np.maximum(best, np.where(q > 0, 0.0, p).sum(axis=1))
     for _ in range(_STEPS):
         middle = (left + right) / 2
-        at, slope = value(middle)
-        best = np.maximum(best, at)
+        at, slope, slack = value(middle)
+        best = np.maximum(best, at - slack)
         left, right = np.where(slope > 0, middle, left), np.where(slope > 0, right, middle)
-    (f, slope), (g, fall) = value(left), value(right)
+    (f, slope, first), (g, fall, last) = value(left), value(right)
     # A concave function lies below its tangents, also where the maximum lies beyond the ends of the bracket.
     edge = np.maximum(np.maximum(-slope, 0.0) * left, np.maximum(fall, 0.0) * (1 - right))
     above = np.maximum(np.maximum(f, g) + np.maximum(slope, 0.0) * (right - left) + edge, best)
     # b (1 - b)/(b p + (1 - b) q) is at most 1/(sqrt p + sqrt q)^2 for every b.
     larger_entry = np.maximum(np.maximum(p, q), SUBNORMAL)
     rounding = ((2 * np.abs(d) + off) * (off / larger_entry) + 8 * SUBNORMAL).sum(axis=1)
-    error = (64 + p.shape[1]) * ULP * above + rounding
+    error = (64 + p.shape[1]) * ULP * above + rounding + 8 * np.maximum(first, last)
     lower, upper = np.maximum(best - error, 0.0), np.minimum(above + error, 1.0)
     return np.where(identical, 0.0, lower), np.where(identical, 0.0, upper)

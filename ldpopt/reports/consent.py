@@ -15,7 +15,7 @@ def consent_paragraph(plan: Plan) -> str:
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0)).plan
     >>> print(consent_paragraph(plan).splitlines()[2])
-    Before anybody looks at your answer, a computer replaces it by a report that is drawn at random ...
+    Before anybody looks at your answer, a computer replaces it by a report that is drawn at random...
     """
     several = len(plan.questions) > 1
     what = f"your answers to {len(plan.questions)} questions" if several else "your answer"

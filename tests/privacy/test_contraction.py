@@ -1,5 +1,6 @@
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -54,3 +55,29 @@ def test_hockey_stick_contraction_is_the_worst_ratio():
             before, after = e_gamma(gamma)(p0, p1), e_gamma(gamma)(p0 @ q, p1 @ q)
             assert after <= found.value * before + 1e-13
     assert hockey_stick_contraction(q, math.exp(local_dp(q).value) * (1 + 1e-12)).value <= 1e-15
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.055445607721799e-308, 1.0], [1.896140847e-315, 1.0]],
+        [[2.28026e-318, 1.0], [2.532110351394119e-307, 1.0]],
+        [[1e-300, 1.0], [1e-310, 1.0]],
+        [[5e-324, 1.0], [1e-322, 1.0]],
+    ],
+)
+def test_mixtures_of_subnormal_entries_are_enclosed(rows):
+    """What rounding leaves of a mixture below 1e-308 counts: the bounds hold the value in 60 digits [OP, Thm 1]."""
+    with mpmath.workdps(60):
+        p, q = ([mpmath.mpf(x) / mpmath.fsum(map(mpmath.mpf, row)) for x in row] for row in rows)
+
+        def at(log_odds):
+            b = 1 / (1 + mpmath.exp(-log_odds))
+            return b * (1 - b) * mpmath.fsum((x - y) ** 2 / (b * x + (1 - b) * y) for x, y in zip(p, q, strict=True))
+
+        low, high = mpmath.mpf(-40), mpmath.mpf(40)
+        for _ in range(250):
+            first, second = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (first, high) if at(first) < at(second) else (low, second)
+        found = chi_squared_contraction(rows)
+        assert found.lower <= at(low) <= found.value

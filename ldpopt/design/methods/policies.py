@@ -35,7 +35,7 @@ class PolicyLP:
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
     >>> design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1.0, graph=nx.path_graph(3)))
     >>> round(design.value, 6), design.certified
-    (0.150265, True)
+    (0.210332, True)
     """
 
     reference: ClassVar[str] = "[KOV14]"

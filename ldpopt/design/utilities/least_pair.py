@@ -47,7 +47,9 @@ class LowerLine:
 
     def enclosed_bound(self, f: FDivergence, sets: Sets, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
         """A number below the function on the sets, at least 0; right whatever the numbers are, or `Unproved`."""
-        m = channel.shape[1]
+        k, m = channel.shape
+        if k != sets[0].size:
+            raise Unproved(f"the channel has {k} inputs, and the sets have {sets[0].size}")
         ratios = nonnegative_list(self.ratios, "ratios of tangents")
         if not (ratios > 0).all():
             raise Unproved("the ratios of tangents are not all positive")

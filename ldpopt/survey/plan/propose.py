@@ -100,11 +100,14 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
     What stands in the proposal comes from the answers themselves: whoever publishes it tells which answers occur.
     `InvalidInput` for wishes that the file cannot fulfil.
 
-    >>> from collections import Counter
+    >>> import tempfile
     >>> from pathlib import Path
-    >>> from ldpopt.datafiles.dialect import PLAIN
-    >>> column = ColumnProfile("smokes", 60, 0, Counter({"1": 40, "2": 15, "9": 5}), 60)
-    >>> made = propose(FileProfile(Path("people.csv"), "delimited", PLAIN, 60, (column,)))
+    >>> from ldpopt.datafiles.profile import profile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "people.csv")
+    >>> _ = path.write_text("smokes,region\\n" + "1,a\\n" * 40 + "2,b\\n" * 15 + "9,a\\n" * 5)
+    >>> made = propose(profile(path))
+    >>> folder.cleanup()
     >>> made.questions[0].spec.categories, made.questions[0].spec.reading.missing_codes
     ((1, 2, 'no answer'), ('9',))
     """

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ldpopt.channel import Channel
 from ldpopt.design import (
     AgainstSet,
     Around,
@@ -124,3 +125,12 @@ def test_what_is_no_certificate_of_the_pair_proves_nothing():
         assert fails_in_words(replace(certificate, mixtures=other))
         assert replace(certificate, support=other).verify().failures
         assert replace(certificate, support=replace(certificate.support, weights=other)).verify().failures
+
+
+def test_a_channel_for_other_answers_does_not_verify():
+    """A channel with more or fewer inputs than the sets have makes the proof fail in words, not in an error."""
+    design = optimal_channel(AgainstSet(KL, P0, SETS["hull"]), LocalDP(1.0))
+    for k in (2, 4):
+        found = replace(design, channel=Channel(np.full((k, 2), 0.5))).verify()
+        assert not found
+        assert any(f"{k} inputs" in failure or "expected 3 inputs" in failure for failure in found.failures)
