@@ -69,7 +69,7 @@ def _inside(name: str, found: Guarantee, exact: mpf, wrong: Wrong) -> None:
         wrong.append(f"{name}: {mpmath.nstr(exact, 25)} outside [{found.lower!r}, {found.value!r}]")
 
 
-def _at_least(name: str, value: float, exact: mpf, wrong: Wrong) -> None:
+def _at_least(name: str, value: float | mpf, exact: mpf, wrong: Wrong) -> None:
     if not mpf(value) >= exact:
         wrong.append(f"{name}: {value!r} below {mpmath.nstr(exact, 25)}")
 
@@ -91,7 +91,7 @@ def _direct(channel: Channel, rng: np.random.Generator, wrong: Wrong) -> None:
         # The smallest epsilon with delta(epsilon) <= delta lies in [lower, value].
         if found.value < math.inf:
             # Mass that only one input gives counts as it stands in a row that sums to one but for rounding.
-            _at_least(f"approximate_dp({delta!r})", delta * (1 + 2.0**-52),
+            _at_least(f"approximate_dp({delta!r})", mpf(delta) * (1 + 2.0**-52),
                       truth.worst(rows, lambda p, q, e=found.value: truth.hockey_stick(p, q, e)), wrong)  # fmt: skip
         if 0 < found.lower < math.inf:
             reached = truth.worst(rows, lambda p, q, e=found.lower: truth.hockey_stick(p, q, e))
