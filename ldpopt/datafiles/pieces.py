@@ -73,8 +73,24 @@ def batches_of(
 ) -> Iterator[Any]:
     """The record batches of a range, of at most `size` rows each; those of delimited text are all text.
 
-    `dictionaries` are columns that Parquet may give as dictionaries.
+    `dictionaries` are columns that Parquet may give as dictionaries. What a library says of a file that it cannot read
+    quotes its cells, so that it is not passed on: `InvalidInput` names the file alone.
     """
+    found = _batches_of(path, start, stop, rows, columns, dialect, size, dictionaries)
+    while (batch := values_hidden(path, next, found, None)) is not None:
+        yield batch
+
+
+def _batches_of(
+    path: str,
+    start: int,
+    stop: int,
+    rows: int,
+    columns: Sequence[str],
+    dialect: Dialect,
+    size: int,
+    dictionaries: Sequence[str],
+) -> Iterator[Any]:
     kind = kind_of(Path(path))
     if kind == "delimited":
         yield from range_batches(path, start, stop, rows, columns, dialect, size)

@@ -170,9 +170,7 @@ def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: 
 
 def _batches(path: Path, names: list[str], dialect: Dialect) -> Iterator[Any]:
     for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
-        found = batches_of(str(path), start, stop, rows, names, dialect, _BATCH)
-        while (batch := values_hidden(str(path), next, found, None)) is not None:
-            yield batch
+        yield from batches_of(str(path), start, stop, rows, names, dialect, _BATCH)
 
 
 def _text(value: Any) -> str:

@@ -66,7 +66,10 @@ def test_a_design_in_a_real_process(spawn, tmp_path):
 def test_an_interrupt_ends_cleanly(spawn, tmp_path):
     """Ctrl-C ends with 130, without a traceback and without a file but those that the next run goes on from."""
     many = ",".join(str(step / 1000) for step in range(100, 600))
+    # What a shell runs in the background ignores interrupts, and so would what the tests start there.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = spawn("frontier", *PAIR, "--epsilon", many, "--resume", "kept")
+    signal.signal(signal.SIGINT, before)
     # With its first part written it is among 10 500 designs, however busy or fast the machine is.
     deadline = time.monotonic() + 300
     while not list(tmp_path.glob("kept/part-*")) and process.poll() is None and time.monotonic() < deadline:

@@ -59,3 +59,16 @@ def test_an_empty_cell_is_refused_with_its_row(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x;g\n1;a\n;b\n")
     with pytest.raises(InvalidInput, match="row 2, column 'x'"):
         read_microdata(tmp_path / "a.csv", "x", "g")
+
+
+@pytest.mark.parametrize("line", [b"b,y\x8aa,y", b"b\xacy", b"\xff"])
+def test_a_broken_line_is_an_error_that_quotes_nothing(tmp_path, line):
+    """A line of more or fewer cells in a file that is no UTF-8 ends in `InvalidInput`, without what stands in it."""
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"vote,party\nsecret,x\n" + line + b"\nsecret,y\n")
+    with pytest.raises(InvalidInput) as found:
+        read_microdata(path, "vote", "party")
+    said = str(found.value)
+    assert str(path) in said
+    assert "secret" not in said
+    assert repr(line.decode("cp1252", "replace")) not in said

@@ -144,9 +144,7 @@ def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str])
             return
     for piece in part.pieces:
         of = (piece.path, piece.start, piece.stop, piece.rows, columns, piece.dialect, BATCH_ROWS, dictionaries)
-        found = batches_of(*of)
-        while (batch := values_hidden(piece.path, next, found, None)) is not None:
-            yield batch
+        yield from batches_of(*of)
 
 
 def _together(found: Iterator[Any]) -> Iterator[Any]:
