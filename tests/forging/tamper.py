@@ -88,7 +88,7 @@ def scalar(rng: np.random.Generator, x: Any) -> Any:
 def array(rng: np.random.Generator, a: np.ndarray) -> Any:
     """Anything in the place of an array: most often one of the same shape with some numbers replaced."""
     where = rng.random()
-    if where < 0.55 and a.size and a.dtype.kind in "fiu":
+    if where < 0.55 and a.ndim and a.size and a.dtype.kind in "fiu":
         return _numbers(rng, a)
     made = _shapes(a) if where < 0.8 else _types(a)
     for _ in range(9):
