@@ -9,6 +9,7 @@ from pathlib import Path
 
 from docstrings import escaped
 
+import ldpopt
 from ldpopt.references import REFERENCES
 from ldpopt.reproduce import EXPERIMENTS, Experiment, recorded
 from ldpopt.reproduce.registry import _MODULES
@@ -64,6 +65,7 @@ def _page(one: Experiment, module: str) -> str:
     readme = (ROOT / "experiments" / one.name / "README.md").read_text("utf-8")
     numbers = "\n".join(line for line in readme.splitlines() if line.startswith("|"))
     source = Path(importlib.import_module(module).__file__ or "")
+    path = source.relative_to(Path(ldpopt.__file__).parents[1])  # the package may be installed elsewhere
     lines = ["---", "orphan: true", "---", "", f"# {escaped(one.caption.rstrip('.'))}", ""]
     lines += [f"**Claim** ({one.subject.value}). {escaped(one.claim)} {one.source}", ""]
     lines += [f"**Verdict: {verdict['outcome']}.** {escaped(verdict['detail'])}", ""]
@@ -71,8 +73,8 @@ def _page(one: Experiment, module: str) -> str:
     lines += ["Compute it anew; the short form takes seconds and leaves nothing:", ""]
     lines += ["```sh", f"ldpopt reproduce {one.name} --quick", f"ldpopt reproduce {one.name}", "```", ""]
     lines += [
-        f":::{{dropdown}} The code, `{source.relative_to(ROOT)}`",
-        f"```{{literalinclude}} ../../{source.relative_to(ROOT)}",
+        f":::{{dropdown}} The code, `{path}`",
+        f"```{{literalinclude}} ../../{path}",
     ]
     lines += [":language: python", "```", ":::", ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
