@@ -10,23 +10,11 @@ import typer
 from ldpopt.cli.console import progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
-from ldpopt.cli.survey.sample import (
-    ClustersOption,
-    FpcOption,
-    LevelOption,
-    LonelyOption,
-    MarginOption,
-    ReplicationsOption,
-    SimpleOption,
-    StrataOption,
-    VarianceOption,
-    WeightsOption,
-    WhereOption,
-    analysis,
-)
+from ldpopt.cli.survey.sample import NO_FLAGS, SampleFlags, with_sample_flags
 from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 
+@with_sample_flags
 def compare(
     plan: PlanArgument,
     data: ReportsArgument,
@@ -47,17 +35,7 @@ def compare(
     ] = None,
     format: FormatOption = None,
     out: OutOption = None,
-    where: WhereOption = None,
-    level: LevelOption = 0.95,
-    weights: WeightsOption = None,
-    strata: StrataOption = None,
-    clusters: ClustersOption = None,
-    fpc: FpcOption = None,
-    lonely: LonelyOption = None,
-    margin: MarginOption = None,
-    variance: VarianceOption = None,
-    replications: ReplicationsOption = None,
-    simple: SimpleOption = False,
+    sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -77,9 +55,7 @@ def compare(
     if against is not None and by is None:
         raise invalid("--against", "a group of --by", Phrase(against))
     made = read_plan(plan)
-    columns = dict(weights=weights, strata=strata, clusters=clusters, fpc=fpc, lonely=lonely, variance=variance,
-                   replications=replications)  # fmt: skip
-    asked = analysis(made, simple, None, where, level, margin, **columns)
+    asked = sample.analysis(made)
     names = tuple(questions or ())
     with progress("estimating"):
         people = Respondents.read(made, data, asked, () if by is None else (by,), unlabelled)
@@ -90,7 +66,7 @@ def compare(
         else:
             assert wave is not None
             other = read_plan(wave[0])
-            again = analysis(other, simple, None, where, level, margin, **columns)
+            again = sample.analysis(other)
             second = Respondents.read(other, wave[1], again, (), unlabelled)
             warned += [spoken(second.rows.counts)]
             found, tests = against_wave(people, second, names)
@@ -100,4 +76,4 @@ def compare(
                 "wave, the intervals are too long."
             )
         notes = tuple(dict.fromkeys(said for said in (*warned, str(asked)) if said))
-    show(difference_table(title, found, tests, level, notes), kind, out, force)
+    show(difference_table(title, found, tests, sample.level, notes), kind, out, force)

@@ -9,23 +9,11 @@ import typer
 from ldpopt.cli.console import progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
-from ldpopt.cli.survey.sample import (
-    ClustersOption,
-    FpcOption,
-    LevelOption,
-    LonelyOption,
-    MarginOption,
-    ReplicationsOption,
-    SimpleOption,
-    StrataOption,
-    VarianceOption,
-    WeightsOption,
-    WhereOption,
-    analysis,
-)
+from ldpopt.cli.survey.sample import NO_FLAGS, SampleFlags, with_sample_flags
 from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 
+@with_sample_flags
 def describe(
     plan: PlanArgument,
     data: ReportsArgument,
@@ -46,17 +34,7 @@ def describe(
     ] = None,
     format: FormatOption = None,
     out: OutOption = None,
-    where: WhereOption = None,
-    level: LevelOption = 0.95,
-    weights: WeightsOption = None,
-    strata: StrataOption = None,
-    clusters: ClustersOption = None,
-    fpc: FpcOption = None,
-    lonely: LonelyOption = None,
-    margin: MarginOption = None,
-    variance: VarianceOption = None,
-    replications: ReplicationsOption = None,
-    simple: SimpleOption = False,
+    sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -72,10 +50,7 @@ def describe(
     from ldpopt.survey.sample.respondents import Respondents
 
     kind, made = chosen(format, out, force), read_plan(plan)
-    asked = analysis(
-        made, simple, None, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
-        lonely=lonely, variance=variance, replications=replications,
-    )  # fmt: skip
+    asked = sample.analysis(made)
     try:
         given = None if scores is None else [float(part) for part in scores.split(",")]
     except ValueError:
@@ -102,6 +77,6 @@ def describe(
         points = []
         if shown and shown[0][0] == "" and (given is None or quantiles):
             edges = None if given is None else [[one, one] for one in given]
-            points = [quantile(found, share, edges, Score(level)) for share in quantiles or (0.25, 0.5, 0.75)]
+            points = [quantile(found, share, edges, Score(sample.level)) for share in quantiles or (0.25, 0.5, 0.75)]
         said = tuple(one for one in (spoken(people.rows.counts), str(asked), *notes) if one)
-    show(number_table(f"{question}, {people.n:,} respondents", shown, points, level, said), kind, out, force)
+    show(number_table(f"{question}, {people.n:,} respondents", shown, points, sample.level, said), kind, out, force)

@@ -18,21 +18,7 @@ from ldpopt.cli.survey.files import (
     read_reports,
     spoken,
 )
-from ldpopt.cli.survey.sample import (
-    ByOption,
-    ClustersOption,
-    FpcOption,
-    LevelOption,
-    LonelyOption,
-    MarginOption,
-    ReplicationsOption,
-    SimpleOption,
-    StrataOption,
-    VarianceOption,
-    WeightsOption,
-    WhereOption,
-    analysis,
-)
+from ldpopt.cli.survey.sample import NO_FLAGS, ByOption, SampleFlags, with_sample_flags
 from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 if TYPE_CHECKING:
@@ -41,21 +27,12 @@ if TYPE_CHECKING:
     from ldpopt.survey.sample.analysis import Analysis, Findings
 
 
+@with_sample_flags
 def estimate(
     plan: PlanArgument,
     data: DataArgument,
     by: ByOption = None,
-    where: WhereOption = None,
-    level: LevelOption = 0.95,
-    weights: WeightsOption = None,
-    strata: StrataOption = None,
-    clusters: ClustersOption = None,
-    fpc: FpcOption = None,
-    lonely: LonelyOption = None,
-    margin: MarginOption = None,
-    variance: VarianceOption = None,
-    replications: ReplicationsOption = None,
-    simple: SimpleOption = False,
+    sample: SampleFlags = NO_FLAGS,
     wave: Annotated[
         tuple[Path, str] | None,
         typer.Option(
@@ -80,10 +57,7 @@ def estimate(
         raise invalid("--json", "no --format or --out beside it", Phrase("one"))
     kind = chosen(format, out, force)
     made = read_plan(plan)
-    asked = analysis(
-        made, simple, by, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
-        lonely=lonely, variance=variance, replications=replications,
-    )  # fmt: skip
+    asked, level = sample.analysis(made, by), sample.level
     with progress("estimating"):
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
         if wave is not None:

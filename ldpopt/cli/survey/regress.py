@@ -9,23 +9,11 @@ import typer
 from ldpopt.cli.console import progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
-from ldpopt.cli.survey.sample import (
-    ClustersOption,
-    FpcOption,
-    LevelOption,
-    LonelyOption,
-    MarginOption,
-    ReplicationsOption,
-    SimpleOption,
-    StrataOption,
-    VarianceOption,
-    WeightsOption,
-    WhereOption,
-    analysis,
-)
+from ldpopt.cli.survey.sample import NO_FLAGS, SampleFlags, with_sample_flags
 from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 
+@with_sample_flags
 def regress(
     plan: PlanArgument,
     data: ReportsArgument,
@@ -47,17 +35,7 @@ def regress(
     odds: Annotated[bool, typer.Option("--odds", help="Odds ratios instead of coefficients.")] = False,
     format: FormatOption = None,
     out: OutOption = None,
-    where: WhereOption = None,
-    level: LevelOption = 0.95,
-    weights: WeightsOption = None,
-    strata: StrataOption = None,
-    clusters: ClustersOption = None,
-    fpc: FpcOption = None,
-    lonely: LonelyOption = None,
-    margin: MarginOption = None,
-    variance: VarianceOption = None,
-    replications: ReplicationsOption = None,
-    simple: SimpleOption = False,
+    sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -77,12 +55,9 @@ def regress(
     named = parse_formula(formula)
     if linear and (reference is not None or odds):
         raise invalid("--linear", "neither --reference nor --odds beside it", Phrase("one of them"))
-    asked = analysis(
-        made, simple, None, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
-        lonely=lonely, variance=variance, replications=replications,
-    )  # fmt: skip
+    asked = sample.analysis(made)
     with progress("fitting"):
         people = Respondents.read(made, data, asked, (named.outcome, *named.columns), unlabelled)
         found = people.linear(formula) if linear else people.logit(formula, reference)
         notes = tuple(said for said in (spoken(people.rows.counts), str(asked)) if said)
-    show(regression_table(found, level, odds, notes), kind, out, force)
+    show(regression_table(found, sample.level, odds, notes), kind, out, force)

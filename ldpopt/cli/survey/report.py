@@ -11,39 +11,16 @@ from ldpopt.cli.console import output, progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.outputs import claim, write_all
 from ldpopt.cli.survey.files import DataArgument, PlanArgument, UnlabelledOption, read_plan, read_reports
-from ldpopt.cli.survey.sample import (
-    ByOption,
-    ClustersOption,
-    FpcOption,
-    LevelOption,
-    LonelyOption,
-    MarginOption,
-    ReplicationsOption,
-    SimpleOption,
-    StrataOption,
-    VarianceOption,
-    WeightsOption,
-    WhereOption,
-    analysis,
-)
+from ldpopt.cli.survey.sample import NO_FLAGS, ByOption, SampleFlags, with_sample_flags
 
 
+@with_sample_flags
 def report(
     plan: PlanArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page (HTML).")] = Path("report.html"),
     by: ByOption = None,
-    where: WhereOption = None,
-    level: LevelOption = 0.95,
-    weights: WeightsOption = None,
-    strata: StrataOption = None,
-    clusters: ClustersOption = None,
-    fpc: FpcOption = None,
-    lonely: LonelyOption = None,
-    margin: MarginOption = None,
-    variance: VarianceOption = None,
-    replications: ReplicationsOption = None,
-    simple: SimpleOption = False,
+    sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -53,10 +30,7 @@ def report(
 
     claim([out], force)
     made = read_plan(plan)
-    asked = analysis(
-        made, simple, by, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
-        lonely=lonely, variance=variance, replications=replications,
-    )  # fmt: skip
+    asked = sample.analysis(made, by)
     with progress("estimating and drawing"):
         found, counts = Survey(made).findings(read_reports(data, made, unlabelled), asked, unlabelled)
         page = survey_report(made, found, counts, analysis=asked)

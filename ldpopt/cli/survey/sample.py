@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -64,24 +67,54 @@ WhereOption = Annotated[
 LevelOption = Annotated[float, typer.Option(help="Confidence of the intervals.", rich_help_panel=_WHOM)]
 
 
-def analysis(
-    plan: Plan,
-    simple: bool,
-    by: list[str] | None,
-    where: list[str] | None,
-    level: float,
-    margin: list[str] | None,
-    **columns: str | int | None,
-) -> Analysis:
-    """The analysis that the flags ask for, over the design that the plan declares."""
-    from ldpopt.survey.sample.analysis import Analysis
-    from ldpopt.survey.sample.conditions import Condition
-    from ldpopt.survey.sample.spec import SampleSpec
+class SampleFlags(NamedTuple):
+    """What the flags say, in the order in which the help lists them."""
 
-    declared = SampleSpec() if simple or plan.sample is None else plan.sample
-    margins = dict(map(_margin, margin)) if margin else None
-    conditions = tuple(map(Condition.parse, where or ()))
-    return Analysis(declared.changed(**columns, margins=margins), tuple(by or ()), conditions, level)
+    where: WhereOption = None
+    level: LevelOption = 0.95
+    weights: WeightsOption = None
+    strata: StrataOption = None
+    clusters: ClustersOption = None
+    fpc: FpcOption = None
+    lonely: LonelyOption = None
+    margin: MarginOption = None
+    variance: VarianceOption = None
+    replications: ReplicationsOption = None
+    simple: SimpleOption = False
+
+    def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
+        """The analysis that the flags ask for, over the design that the plan declares."""
+        from ldpopt.survey.sample.analysis import Analysis
+        from ldpopt.survey.sample.conditions import Condition
+        from ldpopt.survey.sample.spec import SampleSpec
+
+        declared = SampleSpec() if self.simple or plan.sample is None else plan.sample
+        changed = declared.changed(
+            weights=self.weights, strata=self.strata, clusters=self.clusters, fpc=self.fpc, lonely=self.lonely,
+            variance=self.variance, replications=self.replications,
+            margins=dict(map(_margin, self.margin)) if self.margin else None,
+        )  # fmt: skip
+        return Analysis(changed, tuple(by or ()), tuple(map(Condition.parse, self.where or ())), self.level)
+
+
+NO_FLAGS = SampleFlags()
+
+
+def with_sample_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` as the program calls it: with the flags of `SampleFlags` in the place of its parameter `sample`."""
+    hints = get_type_hints(SampleFlags, include_extras=True)
+    flags = [one.replace(annotation=hints[one.name]) for one in inspect.signature(SampleFlags).parameters.values()]
+    own = inspect.signature(command, eval_str=True)
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        sample = SampleFlags(**{flag.name: given.pop(flag.name) for flag in flags})
+        command(**given, sample=sample)
+
+    shown = [one for mine in own.parameters.values() for one in (flags if mine.name == "sample" else [mine])]
+    vars(called)["__signature__"] = own.replace(parameters=shown)
+    called.__annotations__ = {one.name: one.annotation for one in shown}
+    return called
 
 
 def _margin(text: str) -> tuple[str, dict[str, float]]:

@@ -9,23 +9,11 @@ import typer
 from ldpopt.cli.console import progress
 from ldpopt.cli.hypotheses import ForceOption
 from ldpopt.cli.survey.files import PlanArgument, ReportsArgument, UnlabelledOption, read_plan, spoken
-from ldpopt.cli.survey.sample import (
-    ClustersOption,
-    FpcOption,
-    LevelOption,
-    LonelyOption,
-    MarginOption,
-    ReplicationsOption,
-    SimpleOption,
-    StrataOption,
-    VarianceOption,
-    WeightsOption,
-    WhereOption,
-    analysis,
-)
+from ldpopt.cli.survey.sample import NO_FLAGS, SampleFlags, with_sample_flags
 from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 
 
+@with_sample_flags
 def table(
     plan: PlanArgument,
     data: ReportsArgument,
@@ -34,17 +22,7 @@ def table(
     percent: Annotated[str, typer.Option(help="Shares of all, row or column.")] = "all",
     format: FormatOption = None,
     out: OutOption = None,
-    where: WhereOption = None,
-    level: LevelOption = 0.95,
-    weights: WeightsOption = None,
-    strata: StrataOption = None,
-    clusters: ClustersOption = None,
-    fpc: FpcOption = None,
-    lonely: LonelyOption = None,
-    margin: MarginOption = None,
-    variance: VarianceOption = None,
-    replications: ReplicationsOption = None,
-    simple: SimpleOption = False,
+    sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -56,14 +34,11 @@ def table(
     from ldpopt.survey.sample.respondents import Respondents
 
     kind, made = chosen(format, out, force), read_plan(plan)
-    asked = analysis(
-        made, simple, None, where, level, margin, weights=weights, strata=strata, clusters=clusters, fpc=fpc,
-        lonely=lonely, variance=variance, replications=replications,
-    )  # fmt: skip
+    asked = sample.analysis(made)
     with progress("estimating"):
         people = Respondents.read(made, data, asked, (row, column), unlabelled)
         found = people.two_way(row, column)
         notes = tuple(said for said in (spoken(people.rows.counts), str(asked)) if said)
         title = f"{row} by {column}, {people.n:,} respondents"
-        shown = two_way_rows(title, found, (row, column), percent, level, notes)
+        shown = two_way_rows(title, found, (row, column), percent, sample.level, notes)
     show(shown, kind, out, force)
