@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue, Result
 from ldpopt.survey.collect.rows import ReportRows
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -24,7 +25,7 @@ MOST_GROUPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Findings(Result):
     """The estimates of one question: of all who are meant, and of every group by name.
 
     >>> Findings(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), {}).whole.n
@@ -36,7 +37,7 @@ class Findings:
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
+class Analysis(ByValue):
     """How a survey's reports are analysed.
 
     sample : the public columns that hold the design; a simple sample by default.
