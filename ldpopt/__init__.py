@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from ldpopt.citation import (
         cite,
     )
-    from ldpopt.composition import (
-        Ledger,
-        compose,
-        k_fold,
-    )
+    from ldpopt.composition.compose import compose
+    from ldpopt.composition.k_fold import k_fold
+    from ldpopt.composition.ledger import Ledger
     from ldpopt.design import (
         AgainstSet,
         AOptimal,
@@ -81,8 +79,8 @@ if TYPE_CHECKING:
         WorstOf,
         load_design,
         optimal_channel,
-        structures,
     )
+    from ldpopt.design.structure import structures
     from ldpopt.errors import (
         BudgetExceeded,
         CertificateError,
@@ -94,10 +92,8 @@ if TYPE_CHECKING:
         frontier,
         sweep,
     )
-    from ldpopt.privacy import (
-        Guarantee,
-        audit,
-    )
+    from ldpopt.privacy.audit import audit
+    from ldpopt.privacy.guarantee import Guarantee
     from ldpopt.survey.plan.plan import (
         Plan,
     )

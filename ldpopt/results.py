@@ -66,7 +66,8 @@ class Result(ByValue):
 
     def _columns(self) -> dict[str, list[Any]]:
         """The table: columns of one length by name; of a result that is none, one row of what fits into a cell."""
-        return {name: [value] for name, value in _public(self) if value is None or isinstance(value, _SCALARS)}
+        plain = ((name, shown(value) if _is_short(value) else value) for name, value in _public(self))
+        return {name: [value] for name, value in plain if value is None or isinstance(value, _SCALARS)}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         """The columns as people read them, each with what stands above it."""
@@ -208,6 +209,11 @@ def jsonable(value: Any) -> Any:
         return made()
     named = getattr(value, "name", None)
     return named if isinstance(named, str) else repr(value)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a few labels or numbers, which fit into a cell."""
+    return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(one, _SCALARS) for one in value)
 
 
 def _public(value: Any) -> Iterable[tuple[str, Any]]:

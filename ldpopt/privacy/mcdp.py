@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,9 @@ class MeanConcentrated(Result):
 
     mu: Guarantee
     tau: Guarantee
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"mu": [self.mu.value], "tau": [self.tau.value]}
 
     def __str__(self) -> str:
         return f"{self.mu}\n{self.tau}"

@@ -14,7 +14,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
-from ldpopt.results import Pictured
+from ldpopt.results import Pictured, jsonable
 from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
@@ -154,10 +154,10 @@ class Estimate(Pictured):
         return {
             "n": self.n,
             "estimator": self.estimator,
-            "labels": list(self.labels),
+            "labels": jsonable(self.labels),
             "values": self.values.tolist(),
             "standard_errors": None if self.boundary else self.standard_errors.tolist(),
-            "boundary": list(self.boundary),
+            "boundary": jsonable(self.boundary),
             "intervals": shown.to_dict(),
         }
 

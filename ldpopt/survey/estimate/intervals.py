@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
-from ldpopt.results import Pictured
+from ldpopt.results import Pictured, jsonable
 from ldpopt.survey.estimate.moments import Moments
 
 
@@ -159,7 +159,7 @@ class Intervals(Pictured):
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
         return {
-            "labels": list(self.labels),
+            "labels": jsonable(self.labels),
             "lower": self.lower.tolist(),
             "upper": self.upper.tolist(),
             "level": self.level,

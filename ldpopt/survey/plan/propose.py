@@ -52,6 +52,13 @@ class ProposedQuestion(Result):
     spec: QuestionSpec
     remarks: tuple[str, ...] = ()
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "question": [self.spec.name],
+            "categories": [len(self.spec.categories)],
+            "remarks": [" ".join(self.remarks)],
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Proposal(Result):
