@@ -65,6 +65,14 @@ class ComposedPair(Pictured):
 
     _picture = "profile"
 
+    def _columns(self) -> dict[str, list[Any]]:
+        """The epsilon at a few deltas, in nats."""
+        deltas = [0.0, 1e-9, 1e-6, 1e-3, 1e-2]
+        return {"delta": deltas, "epsilon": [self.approximate_dp(delta).value for delta in deltas]}
+
+    def _title(self) -> str:
+        return f"Composition of {self.count}"
+
     @classmethod
     def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:
         """The composition of pairs with counts; equal pairs are counted together."""

@@ -28,6 +28,7 @@ NO_FORMULA = {
     "ldpopt.design.estimation_design": "calls `optimal_channel`",
     "ldpopt.design.load_design": "reads a file",
     "ldpopt.frontiers.frontier": "gathers designs, mechanisms and bounds that cite their own sources",
+    "ldpopt.frontiers.sweep": "designs by `optimal_channel`",
     "ldpopt.privacy.audit": "gathers measures that cite their own sources",
     "ldpopt.references.reference": "finds a paper",
     "ldpopt.survey.aggregate": "counts",
