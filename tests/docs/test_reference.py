@@ -23,6 +23,8 @@ sys.path.pop(0)
 NO_FORMULA = {
     "ldpopt.channel.as_channel": "checks and converts",
     "ldpopt.composition.compose_same_input": "applies `compose` to each pair of inputs",
+    "ldpopt.composition.from_dp_accounting": "converts a law",
+    "ldpopt.composition.to_dp_accounting": "converts a law",
     "ldpopt.composition.largest_count": "a search on `compose`",
     "ldpopt.composition.largest_epsilon": "a search on `k_fold`",
     "ldpopt.design.estimation_design": "calls `optimal_channel`",
