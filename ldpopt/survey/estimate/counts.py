@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.estimate.encode import factor, known, places, positions, report_column
 from ldpopt.survey.estimate.sampled import SampledReports
 
@@ -20,7 +21,7 @@ Key = tuple[Label, Label]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountTable:
+class CountTable(Result):
     """Reports counted by output, for each (stratum, cluster), with what linearised variances need.
 
     Parameters
@@ -42,6 +43,11 @@ class CountTable:
     counts: npt.NDArray[np.int64]
     weights: Array = field(default_factory=lambda: np.empty((0, 0)))
     squares: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    _heads = 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"output": list(self.outputs), "count": self.totals.tolist(), "weight": self.weights.sum(0).tolist()}
 
     def __post_init__(self) -> None:
         outputs, keys = tuple(self.outputs), tuple(self.keys)
@@ -152,20 +158,6 @@ class CountTable:
         if not isinstance(other, CountTable):
             return NotImplemented
         return merge([self, other])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CountTable):
-            return NotImplemented
-        same = (self.outputs, self.keys) == (other.outputs, other.keys)
-        return same and all(
-            np.array_equal(a, b)
-            for a, b in zip(
-                (self.counts, self.weights, self.squares), (other.counts, other.weights, other.squares), strict=True
-            )
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.outputs, self.keys, self.counts.tobytes(), self.weights.tobytes()))
 
     def with_populations(self, populations: Mapping[Label, float]) -> CountTable:
         """The table weighted so that each stratum counts as its population share.

@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, finite_array, positive_integer
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.estimate.project import simplex_projection
 
 
@@ -250,7 +251,7 @@ class LeastSquares:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftInverse:
+class LeftInverse(ByValue):
     """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9.
 
     >>> from ldpopt.survey import estimate
