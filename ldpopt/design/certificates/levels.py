@@ -42,14 +42,14 @@ class LevelDual(ListedDual):
         for epsilon in sorted({epsilon for epsilon, _ in used}):
             least = min(delta for one, delta in used if one == epsilon)
             try:
-                bounds.append(self._proved(self._columns(arithmetic.of(epsilon)), least, arithmetic))
+                bounds.append(self._proved(self._listed(arithmetic.of(epsilon)), least, arithmetic))
             except Unproved as error:
                 refused = error
         if not bounds:
             raise refused
         return min(bounds, key=lambda one: float(one.upper))
 
-    def _columns(self, epsilon: Enclosure) -> Iterator[Listed]:
+    def _listed(self, epsilon: Enclosure) -> Iterator[Listed]:
         _, pairs = self._multipliers()
         every = level_columns(len(pairs))
         for start in range(0, len(every), BLOCK):

@@ -39,9 +39,9 @@ class PolicyDual(ListedDual):
         if not listable(limits):
             raise Unproved("a graph of so many edges has too many extreme columns to look at all of them")
         eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
-        return self._proved(self._columns(limits, arithmetic), eta, arithmetic)
+        return self._proved(self._listed(limits, arithmetic), eta, arithmetic)
 
-    def _columns(self, limits: Array, arithmetic: Arithmetic) -> Iterator[Listed]:
+    def _listed(self, limits: Array, arithmetic: Arithmetic) -> Iterator[Listed]:
         _, pairs = self._multipliers()
         left, right = np.nonzero(pairs)
         prices = arithmetic.of(pairs[left, right])
