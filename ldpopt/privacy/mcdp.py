@@ -53,7 +53,7 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     (0.549306, 1.098612)
     """
     channel = as_channel(channel)
-    mu = worst_pair("mcdp_mu", channel, graph, _mean, REFERENCE, event=larger)
+    mu = worst_pair("mcdp_mu", channel, graph, _mean, REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
     tau = worst_pair(
         "mcdp_tau", channel, graph, subgaussian_of_pairs, REFERENCE, event=larger, screen=_screen, limit=SCREENED
     )

@@ -63,7 +63,7 @@ class CountTable(Result):
             raise invalid("keys", "at least one (stratum, cluster), each once", keys)
         order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
         for name, value in zip(("counts", "weights", "squares"), (counts, *parts), strict=True):
-            value = value[order]
+            value = value[order] if len(order) > 1 else value
             value.setflags(write=False)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "outputs", outputs)
@@ -272,6 +272,9 @@ def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
 
 
 def _whole(values: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    counted = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.shape == shape and values.size
+    if counted and values.min() >= 0 and values.max() <= 2**53:
+        return np.array(values, order="C")
     array = finite_array(values, "counts", 2)
     if array.shape != shape:
         raise invalid("counts", f"shape {shape}, one column an output", f"shape {array.shape}")
