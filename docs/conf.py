@@ -23,6 +23,7 @@ extensions = [
     "sphinx_design",
     "crosslinks",
     "made_pages",
+    "plain_search",
 ]
 exclude_patterns = ["_build", "_ext", "conf.py", "images", "made", "**.ipynb_checkpoints"]
 nitpicky = True
