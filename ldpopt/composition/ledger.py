@@ -43,7 +43,7 @@ class Entry(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ledger(Result):
-    """What has been spent: adaptively composed mechanisms with counts.
+    """An account of what one person has released: mechanisms with counts, composed adaptively.
 
     `add` returns a new ledger. Each mechanism counts through the least pair that dominates it (one composition for
     hockey-stick notions) and through every pair of its rows (sums for Rényi notions), so the totals hold for

@@ -13,7 +13,7 @@ from ldpopt.rounding import up
 
 
 def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
-    """size * epsilon, attained by the Laplace mechanism [M, Table I].
+    """A group of `size` has size * epsilon, attained by the Laplace mechanism [M, Table I].
 
     >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
     True

@@ -49,7 +49,7 @@ EVERY = 300
 
 @dataclass(frozen=True)
 class TangentExchange:
-    """Exchange for divergences between rows: `RenyiLDP`, and `ConcentratedLDP`, whose orders it finds [BS, Def 1.1].
+    """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
     rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop; by default 5e-7, and
     5e-6 beyond a dozen inputs, where the last digits take most of the time. Beside other
