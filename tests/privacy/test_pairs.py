@@ -172,7 +172,7 @@ def test_stacked_pairs_are_checked():
 
 
 def test_pairs_that_differ_by_the_names_of_outputs_are_measured_once():
-    """Of a channel with few different entries, one ordered pair of every kind is kept: brute force over sorted pairs."""
+    """Of a channel with few different entries, one ordered pair of every kind is kept, by brute force."""
     rng = np.random.default_rng(4)
     for values in ([0.1, 0.3], [0.0, 0.2, 0.5], [0.25, 0.25]):
         matrix = rng.choice(values, (7, 4))

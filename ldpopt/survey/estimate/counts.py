@@ -280,9 +280,9 @@ def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
 
 
 def _whole(values: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-    if isinstance(values, np.ndarray) and values.dtype == np.int64 and values.shape == shape and values.size:
-        if 0 <= int(values.min()) and int(values.max()) <= 2**53:
-            return np.array(values, order="C")
+    ready = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.shape == shape and values.size > 0
+    if ready and values.min() >= 0 and values.max() <= 2**53:
+        return np.array(values, order="C")
     array = finite_array(values, "counts", 2)
     if array.shape != shape:
         raise invalid("counts", f"shape {shape}, one column an output", f"shape {array.shape}")
