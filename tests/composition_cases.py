@@ -360,6 +360,8 @@ def _gaussian() -> list[Case]:
         for mu in (0.0, 0.5, 6.0, 60.0)
     ]
     made += odd("mu", co.gaussian_total_variation) + odd("count", lambda x: co.gaussian_total_variation(0.5, x))
+    arrays = ([0.5, 2.0], [-1.0, 0.5], [[0.1], [0.9]], [], [0.0, 1.0])
+    made += [(f"type one {one}", lambda x=one: co.gaussian_trade_off(0.5, x)) for one in arrays]
     made += odd("type one", lambda x: co.gaussian_trade_off(0.5, x)) + odd(
         "mu of curve", lambda x: co.gaussian_trade_off(x, 0.1)
     )

@@ -179,6 +179,7 @@ def _trade_off() -> list[Case]:
         *graphs("trade_off", lambda q, graph=None: pv.trade_off(q, graph).knots),
         ("at", lambda: [curve(t) for t in (0.0, 0.1, 0.5, 1.0)] + [curve([0.2, 0.3])]),
         *odd("curve", curve),
+        *((f"curve at {one}", lambda x=one: curve(x)) for one in ([0.5, 2.0], [-1.0, 0.5], [], [0.0, 1.0])),
         ("inverse", lambda: (curve.inverse().knots, curve.symmetrised().knots, str(curve))),
         ("dominates", lambda: [a.dominates(b) for a in (curve, other) for b in (curve, other)]),
         ("to delta", lambda: [curve.to_approximate_dp(x) for x in (0.0, 0.3, 2.0, 50.0)]),
@@ -417,6 +418,10 @@ def _claims() -> list[Case]:
         pv.maximal_leakage,
     ]
     made += [(f"as_claim {at}", lambda f=f: pv.as_claim(f(CHANNELS["three"]))) for at, f in enumerate(measured)]
+    over, point = 1 + 2.0**-52, {"epsilon": 0.3, "delta": 0.1, "order": 2.0, "xi": 0.1}
+    for notion in ("total_variation", "hockey_stick", "zcdp", "approximate_zcdp", "renyi", "approximate_dp", "x"):
+        one = pv.Guarantee(notion, over, 0.5, None, True, "", point)
+        made.append((f"as_claim of {notion}", lambda one=one: pv.as_claim(one)))
     made += [("as_claim of words", lambda: pv.as_claim("x")), ("budget", lambda: repr(pv.PureDP(1 / 3, budget=True)))]
     made += [
         ("need", lambda: module("claims").need(pv.PureDP, pv.TV(0.1), "it")),

@@ -137,8 +137,10 @@ def odd(name: str, call: Callable[[Any], Any]) -> list[Case]:
 
 
 if __name__ == "__main__":
+    import collect_cases
     import composition_cases
     import privacy_cases
 
     write("privacy", privacy_cases.CASES)
     write("composition", composition_cases.CASES)
+    write("collect", collect_cases.CASES)
