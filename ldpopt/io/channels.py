@@ -40,7 +40,7 @@ def read_channel(path: PathLike) -> Channel:
 
 
 def channel_of(text: str, path: PathLike) -> Channel:
-    """The channel in the contents of a file, whose name tells CSV from JSON where it ends so, and else its first letter.
+    """The channel in the contents of a file; its name tells CSV from JSON where it ends so, and else its first letter.
 
     `InvalidInput` as `read_channel` raises it.
     """
@@ -142,9 +142,7 @@ Labels = tuple[Label, ...]
 
 
 def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | None, Labels | None]:
-    """The numbers of a CSV file, and the labels of its rows and columns if it has any; whether they are a channel is not
-    asked yet.
-    """
+    """The numbers of a CSV file, whether or not they are a channel, and the labels of its rows and columns if any."""
     table = parse_table(path, text)
     bare = is_number(table.rows[0][0])
     if not bare and (len(table.rows) < 2 or table.width < 2):
