@@ -30,6 +30,7 @@ from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 AUDITED = 10_000_000
 """Inputs squared times outputs up to which every notion is measured: half a minute."""
 
+PAIR = ("p0", "p1")
 Report = Callable[[float], None]
 
 
@@ -59,7 +60,7 @@ def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
         raise FieldError("text", str(error)) from None
     report(0.05)
     stated = {} if isinstance(made, Design) else claims(text, name)
-    return plain({"name": name, **_document(made, state, stated, report)})
+    return {"name": name, **_document(made, state, stated, report)}
 
 
 def _mended(state: State, text: str, name: str, report: Report) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def _mended(state: State, text: str, name: str, report: Report) -> dict[str, Any
         made = mended(given, limits)
     report(0.05)
     document = _document(made.channel, state, {}, report)
-    return plain({"name": name, **document, "mended": {"steps": made.steps, "moved": made.moved}})
+    return {"name": name, **document, "mended": {"steps": list(made.steps), "moved": made.moved}}
 
 
 def _limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
@@ -102,7 +103,8 @@ def _document(made: Pasted, state: State, stated: Mapping[str, float], report: R
     document["guarantees"] = [_row(one) for one in (whole.guarantees if whole else found)]
     document["trade_off"] = whole.curve.knots if whole else None
     document["unmeasured"] = "" if every else "The channel is so large that only epsilon and eta are measured here."
-    return document
+    shown: dict[str, Any] = plain(document)
+    return shown
 
 
 def _kind(made: Pasted) -> str:
@@ -158,7 +160,7 @@ def _comparison(
     if utility is None:
         return (
             None,
-            "The design keeps something else than the difference of two populations; its own bound says how far the best is.",
+            "The design keeps something else than what tells two populations apart; its own bound is the comparison.",
         )
     epsilon, eta = found[0].value, min(found[1].value, 1.0)
     if not epsilon >= MINIMUM_EPSILON:
@@ -196,26 +198,23 @@ def _hypotheses(made: Pasted, channel: Channel, state: State) -> tuple[Divergenc
     """What the comparison is about: the populations given, those of the design, or two that fall and rise."""
     k = channel.shape[0]
     f = take(state, "divergence", lambda value, what: spelled(short(value, what)), None)
-    read = [
-        take(state, name, lambda value, what: distribution(numbers(value, what), what, k), None)
-        for name in ("p0", "p1")
-    ]
-    if (read[0] is None) != (read[1] is None):
-        name = "p0" if read[0] is None else "p1"
+    p0, p1 = (take(state, one, lambda value, what: distribution(numbers(value, what), what, k), None) for one in PAIR)
+    if (p0 is None) != (p1 is None):
+        name = "p0" if p0 is None else "p1"
         with field(name):
             raise invalid(name, "both populations or neither", Phrase("one"))
     own = made.utility if isinstance(made, Design) else None
-    if read[0] is None and isinstance(own, Divergence) and not own.continuous:
+    if p0 is None and isinstance(own, Divergence) and not own.continuous:
         return (own if f is None else Divergence(f, own.p0, own.p1, own.inputs)), "the populations of the file"
-    if read[0] is None and own is not None:
+    if p0 is None and own is not None:
         return None, ""
     whose = "the populations given"
-    if read[0] is None:
-        falling = np.arange(k, 0, -1.0)
-        read = [falling / falling.sum(), falling[::-1] / falling.sum()]
+    if p0 is None or p1 is None:
+        falling = np.arange(k, 0, -1.0) / (k * (k + 1) / 2)
+        p0, p1 = falling, falling[::-1]
         whose = "two invented populations, one that falls from the first answer to the last and one that rises"
     with field("p1"):
-        return Divergence(spelled("kl") if f is None else f, *read, inputs=channel.inputs), whose
+        return Divergence(spelled("kl") if f is None else f, p0, p1, channel.inputs), whose
 
 
 def _row(one: Guarantee) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,8 @@ SLIP = 1e-6
 class Mended:
     """A channel made from a matrix that was none, or not private enough.
 
-    steps : what was done, a sentence each. moved : the largest total variation by which a row that sums to one was moved.
+    steps : what was done, a sentence each. moved : the largest total variation of a row, divided by its sum, and what
+    became of it.
     """
 
     channel: Channel
@@ -105,7 +105,6 @@ def _within(matrix: Array, limits: Sequence[Constraint], channel: Channel) -> tu
 
 def _repaired(matrix: Array, limits: Sequence[Constraint], channel: Channel) -> Array | None:
     try:
-        made: Any = repair(matrix, limits, channel.inputs)
+        return np.asarray(repair(matrix, limits, channel.inputs))
     except Unrepairable:
         return None
-    return made

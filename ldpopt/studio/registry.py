@@ -15,6 +15,7 @@ VIEWS = {
 """By the last part of ``/api/NAME``: ``module:function`` of a state."""
 
 JOBS = {
+    "inspect": "ldpopt.studio.inspect:view",
     "design": "ldpopt.studio.tell:job",
     "envelope": "ldpopt.studio.tell_curves:envelope",
     "phases": "ldpopt.studio.tell_curves:phases",
