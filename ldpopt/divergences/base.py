@@ -303,6 +303,17 @@ def spelled(text: str) -> FDivergence:
     return rebuild(family, value)
 
 
+def spelling(f: FDivergence) -> str:
+    """A named divergence as `spelled` reads it. `InvalidInput` for one's own, which has no name.
+
+    >>> spelling(rebuild("hockey-stick", 1.5)), spelling(rebuild("kl"))
+    ('hockey-stick:1.5', 'kl')
+    """
+    if f.recipe is None:
+        raise invalid("divergence", "a named one", f.name)
+    return ":".join(map(str, f.recipe))
+
+
 def _plain(value: Any) -> Any:
     """A Python float for a zero-dimensional result."""
     array = np.asarray(value)

@@ -74,7 +74,7 @@ def write_channel(
         return write_text(path, channel.to_json(guarantees), force)
     if guarantees:
         raise invalid("guarantees", "a JSON file to record them in", str(path))
-    return write_text(path, _to_csv(channel), force)
+    return write_text(path, to_csv(channel), force)
 
 
 def read_exact(path: PathLike) -> ExactChannel:
@@ -165,7 +165,7 @@ def _labels(labels: list[str]) -> tuple[Label, ...]:
     return counted if labels == [str(i) for i in counted] else tuple(labels)
 
 
-def _to_csv(channel: Channel) -> str:
+def to_csv(channel: Channel) -> str:
     for name, labels in (("inputs", channel.inputs), ("outputs", channel.outputs)):
         texts = [str(label) for label in labels]
         if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):
