@@ -166,6 +166,7 @@ def _labels(labels: list[str]) -> tuple[Label, ...]:
 
 
 def to_csv(channel: Channel) -> str:
+    """The labels and probabilities of a channel as CSV; `InvalidInput` for labels that a table cannot give back."""
     for name, labels in (("inputs", channel.inputs), ("outputs", channel.outputs)):
         texts = [str(label) for label in labels]
         if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,15 @@ from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
 from ldpopt.privacy.audit import MORE_IS_MORE_PRIVATE
 from ldpopt.reports.words import guarantee_in_words, proof_in_words
 from ldpopt.rounding import ceil_digits, floor_digits
-from ldpopt.studio.fields import FieldError, State, field, flag, numbers, plain, take
+from ldpopt.studio.fields import State, field, flag, numbers, plain, take
 from ldpopt.studio.fields import text as short
-from ldpopt.studio.mending import mended
-from ldpopt.studio.pasted import Pasted, claims, contents, file_name, parts, pasted
+from ldpopt.studio.mending import Mended, mended
+from ldpopt.studio.pasted import NAMELESS, Pasted, claims, contents, file_name, parts, pasted
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 AUDITED = 10_000_000
 """Inputs squared times outputs up to which every notion is measured: half a minute."""
+
 
 PAIR = ("p0", "p1")
 Report = Callable[[float], None]
@@ -45,47 +47,80 @@ def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
     >>> shown["kind"], shown["badge"]["colour"], round(shown["epsilon"], 6)
     ('channel', 'grey', 1.098612)
     """
-    with field("text"):
-        text, name = take(state, "text", contents), take(state, "name", file_name, "what is pasted")
-    if take(state, "mend", flag, False):
-        return _mended(state, text, name, report)
     try:
-        with field("text"):
-            made = pasted(text, name)
+        seen = looked(state)
     except CertificateError as error:
+        name = take(state, "name", file_name, NAMELESS)
         return {"kind": "exact channel", "name": name, "badge": _badge("red", "The proof fails", [str(error)])}
-    except FieldError:
-        raise
-    except LdpoptError as error:
-        raise FieldError("text", str(error)) from None
     report(0.05)
-    stated = {} if isinstance(made, Design) else claims(text, name)
-    return {"name": name, **_document(made, state, stated, report)}
+    document = {"name": seen.name, **_document(seen, state, report)}
+    if seen.mended is not None:
+        document["mended"] = {"steps": list(seen.mended.steps), "moved": seen.mended.moved}
+    return document
 
 
-def _mended(state: State, text: str, name: str, report: Report) -> dict[str, Any]:
-    """The document of the mended channel, with what was done to it."""
-    limits = _limits(take(state, "epsilon", positive_epsilon, None), take(state, "eta", unit_interval, None))
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What is looked at: a design, a channel or an exact one, and how it was mended if it was.
+
+    stated : what its file claims of epsilon and eta, by notion.
+    """
+
+    name: str
+    text: str
+    made: Pasted
+    mended: Mended | None
+    stated: Mapping[str, float]
+
+    @property
+    def channel(self) -> Channel:
+        """The channel of either kind as floats."""
+        made = self.made.channel if isinstance(self.made, Design) else self.made
+        return Channel(made.matrix, made.inputs, made.outputs) if isinstance(made, ExactChannel) else made
+
+    @property
+    def measured(self) -> tuple[Guarantee, ...]:
+        """Its own epsilon and eta."""
+        if isinstance(self.made, ExactChannel):
+            return proved(self.made)
+        return local_dp(self.channel), total_variation(self.channel)
+
+
+def looked(state: State) -> Looked:
+    """What a state holds, mended if it says so; `CertificateError` for an exact channel whose proof fails.
+
+    >>> looked({"text": "[[3, 1]]", "mend": True}).channel.matrix.tolist()
+    [[0.75, 0.25]]
+    """
+    text, name = take(state, "text", contents), take(state, "name", file_name, NAMELESS)
+    if take(state, "mend", flag, False):
+        caps = own_limits(take(state, "epsilon", positive_epsilon, None), take(state, "eta", unit_interval, None))
+        with field("text"):
+            given = parts(text, name)
+        with field("mend"):
+            made = mended(given, caps)
+        return Looked(name, text, made.channel, made, {})
     with field("text"):
-        given = parts(text, name)
-    with field("mend"):
-        made = mended(given, limits)
-    report(0.05)
-    document = _document(made.channel, state, {}, report)
-    return {"name": name, **document, "mended": {"steps": list(made.steps), "moved": made.moved}}
+        found = pasted(text, name)
+    return Looked(name, text, found, None, {} if isinstance(found, Design) else claims(text, name))
 
 
-def _limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
-    found: list[Constraint] = [] if epsilon is None else [LocalDP(epsilon)]
+def own_limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
+    """The caps that are given, as constraints; an infinite epsilon is none.
+
+    >>> own_limits(1.0, None)
+    [LocalDP(epsilon=1.0, graph=None)]
+    """
+    found: list[Constraint] = [LocalDP(epsilon)] if epsilon is not None and epsilon <= MAXIMUM_EPSILON else []
     return found if eta is None else [*found, TotalVariation(eta)]
 
 
-def _document(made: Pasted, state: State, stated: Mapping[str, float], report: Report) -> dict[str, Any]:
-    channel = made.channel if isinstance(made, Design) else Channel(made.matrix, made.inputs, made.outputs)
-    found = proved(made) if isinstance(made, ExactChannel) else (local_dp(channel), total_variation(channel))
+def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
+    made, channel, found = seen.made, seen.channel, seen.measured
     k, m = channel.shape
+    kinds = {Design: "design", ExactChannel: "exact channel", Channel: "channel"}
     document: dict[str, Any] = {
-        "kind": "design" if isinstance(made, Design) else "channel" if made is channel else _kind(made),
+        "kind": kinds[type(made)],
         "inputs": [as_text(label) for label in channel.inputs],
         "outputs": [as_text(label) for label in channel.outputs],
         "matrix": channel.matrix,
@@ -94,9 +129,9 @@ def _document(made: Pasted, state: State, stated: Mapping[str, float], report: R
         "promise": [guarantee_in_words(one) for one in found],
         "channel_file": channel.to_json(found),
     }
-    document |= _proof(made, found, stated)
+    document |= _proof(made, found, seen.stated)
     report(0.15)
-    document["comparison"], document["no_comparison"] = _comparison(made, channel, found, state)
+    document["comparison"], document["no_comparison"] = _comparison(seen, state)
     report(0.25)
     every = k * k * m <= AUDITED
     whole = audit(channel, report=lambda share: report(0.25 + 0.75 * share)) if every else None
@@ -105,10 +140,6 @@ def _document(made: Pasted, state: State, stated: Mapping[str, float], report: R
     document["unmeasured"] = "" if every else "The channel is so large that only epsilon and eta are measured here."
     shown: dict[str, Any] = plain(document)
     return shown
-
-
-def _kind(made: Pasted) -> str:
-    return "exact channel" if isinstance(made, ExactChannel) else "channel"
 
 
 def _badge(colour: str, text: str, reasons: list[str]) -> dict[str, Any]:
@@ -149,14 +180,12 @@ def _checked(design: Design) -> dict[str, Any]:
     return {"badge": _badge("red", "The proof fails", [said, *failures]), "proof": []}
 
 
-def _comparison(
-    made: Pasted, channel: Channel, found: tuple[Guarantee, ...], state: State
-) -> tuple[dict[str, Any] | None, str]:
+def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]:
     """The channel beside the optimum of its own epsilon and eta; or why there is none."""
-    k = channel.shape[0]
-    if k < 2:
+    channel, found = seen.channel, seen.measured
+    if channel.shape[0] < 2:
         return None, "With one answer there is nothing to tell apart."
-    utility, whose = _hypotheses(made, channel, state)
+    utility, whose = hypotheses(seen, state)
     if utility is None:
         return (
             None,
@@ -165,7 +194,7 @@ def _comparison(
     epsilon, eta = found[0].value, min(found[1].value, 1.0)
     if not epsilon >= MINIMUM_EPSILON:
         return None, "The channel tells nothing about any answer, and nothing within its limits can."
-    limits = _limits(epsilon if epsilon <= MAXIMUM_EPSILON else None, eta)
+    limits = own_limits(epsilon, eta)
     value = float(utility.value(channel))
     try:
         best = optimal_channel(utility, limits)
@@ -194,8 +223,12 @@ def _comparison(
     }, ""
 
 
-def _hypotheses(made: Pasted, channel: Channel, state: State) -> tuple[Divergence | None, str]:
-    """What the comparison is about: the populations given, those of the design, or two that fall and rise."""
+def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
+    """What the comparison is about: the populations given, those of the design, or two that fall and rise.
+
+    None for a design that is about something else.
+    """
+    made, channel = seen.made, seen.channel
     k = channel.shape[0]
     f = take(state, "divergence", lambda value, what: spelled(short(value, what)), None)
     p0, p1 = (take(state, one, lambda value, what: distribution(numbers(value, what), what, k), None) for one in PAIR)

@@ -26,7 +26,8 @@ LARGEST = 4_000_000
 MOST_ENTRIES = 250_000
 """Entries that a matrix may have."""
 
-_NAME = "what is pasted"
+NAMELESS = "pasted text"
+"""What contents without a file's name are called."""
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*", re.ASCII)
 
 Pasted = Design | Channel | ExactChannel
@@ -58,10 +59,10 @@ def file_name(value: Any, what: str) -> str:
         raise invalid(what, "text", Phrase(type(value).__name__))
     last = re.split(r"[/\\]", value)[-1]
     shown = "".join(letter for letter in last if letter.isprintable())[-80:].strip()
-    return shown if shown.strip(".") else _NAME
+    return shown if shown.strip(".") else NAMELESS
 
 
-def pasted(text: str, name: str = _NAME) -> Pasted:
+def pasted(text: str, name: str = NAMELESS) -> Pasted:
     """The design, the channel or the exact channel that `text` holds; `name` stands before what is wrong with it.
 
     A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas where cells are not
@@ -89,7 +90,7 @@ def _bounded(made: Pasted, name: str) -> Pasted:
     return made
 
 
-def claims(text: str, name: str = _NAME) -> dict[str, float]:
+def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
     """What a channel file records of itself by notion, which no reader trusts: the epsilon and the eta.
 
     >>> claims(Channel([[1.0, 0.0], [0.0, 1.0]]).to_json())
@@ -106,7 +107,7 @@ def claims(text: str, name: str = _NAME) -> dict[str, float]:
     return found
 
 
-def parts(text: str, name: str = _NAME) -> Parts:
+def parts(text: str, name: str = NAMELESS) -> Parts:
     """The matrix in `text` as it stands there, whether or not it is a channel, and the labels of its rows and columns.
 
     >>> parts("[[3, 1], [1, 1]]")[0].tolist()

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
-from ldpopt.design import Constraint
+import ldpopt
+from ldpopt.channel import Channel
+from ldpopt.design import Constraint, Divergence
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spelling
 from ldpopt.studio.tell import Posed
@@ -16,8 +18,6 @@ from ldpopt.version import __version__
 
 INLINE = 30
 """Answers up to which a command has them on its line; more stand in a file that it writes first."""
-_PRIVATE_NAMES = ("ApproximateLDP", "Divergence", "LocalDP", "RenyiLDP", "TotalVariation", "optimal_channel")
-"""What the package itself exports; other names of designs come from `ldpopt.design`."""
 
 
 def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> str:
@@ -34,8 +34,8 @@ def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> 
     ]
     return "\n".join(
         [
-            *_head("Tells two populations apart", posed.names),
-            *_imports(["Divergence", "optimal_channel", *names]),
+            *head("Tells two populations apart", posed.names),
+            *imports(["Divergence", "optimal_channel", *names]),
             f"from ldpopt.divergences import {imported}",
             *(["from ldpopt.survey import respondents_for_power"] if power is not None else []),
             "",
@@ -71,6 +71,38 @@ def tell_command(posed: Posed) -> str:
         before = here("populations.json", populations_file(posed))
     parts = ["ldpopt", "design", *source, *options, "--save-design=design.json"]
     return before + " ".join(shlex.quote(part) for part in parts) + "\n"
+
+
+def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constraint]] | None) -> str:
+    """A program that measures a channel, and finds the best of its own limits for two populations."""
+    rows = "\n".join(f"    {row!r}," for row in channel.matrix.tolist())
+    lines = [
+        *head("Measures a channel", []),
+        *imports(["Channel", "audit", *(_needed(compared))]),
+        *([f"from ldpopt.divergences import {divergence_source(compared[0].f)[1]}"] if compared else []),
+        "",
+        f"matrix = [\n{rows}\n]",
+        listed("inputs", channel.inputs),
+        listed("outputs", channel.outputs),
+        "channel = Channel(matrix, inputs, outputs)",
+        "",
+        "print(audit(channel))",
+    ]
+    if compared:
+        utility, limits = compared
+        lines += [
+            "",
+            listed("p0", utility.p0.tolist()),
+            listed("p1", utility.p1.tolist()),
+            f"question = Divergence({divergence_source(utility.f)[0]}, p0, p1, inputs=inputs)",
+            f"design = optimal_channel(question, [{', '.join(map(constraint_source, limits))}])",
+            'print("kept:", question.value(channel), "of at most", design.upper_bound)',
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _needed(compared: tuple[Divergence, Sequence[Constraint]] | None) -> list[str]:
+    return [] if compared is None else ["Divergence", "optimal_channel", *(type(one).__name__ for one in compared[1])]
 
 
 def populations_file(posed: Posed) -> str:
@@ -135,14 +167,24 @@ def listed(name: str, values: Sequence[Any]) -> str:
     return "\n".join([*lines, current, "]"])
 
 
-def _head(what: str, names: Iterable[str]) -> list[str]:
+def head(what: str, names: Iterable[str]) -> list[str]:
+    """The first lines of a program: what it is.
+
+    >>> head("Asks", ["vote"])[0].startswith('# Asks: "vote".')
+    True
+    """
     called = " and ".join(json.dumps(name) for name in names)
-    return [f"# {what}: {called}. Taken from ldpopt studio, version {__version__}.", ""]
+    return [f"# {what}{': ' if called else ''}{called}. Taken from ldpopt studio, version {__version__}.", ""]
 
 
-def _imports(names: Iterable[str]) -> list[str]:
-    own = sorted({name for name in names if name in _PRIVATE_NAMES})
-    other = sorted({name for name in names if name not in _PRIVATE_NAMES})
+def imports(names: Iterable[str]) -> list[str]:
+    """Lines that import names of designs from where users find them.
+
+    >>> imports(["LocalDP", "Outputs"])
+    ['from ldpopt import LocalDP', 'from ldpopt.design import Outputs']
+    """
+    own = sorted({name for name in names if name in ldpopt.__all__})
+    other = sorted({name for name in names if name not in ldpopt.__all__})
     return [
         f"from ldpopt import {', '.join(own)}",
         *([f"from ldpopt.design import {', '.join(other)}"] if other else []),

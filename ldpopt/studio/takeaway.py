@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-from ldpopt.channel import Channel
+from ldpopt.design import Design
 from ldpopt.design.files import design_text
-from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.io.channels import to_csv
-from ldpopt.labels import as_text
+from ldpopt.errors import Phrase, invalid
+from ldpopt.exact import ExactChannel
 from ldpopt.studio import source
-from ldpopt.studio.fields import FieldError, State, choice, mapping, take
+from ldpopt.studio.fields import State, choice, mapping, take
+from ldpopt.studio.files import Taken, channel_files
+from ldpopt.studio.inspect import hypotheses, looked, own_limits
 from ldpopt.studio.tell import respondents, solved
+from ldpopt.tolerances import MINIMUM_EPSILON
 
+DOWNLOAD = "Download the files first; the commands read them."
 TYPES = {".json": "application/json", ".csv": "text/csv", ".py": "text/x-python", ".toml": "text/plain"}
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Code and a command that make a state's result again, and its files by name. `code_name` : of the code's file."""
-
-    code: str
-    command: str
-    files: Mapping[str, str]
-    code_name: str = "studio.py"
-    about: str = field(default="")
 
 
 def view(state: State) -> dict[str, Any]:
@@ -41,7 +32,7 @@ def view(state: State) -> dict[str, Any]:
     >>> made["command"].split()[:2], [file["name"] for file in made["files"]]
     (['ldpopt', 'design'], ['design.json', 'channel.json', 'channel.csv', 'populations.json', 'design.py'])
     """
-    name, inner = _which(state)
+    name, inner = which(state)
     made = MAKERS[name](inner)
     files = {**made.files, made.code_name: made.code}
     return {
@@ -56,16 +47,12 @@ def view(state: State) -> dict[str, Any]:
     }
 
 
-def report(state: State, told: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-    """The HTML report of a view in a state: a page that stands alone, with its pictures inside."""
-    from ldpopt.studio.report import REPORTS
+def which(state: State) -> tuple[str, State]:
+    """The view that a state is about, and its own state in it.
 
-    name, inner = _which(state)
-    told(0.05)
-    return {"name": f"{name}.html", "type": "text/html", "content": REPORTS[name](inner)}
-
-
-def _which(state: State) -> tuple[str, State]:
+    >>> which({"view": "tell", "state": {}})
+    ('tell', {})
+    """
     name = take(state, "view", choice(list(MAKERS)))
     return name, take(state, "state", mapping)
 
@@ -106,31 +93,27 @@ def _tell(state: State) -> Taken:
     return Taken(code, source.tell_command(made.posed), files, "design.py")
 
 
-def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel") -> dict[str, str]:
-    """A channel as its two files, by name; the CSV file has labels as text.
-
-    >>> sorted(channel_files(Channel([[0.75, 0.25], [0.25, 0.75]])))
-    ['channel.csv', 'channel.json']
-    """
-    files = {f"{stem}.json": channel.to_json(guarantees)}
-    try:
-        files[f"{stem}.csv"] = to_csv(channel)
-    except InvalidInput:
-        labels = [[as_text(label) for label in side] for side in (channel.inputs, channel.outputs)]
-        try:
-            files[f"{stem}.csv"] = to_csv(Channel(channel.matrix, *labels))
-        except InvalidInput:
-            pass  # names that a table cannot hold, such as one of blanks, are in the other file
-    return files
-
-
 def _inspect(state: State) -> Taken:
-    """The file that was looked at, mended if it was, and the commands that look at it."""
-    from ldpopt.studio.inspect import view as inspected
-    from ldpopt.studio.pasted import file_name
+    """The file that was looked at, mended if it was, and what looks at it again."""
+    seen = looked(state)
+    utility, _ = hypotheses(seen, state) if seen.channel.shape[0] > 1 else (None, "")
+    epsilon, eta = (one.value for one in seen.measured)
+    told = epsilon >= MINIMUM_EPSILON
+    compared = (utility, own_limits(epsilon, min(eta, 1.0))) if utility is not None and told else None
+    code = source.inspect_code(seen.channel, compared)
+    if isinstance(seen.made, Design):
+        command, files = "ldpopt verify design.json\nldpopt check channel.json --all\n", {"design.json": seen.text}
+    elif isinstance(seen.made, ExactChannel):
+        return Taken(code, "ldpopt check exact.json\n", {"exact.json": seen.text}, "check.py")
+    else:
+        command, files = "ldpopt check channel.json --all\n", {}
+    return Taken(code, command, {**files, **channel_files(seen.channel, seen.measured)}, "check.py", DOWNLOAD)
 
-    shown = inspected({**state, "p0": None, "p1": None}, lambda share: None)
-    raise FieldError("view", str(invalid("view", "tell or ask", Phrase(shown["kind"] + file_name("x", "name")))))
+
+def _ask(state: State) -> Taken:
+    from ldpopt.studio.takeaway_survey import taken
+
+    return taken(state)
 
 
-MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell}
+MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell, "ask": _ask, "inspect": _inspect}

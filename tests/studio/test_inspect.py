@@ -201,7 +201,7 @@ def test_names_of_files_are_shown_without_their_folders():
     """Neither a folder nor a letter that is none comes back with a file's name."""
     for name in ("/etc/passwd", "..\\..\\passwd", "a\x00/passwd"):
         assert view({"text": "[[1, 0]]", "name": name})["name"] == "passwd"
-    assert view({"text": "[[1, 0]]", "name": ".."})["name"] == "what is pasted"
+    assert view({"text": "[[1, 0]]", "name": ".."})["name"] == "pasted text"
 
 
 def test_hostile_files():
