@@ -193,7 +193,7 @@ class _Guard:
             return _error(421, "The studio answers on this machine alone.")
         if len(origins) > 1 or any(origin.lower() not in self._origins for origin in origins):
             return _error(403, "Another site's page may not ask this.")
-        if scope["path"].startswith("/api"):
+        if scope["path"].startswith("/api/"):
             tokens = given.get(b"x-studio-token", [])
             if len(tokens) != 1 or not hmac.compare_digest(tokens[0], self._token):
                 return _error(401, "This needs the token in the address that `ldpopt studio` printed.")
