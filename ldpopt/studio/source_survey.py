@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 
-from ldpopt.design import AOptimal, Constraint, Design, FisherInformation
+from ldpopt.design import AOptimal, Design, FisherInformation
 from ldpopt.studio.source import constraint_source, head, here, imports, listed
 
 Planned = tuple[str, Design, float]
@@ -24,14 +24,14 @@ def survey_code(title: str, questions: Sequence[Planned]) -> str:
             named.add(type(utility.criterion).__name__)
         named |= {type(one).__name__ for one in design.constraints}
         limits = ", ".join(map(constraint_source, design.constraints))
-        epsilon = design.constraints[0].bound
+        caps = ", ".join(f"{name}={value!r}" for name, value in limits_of(design).items())
         parts += [
             "",
             listed("labels", list(design.channel.inputs)),
             listed("pilot", utility.prior.tolist()),
             f"question = FisherInformation(pilot{criterion}, inputs=labels)",
             f"designs[{name!r}] = optimal_channel(question, [{limits}])",
-            f"questions.append(QuestionSpec({name!r}, labels, pilot=pilot, epsilon={epsilon!r}, half_width={width!r}))",
+            f"questions.append(QuestionSpec({name!r}, labels, pilot=pilot, {caps}, half_width={width!r}))",
         ]
     return "\n".join(
         [
@@ -59,7 +59,7 @@ def survey_file(title: str, questions: Iterable[Planned]) -> str:
         labels = ", ".join(_toml(str(label)) for label in design.channel.inputs)
         pilot = ", ".join(map(repr, design.utility.prior.tolist()))
         lines += ["", "[[questions]]", f"name = {_toml(name)}", f"categories = [{labels}]", f"pilot = [{pilot}]"]
-        lines += [f"{_key(one)} = {one.bound!r}" for one in design.constraints]
+        lines += [f"{name} = {value!r}" for name, value in limits_of(design).items()]
         lines += [f"half_width = {width!r}"]
     return "\n".join(lines) + "\n"
 
@@ -72,8 +72,15 @@ def survey_command(title: str, questions: Sequence[Planned], respondents: int) -
     return f"{here('survey.py', survey_code(title, questions))}{shlex.join(['python', 'survey.py'])}\n"
 
 
-def _key(one: Constraint) -> str:
-    return {"LocalDP": "epsilon", "TotalVariation": "eta"}[type(one).__name__]
+def limits_of(design: Design) -> dict[str, float]:
+    """The epsilon and the eta of a question's design, as plans call them.
+
+    >>> from ldpopt.design import LocalDP, optimal_channel
+    >>> limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0)))
+    {'epsilon': 1.0}
+    """
+    words = {"LocalDP": "epsilon", "TotalVariation": "eta"}
+    return {words[type(one).__name__]: one.bound for one in design.constraints}
 
 
 def _toml(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ldpopt.design.files import design_text
@@ -9,7 +10,7 @@ from ldpopt.studio import ask
 from ldpopt.studio.fields import State
 from ldpopt.studio.files import Taken, channel_files
 from ldpopt.studio.question import Asked, Together, designed, wishes
-from ldpopt.studio.source_survey import Planned, survey_code, survey_command, survey_file
+from ldpopt.studio.source_survey import Planned, limits_of, survey_code, survey_command, survey_file
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
@@ -26,14 +27,12 @@ def taken(state: State) -> Taken:
         stem = "" if len(planned) == 1 else f"-{at + 1}"
         files[f"design{stem}.json"] = design_text(design)
         files |= channel_files(design.channel, design.guarantees, f"channel{stem}")
-    spec = SurveySpec(
-        SURVEY,
-        tuple(
-            QuestionSpec(name, design.channel.inputs, pilot=design.utility.prior, half_width=width)
-            for name, design, width in planned
-        ),
-    )
-    plan = make_plan(spec, {name: design.channel for name, design, _ in planned})
+    questions = []
+    for name, design, width in planned:
+        caps, pilot = limits_of(design), design.utility.prior
+        made = QuestionSpec(name, design.channel.inputs, pilot=pilot, half_width=width, epsilon=caps["epsilon"])
+        questions.append(replace(made, eta=caps.get("eta")))
+    plan = make_plan(SurveySpec(SURVEY, tuple(questions)), {name: design.channel for name, design, _ in planned})
     files = {"plan.json": plan.to_json(), "survey.toml": survey_file(SURVEY, planned), **files}
     return Taken(survey_code(SURVEY, planned), survey_command(SURVEY, planned, told["respondents"]), files, "survey.py")
 
