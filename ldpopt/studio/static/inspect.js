@@ -26,7 +26,7 @@ export const view = {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
     root.append(h("h1", { class: "seen" }, "Any channel"), controls, results);
     const given = source(controls, studio), compared = comparison(controls, studio), mend = mending(controls, studio);
-    const shownOf = document_(results);
+    const shownOf = outcome(results);
     let turn = 0, work = null, last = "";
 
     function update(now) {
@@ -76,6 +76,8 @@ function source(host, studio) {
   const paste = textField({ name: "text", label: "Or paste it here", rows: 8, placeholder: "0.75, 0.25\n0.25, 0.75",
     hint: "Rows of probabilities, with or without names; a channel file; a design file.",
     onChange: (value) => studio.change({ text: value, name: null, mend: false }) });
+  // What is pasted counts at once; what is typed, when the field is left.
+  paste.control.addEventListener("paste", () => setTimeout(() => paste.control.dispatchEvent(new Event("change"))));
   const example = select({ name: "example", label: "Or take an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
     ["tell", "The design of “Tell two populations apart”"], ["forged", "The same design, forged"]], onChange: taken });
   const drop = h("section", { class: "card drop", "aria-label": "A channel" }, h("h2", {}, "A channel"),
@@ -183,7 +185,7 @@ function mending(host, studio) {
 const COLOURS = { green: "good", red: "bad", grey: "busy" };
 
 /** What is told of the channel. */
-function document_(host) {
+function outcome(host) {
   const badge = h("p", { class: "badge busy", id: "badge" }, "nothing to look at yet");
   const bar = h("progress", { "aria-label": "measuring", max: 1 }), progress = h("div", { class: "progress", hidden: true }, bar);
   const reasons = h("ul", { class: "words", id: "reasons" }), headline = h("div", { class: "headline" }), mended = h("ul", { class: "words", id: "mended" });
@@ -237,7 +239,7 @@ function document_(host) {
       badge.className = `badge ${COLOURS[found.badge.colour]}`;
       badge.textContent = found.badge.text;
       reasons.replaceChildren(...[...found.badge.reasons, ...(found.proof ?? [])].map((one) => h("li", {}, one)));
-      mended.replaceChildren(...(found.mended ? [...found.mended.steps, `Rows moved by at most ${shown(found.mended.moved)} in total variation.`] : []).map((one) => h("li", {}, one)));
+      mended.replaceChildren(...(found.mended ? [...found.mended.steps, found.mended.steps.length ? movedBy(found.mended.moved) : "There was nothing to mend."] : []).map((one) => h("li", {}, one)));
       rest.hidden = !found.matrix;
       headline.replaceChildren();
       if (!found.matrix) return;
@@ -268,6 +270,8 @@ function document_(host) {
     },
   };
 }
+
+const movedBy = (share) => (share === 0 ? "Nothing else was moved." : `Rows moved by at most ${shown(share)} in total variation.`);
 
 const said = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
 

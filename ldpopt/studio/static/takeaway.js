@@ -10,7 +10,7 @@ export function panel(root, studio) {
   const note = h("p", { class: "note" }), files = h("div", { class: "files" }), trouble = h("p", { class: "error", role: "alert", hidden: true });
   const report = h("div", { class: "files" });
   const body = h("div", { class: "taken", hidden: true }, code.part, command.part,
-    h("section", {}, h("h3", {}, "Files"), note, files), h("section", {}, h("h3", {}, "Report, pictures, link"), report));
+    h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, pictures, link"), report));
   const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, pictures, a link"), trouble, body);
   root.replaceChildren(details);
   let turn = 0, running = null;
