@@ -55,7 +55,7 @@ class Envelope:
 
 
 def envelope(utility: Divergence, epsilon: float) -> Envelope:
-    """All corners of the optimum as a function of the cap eta, for one epsilon in nats.
+    """All corners of the optimum as a function of the cap eta, for one epsilon in nats [SPR].
 
     utility : between finite distributions with up to 2000 different likelihood ratios; `InvalidInput` for others.
     For a hockey stick or another piecewise linear divergence the corners may be collinear up to rounding.

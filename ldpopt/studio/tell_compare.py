@@ -15,7 +15,8 @@ from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.plots.frontier import STYLES
 from ldpopt.studio.fields import State, take
 from ldpopt.studio.tell import Solved, solved
-from ldpopt.survey.test.hypothesis_tests import checked_level, respondents_for_power
+from ldpopt.survey.test.hypothesis_tests import checked_level
+from ldpopt.survey.test.two_hypotheses import respondents_to_tell
 
 GRID = 17
 """Caps at which the papers' bounds are evaluated for the picture."""
@@ -83,11 +84,8 @@ def _bounds(
 def _respondents(state: State, made: Solved, eta: float) -> dict[str, int | None]:
     """Respondents that the test needs through the mechanisms that are channels of their own."""
     utility, epsilon = made.posed.utility, made.posed.epsilon
-    k, power, level = (
-        len(utility.p0),
-        take(state, "power", checked_level, 0.8),
-        take(state, "level", checked_level, 0.05),
-    )
+    power, level = take(state, "power", checked_level, 0.8), take(state, "level", checked_level, 0.05)
+    k = len(utility.p0)
     shared = math.expm1(epsilon) / (math.exp(epsilon) + k - 1)
     channels: dict[str, Channel] = {
         "binary_with_erasure": binary_with_erasure(utility.p0, utility.p1, epsilon, eta),
@@ -98,6 +96,6 @@ def _respondents(state: State, made: Solved, eta: float) -> dict[str, int | None
 
 def _needed(channel: Channel, utility: Divergence, power: float, level: float) -> int | None:
     try:
-        return respondents_for_power(channel, utility.p0, utility.p1, power, level)
+        return respondents_to_tell(channel, utility.p0, utility.p1, power, level).respondents
     except InvalidInput:
         return None  # both give the same reports
