@@ -70,7 +70,10 @@ def _listening(port: int | None) -> socket.socket:
     from ldpopt.survey.server.serve import listening
 
     if port is not None:
-        return listening("127.0.0.1", port)
+        try:
+            return listening("127.0.0.1", port)
+        except InvalidInput as error:
+            raise InvalidInput(str(error).replace("--host and --port", "--port")) from None
     try:
         return listening("127.0.0.1", _USUAL)
     except InvalidInput:

@@ -128,7 +128,7 @@ def _chain(part: Part) -> list[FrontierRow]:
             pure[utility] = optimal_channel(utility, LocalDP(epsilon), certify=False).value
         known = near if near is not None and near.utility is utility else None
         near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=known)
-        rows.append(_row(near, epsilon, eta, pure[utility]))
+        rows.append(row_of(near, epsilon, eta, pure[utility]))
     return rows
 
 
@@ -150,7 +150,8 @@ def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
     return row
 
 
-def _row(design: Design, epsilon: float, eta: float, pure: float) -> FrontierRow:
+def row_of(design: Design, epsilon: float, eta: float, pure: float) -> FrontierRow:
+    """The row of a design under `epsilon` and `eta`; pure : what the best channel keeps without the cap."""
     utility = design.utility
     p0, p1 = utility.p0, utility.p1
     k, cap = len(p0), min(eta, math.tanh(epsilon / 2))

@@ -30,7 +30,8 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.plots.blocks import ratio_order
 from ldpopt.reports.words import guarantee_in_words, reports_in_words
 from ldpopt.studio.fields import FieldError, State, field, items, number, numbers, take, text, whole
-from ldpopt.survey.test.hypothesis_tests import checked_level, respondents_for_power
+from ldpopt.survey.test.hypothesis_tests import checked_level
+from ldpopt.survey.test.two_hypotheses import respondents_to_tell
 
 MOST_ANSWERS = 5000
 """Answers that the page takes; the library takes more."""
@@ -209,14 +210,14 @@ def blocks(rows: Any) -> list[dict[str, Any]]:
 
 
 def respondents(state: State, design: Design) -> dict[str, Any]:
-    """How many respondents a test of the first population against the second needs, privately and not."""
+    """How many respondents the best test of one population against the other needs, privately and not."""
     power = take(state, "power", checked_level, 0.8)
     level = take(state, "level", checked_level, 0.05)
     p0, p1 = design.utility.p0, design.utility.p1
     found: dict[str, Any] = {"power": power, "level": level, "private": None, "open": None}
     for name, channel in (("private", design.channel), ("open", np.eye(len(p0)))):
         try:
-            found[name] = respondents_for_power(channel, p0, p1, power, level)
+            found[name] = respondents_to_tell(channel, p0, p1, power, level).respondents
         except InvalidInput:
             continue  # the reports are the same from both: no number of respondents is enough
     return found

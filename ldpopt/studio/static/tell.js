@@ -4,6 +4,7 @@ import { h, percent, shown } from "./dom.js";
 import { button } from "./fields.js";
 import { limits } from "./limits.js";
 import { populations } from "./populations.js";
+import { tellCurves } from "./tell_curves.js";
 import { tellPictures } from "./tell_pictures.js";
 
 const FIRST = {
@@ -28,7 +29,7 @@ export const view = {
     results.append(h("section", { class: "card verdict", "aria-label": "The optimum" }, h("h2", {}, "The optimal channel"), badge, progress, headline, words));
     // The limits come first: they are what is moved most.
     const parts = [limits(controls, studio), populations(controls, studio)];
-    const pictures = tellPictures(results, studio);
+    const pictures = tellPictures(results), curves = tellCurves(results, studio);
     let turn = 0, work = null;
 
     async function update(now) {
@@ -51,7 +52,7 @@ export const view = {
       paint(found, now);
       root.dataset.state = "done";
       root.dataset.painted = String(mine);
-      pictures.later(now, found);
+      curves.later(now, found);
     }
 
     async function longer(now) {

@@ -3,7 +3,7 @@
 import { cut, heatmap, picture, widthOf } from "./charts.js";
 import { h, percent, shown, svg } from "./dom.js";
 
-export function tellPictures(host, studio) {
+export function tellPictures(host) {
   const sorted = picture(host, {
     title: "Answers sorted by P0/P1, with the blocks that are reported alike", file: "blocks", draw: drawSorted,
     describe: ({ found }) => `${found.answers.length} answers in ${found.blocks.length} blocks; answers of one block get the same random report.`,
@@ -26,7 +26,6 @@ export function tellPictures(host, studio) {
       });
       evidence.replaceChildren(...(found.reports.length > 12 ? [] : found.reports).map((one) => h("li", {}, h("strong", {}, `report ${one.label}: `), one.evidence)));
     },
-    later() {},
   };
 }
 
