@@ -30,14 +30,15 @@ def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> 
     names = [type(one).__name__ for one in limits]
     counted = [
         f"# for a test of level {level!r} with power {power!r}:",
-        f'print("respondents:", respondents_for_power(design.channel, p0, p1, {power!r}, {level!r}))',
+        f"respondents = respondents_to_tell(design.channel, p0, p1, {power!r}, {level!r})",
+        "print(respondents)",
     ]
     return "\n".join(
         [
             *head("Tells two populations apart", posed.names),
             *imports(["Divergence", "optimal_channel", *names]),
             f"from ldpopt.divergences import {imported}",
-            *(["from ldpopt.survey import respondents_for_power"] if power is not None else []),
+            *(["from ldpopt.survey import respondents_to_tell"] if power is not None else []),
             "",
             listed("p0", utility.p0.tolist()),
             listed("p1", utility.p1.tolist()),

@@ -85,6 +85,8 @@ def test_exported_code_makes_the_same_again(seed):
         for label, at in drawn.items():
             if block["start"] <= at < block["stop"]:
                 assert np.abs(rows[label] - np.asarray(block["row"])).max() <= 1e-12
+    if shown["respondents"]["private"] is not None:
+        assert space["respondents"].respondents == shown["respondents"]["private"]
     assert bool(space["checked"]) == shown["proof"]["verified"]
 
 
