@@ -10,6 +10,8 @@ VIEWS = {
     "takeaway": "ldpopt.studio.takeaway:view",
     "tell": "ldpopt.studio.tell:view",
     "compare": "ldpopt.studio.tell_compare:view",
+    "ask": "ldpopt.studio.ask:view",
+    "meaning": "ldpopt.studio.meaning:view",
     "load": "ldpopt.studio.load:view",
     "examples": "ldpopt.studio.load:examples",
 }
@@ -21,6 +23,8 @@ JOBS = {
     "design": "ldpopt.studio.tell:job",
     "envelope": "ldpopt.studio.tell_curves:envelope",
     "phases": "ldpopt.studio.tell_curves:phases",
+    "survey": "ldpopt.studio.ask:job",
+    "split": "ldpopt.studio.ask:split",
 }
 """By the last part of ``/api/jobs/NAME``: ``module:function`` of a state and of what is told of the progress."""
 
