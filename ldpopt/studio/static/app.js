@@ -7,9 +7,11 @@
 import { ask, call, job, keepToken, StateError, takeToken, Unreachable } from "./api.js";
 import { debounced, h } from "./dom.js";
 import { button, clearErrors, showError, textField } from "./fields.js";
+import { view as asking } from "./ask.js";
+import { view as meaning } from "./meaning.js";
 import { view as tell } from "./tell.js";
 
-const VIEWS = [tell];
+const VIEWS = [tell, asking, meaning];
 const PANELS = []; // modules with panel(root, studio): what stands below every view; may return {update()}
 
 const TOGETHER = 700; // milliseconds within which changes of one field are one step of undo
