@@ -28,7 +28,7 @@ KEPT = 24
 class Jobs:
     """The jobs of one studio: started by name, looked at, killed.
 
-    functions : ``module:function`` by name. One process waits, everything imported, for the next job.
+    functions : ``module:function`` by name. While none runs, a process waits, everything imported, for the next one.
     """
 
     def __init__(self, functions: Mapping[str, str]) -> None:
@@ -56,22 +56,28 @@ class Jobs:
             self._jobs[made] = job
             for old in list(self._jobs)[:-KEPT]:
                 self._jobs.pop(old).kill()
-            self._spare = _Worker()
         return made
 
     def look(self, which: str) -> dict[str, Any] | None:
         """How far a job is, with its result once it has one; None for an id that is none."""
         with self._lock:
             job = self._jobs.get(which)
-            return None if job is None else job.look()
+            if job is None:
+                return None
+            told = job.look()
+            if job.done and self._spare is None:
+                self._spare = _Worker()
+            return told
 
     def cancel(self, which: str) -> bool:
         """Kill a job and forget it; whether there was one."""
         with self._lock:
             job = self._jobs.pop(which, None)
-            if job is not None:
-                job.kill()
-            return job is not None
+            if job is None:
+                return False
+            job.kill()
+            self._spare = self._spare or _Worker()
+            return True
 
     def close(self) -> None:
         """Kill everything."""

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 VIEWS = {
+    "takeaway": "ldpopt.studio.takeaway:view",
     "tell": "ldpopt.studio.tell:view",
     "compare": "ldpopt.studio.tell_compare:view",
     "ask": "ldpopt.studio.ask:view",
@@ -17,6 +18,8 @@ VIEWS = {
 """By the last part of ``/api/NAME``: ``module:function`` of a state."""
 
 JOBS = {
+    "report": "ldpopt.studio.report:view",
+    "inspect": "ldpopt.studio.inspect:view",
     "design": "ldpopt.studio.tell:job",
     "envelope": "ldpopt.studio.tell_curves:envelope",
     "phases": "ldpopt.studio.tell_curves:phases",

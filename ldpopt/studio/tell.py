@@ -106,7 +106,7 @@ def posed(state: State) -> Posed:
     if outputs is not None:
         with field("outputs"):
             limits.append(Outputs(outputs))
-    with field("divergence"):
+    with field("p1"):
         utility = Divergence(f, first, second, inputs=tuple(labels))
     quick = not delta and renyi is None and outputs is None
     return Posed(utility, tuple(limits), (names[0], names[1]), epsilon, eta, quick)

@@ -80,17 +80,16 @@ async function run(path, lane) {
  */
 export function job(name, state, onProgress = () => {}) {
   let id, cancelled = false;
+  const remove = () => id && call("DELETE", `api/jobs/${id}`).catch(() => {});
   const cancel = () => {
+    if (!cancelled) remove();
     cancelled = true;
-    if (id) call("DELETE", `api/jobs/${id}`).catch(() => {});
   };
   const follow = async () => {
     ({ job: id } = await call("POST", `api/jobs/${name}`, state));
+    if (cancelled) remove();
     for (let wait = 40; ; wait = Math.min(250, wait * 1.4)) {
-      if (cancelled) {
-        cancel();
-        return undefined;
-      }
+      if (cancelled) return undefined;
       let told;
       try {
         told = await call("GET", `api/jobs/${id}`);

@@ -8,11 +8,13 @@ import { ask, call, job, keepToken, StateError, takeToken, Unreachable } from ".
 import { debounced, h } from "./dom.js";
 import { button, clearErrors, showError, textField } from "./fields.js";
 import { view as asking } from "./ask.js";
+import { view as inspect } from "./inspect.js";
 import { view as meaning } from "./meaning.js";
+import * as takeaway from "./takeaway.js";
 import { view as tell } from "./tell.js";
 
-const VIEWS = [tell, asking, meaning];
-const PANELS = []; // modules with panel(root, studio): what stands below every view; may return {update()}
+const VIEWS = [tell, asking, meaning, inspect];
+const PANELS = [takeaway]; // modules with panel(root, studio): what stands below every view; may return {update()}
 
 const TOGETHER = 700; // milliseconds within which changes of one field are one step of undo
 const byName = Object.fromEntries(VIEWS.map((view) => [view.name, view]));
@@ -24,6 +26,8 @@ let last = { at: 0, keys: "" };
 
 const studio = {
   ask: (path, state) => ask(path, state).catch(failed),
+  /** The same without a word about what went wrong: the promise rejects. */
+  quiet: ask,
   job: (name, state, onProgress) => {
     const made = job(name, state, onProgress);
     return { cancel: made.cancel, done: made.done.catch(failed) };
@@ -40,6 +44,7 @@ const studio = {
     refresh();
   },
   state: (name = current) => states[name],
+  view: () => current,
   error: (name, sentence) => showError(root, name, sentence),
   clear: () => clearErrors(root),
   say,

@@ -1,6 +1,6 @@
 // The pictures of "Ask a question": protocols side by side, one survey's intervals, and one answer's in many surveys.
 
-import { cut, heatmap, picture, widthOf } from "./charts.js";
+import { cut, heatmap, picture, ticks, widthOf } from "./charts.js";
 import { percent, shown, svg } from "./dom.js";
 
 const points = (value) => `${shown(100 * value, 3)} points`;
@@ -44,19 +44,21 @@ export function intervals(host) {
 }
 
 function drawIntervals({ labels, answers, beside }, width) {
-  const tall = 34, head = 22, left = Math.min(width * 0.36, 10 + Math.max(...labels.map((one) => widthOf(one, 12)))) + 4, w = width - left - 14;
+  const legend = [["optimal channel", "population-1"], [beside.name, "population-0"], ["true share", "cursor"]];
+  const tall = 34, head = legend.reduce((sum, [name]) => sum + 34 + widthOf(name, 12), 0) > width ? 40 : 22, left = Math.min(width * 0.36, 10 + Math.max(...labels.map((one) => widthOf(one, 12)))) + 4, w = width - left - 14;
   const top = Math.min(1, 1.05 * Math.max(...answers.map((one) => Math.max(one.high, one.truth)), ...beside.answers.map((one) => one.high)));
   const px = (value) => left + (w * Math.min(top, Math.max(0, value))) / top, foot = head + labels.length * tall;
   const place = svg("svg", { viewBox: `0 0 ${width} ${foot + 24}`, class: "intervals" });
-  const legend = [["optimal channel", "population-1"], [beside.name, "population-0"], ["true share", "cursor"]];
-  let x = 0;
+  let x = 0, y0 = 0;
   for (const [name, kind] of legend) {
-    place.append(kind === "cursor" ? svg("line", { x1: x + 6, x2: x + 6, y1: 3, y2: 17, class: "truth" }) : svg("rect", { x, y: 6, width: 14, height: 7, class: kind }),
-      svg("text", { x: x + 19, y: 14, class: "label" }, name));
-    x += 34 + widthOf(name, 12);
+    const wide = 34 + widthOf(name, 12);
+    if (x && x + wide > width) [x, y0] = [0, y0 + 18];
+    place.append(kind === "cursor" ? svg("line", { x1: x + 6, x2: x + 6, y1: y0 + 3, y2: y0 + 17, class: "truth" }) : svg("rect", { x, y: y0 + 6, width: 14, height: 7, class: kind }),
+      svg("text", { x: x + 19, y: y0 + 14, class: "label" }, name));
+    x += wide;
   }
-  for (const at of [0, 0.25, 0.5, 0.75, 1]) {
-    place.append(svg("line", { x1: px(at * top), x2: px(at * top), y1: head, y2: foot, class: "grid" }), svg("text", { x: px(at * top), y: foot + 15, class: "tick mid" }, percent(at * top, 2)));
+  for (const at of ticks(0, top, Math.max(2, Math.floor(w / 80)))) {
+    place.append(svg("line", { x1: px(at), x2: px(at), y1: head, y2: foot, class: "grid" }), svg("text", { x: px(at), y: foot + 15, class: "tick mid" }, percent(at, 2)));
   }
   labels.forEach((label, at) => {
     const y = head + at * tall;
@@ -96,7 +98,7 @@ function drawRepeats({ label, repeats: all, covered, level }, width) {
     place.append(svg("line", { x1: x, x2: x, y1: py(one.low), y2: py(one.high), class: one.covers ? "held" : "missed" }, svg("title", {}, `${percent(one.low)} to ${percent(one.high)}`)),
       one.covers ? svg("circle", { cx: x, cy: py(one.estimate), r: 2.2, class: "dot" }) : svg("text", { x, y: py(one.estimate), class: "tick mid middle strong" }, "×"));
   });
-  place.append(svg("text", { x: left, y: height - 6, class: "label" }, cut(`${label}: ${covered} of ${all.length} intervals hold the true share; ${percent(level)} are meant to`, w)));
+  place.append(svg("text", { x: left, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} hold the true share; ${percent(level)} are meant to. ${label}`, w)));
   return place;
 }
 

@@ -16,6 +16,8 @@ export function heatmap(host, { title, describe, file, corner = "answers" }) {
 }
 
 function draw(data, width) {
+  // Where the colour stands out from the ink less than from the paper.
+  const dense = matchMedia("(prefers-color-scheme: dark)").matches ? 0.6 : 0.92;
   const count = data.rows.length, m = data.columns.length, row = count > 60 ? 8 : count > 30 ? 14 : 26;
   const named = row < 14 ? 8 : Math.min(width * 0.4, 14 + Math.max(...data.rows.map((one) => widthOf(one.label, 12))));
   const w = (width - named - 4) / m, head = 24, bar = 44;
@@ -30,7 +32,7 @@ function draw(data, width) {
     if (row >= 14) place.append(svg("text", { x: named - 6, y: top + row / 2, class: "tick end middle" }, cut(one.label, named - 8), svg("title", {}, one.title ?? one.label)));
     one.values.forEach((value, y) => {
       place.append(svg("rect", { x: named + y * w, y: top, width: Math.max(1, w - 1), height: row - (row > 10 ? 1 : 0), class: "cell", "fill-opacity": Math.min(1, value).toFixed(4) }));
-      if (row >= 14 && w > 34) place.append(svg("text", { x: named + (y + 0.5) * w, y: top + row / 2, class: `tick mid middle ${value > 0.5 ? "on" : ""}` }, shown(value, 3)));
+      if (row >= 14 && w > widthOf(shown(value, 3), 12) + 4) place.append(svg("text", { x: named + (y + 0.5) * w, y: top + row / 2, class: `tick mid middle ${value > dense ? "on" : ""}` }, shown(value, 3)));
     });
   });
   if (below.length) {

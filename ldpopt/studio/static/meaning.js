@@ -24,7 +24,7 @@ export const view = {
       if (one) change({ source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, eta: ask.eta, aim: ask.aim, answer: 0 });
     });
     const answer = select({ name: "answer", label: "Your answer", value: 0, options: [], onChange: (value) => change({ answer: Number(value) }) });
-    const exposed = button("The answer that reports tell most of", () => shownNow && change({ answer: shownNow.exposed }), { class: "quiet" });
+    const exposed = button("Show the answer that reports tell most about", () => shownNow && change({ answer: shownNow.exposed }), { class: "quiet" });
     const epsilon = [
       slider({ name: "epsilon", label: "ε of one report", value: 1, to: (at) => Number((LOW * (HIGH / LOW) ** at).toPrecision(4)), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
         say: (value) => `${shown(value)} nats`, onInput: (value) => change({ epsilon: value }) }),
@@ -33,7 +33,7 @@ export const view = {
     const prior = [
       slider({ name: "prior", label: "Chance that somebody gives your answer beforehand", value: 0.01, to: (at) => nice(1 / (1 + Math.exp(-SPAN * (2 * at - 1)))), from: (value) => (logit(clamp(value)) / SPAN + 1) / 2,
         say: (value) => percent(value), onInput: (value) => change({ prior: value }) }),
-      numberField({ name: "prior", label: "the same as a number", min: 0, max: 1, hint: "0.01 is 1 in 100", onChange: (value) => change({ prior: value }) }),
+      numberField({ name: "prior", label: "That chance as a number", min: 0, max: 1, hint: "0.01 is 1 in 100", onChange: (value) => change({ prior: value }) }),
     ];
     const rounds = [
       slider({ name: "rounds", label: "Fresh reports of the same answer", value: 1, to: (at) => Math.round(MOST ** at), from: (value) => Math.log(value) / Math.log(MOST), say: (value) => `${value} ${value === 1 ? "report" : "reports"}`,
@@ -53,15 +53,15 @@ export const view = {
     const card = (label) => results.appendChild(h("section", { class: "card", "aria-label": label }));
     const belief = lines(card("Before and after"), {
       title: "Chance of your answer, before and after", file: "posterior", onMove: (x) => change({ prior: nice(clamp(x)) }),
-      describe: ({ cursor }) => `${cursor.label}. The upper curve is the most that any report can make of it, the lower one the least.`,
+      describe: ({ said }) => `${said}. The upper curve is the most that any report can make of it, the lower one the least.`,
     });
     const test = lines(card("The best test"), {
       title: "The best test of your answer: whom it suspects and whom it overlooks", file: "trade-off", onMove: (x) => change({ alpha: Number(Math.min(0.999, Math.max(0.001, x)).toPrecision(2)) }),
-      describe: ({ cursor }) => `${cursor.label}. Nobody's test lies below the curve.`,
+      describe: ({ said }) => `${said}. Nobody's test lies below the curve.`,
     });
     const course = lines(card("Many rounds"), {
       title: "Many fresh reports", file: "rounds", onMove: (x) => change({ rounds: Math.min(MOST, Math.max(1, Math.round(x))) }),
-      describe: ({ cursor }) => `${cursor.label}. Each curve is a bound that no attacker passes.`,
+      describe: ({ said }) => `${said}. Each curve is a bound that no attacker passes.`,
     });
     const list = h("div", {}), reports = h("details", { class: "text" }, h("summary", {}, "Every report, and what it makes of the chance"), list);
     card("Every report").append(reports);
@@ -78,7 +78,7 @@ export const view = {
       for (const block of rounds) block.set(now.rounds);
       alpha.set(now.alpha);
       delta.set(now.delta);
-      source.textContent = now.source === "question" ? `Question: ${now.question.name || "without a name"}.` : "A channel that was brought here.";
+      source.textContent = now.source === "question" ? `The survey’s question: ${now.question.name || "without a name"}` : "A channel that was brought here.";
       root.dataset.state = "busy";
       const found = await studio.ask("meaning", now);
       if (mine !== turn) return;
@@ -110,22 +110,22 @@ export const view = {
       if (n > 1) series.push({ name: `at most, after ${n}`, points: bound(4), tone: 1, dash: 1 }, { name: `at least, after ${n}`, points: bound(3), tone: 0, dash: 1 });
       series.push({ name: "nothing learnt", points: [[0, 0], [1, 1]], tone: 6, dash: 2, thin: true });
       belief.update({ series, x: { label: "chance before", low: 0, high: 1 }, y: { label: "chance after", high: 1 },
-        cursor: { x: found.prior.chance, y: found.posterior.most, label: `${found.prior.words}: ${found.posterior.words}` } });
+        cursor: { x: found.prior.chance, y: found.posterior.most }, said: `${found.prior.words}: ${found.posterior.words}` });
       const curves = [{ name: "one report", points: found.test.once, tone: 0 }];
       if (n > 1) curves.push({ name: `${n} reports`, points: found.test.all, tone: 1, dash: 1 });
       curves.push({ name: "without a report", points: [[0, 1], [1, 0]], tone: 6, dash: 2, thin: true });
       test.update({ series: curves, x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "share of those with your answer overlooked, at least", high: 1 },
-        cursor: { x: found.test.alpha, y: found.test.missed, label: `suspects ${percent(found.test.alpha)}: overlooks ${percent(found.test.missed)}` } });
+        cursor: { x: found.test.alpha, y: found.test.missed }, said: `suspects ${percent(found.test.alpha)}: overlooks at least ${percent(found.test.missed)}` });
       const along = (key) => found.rounds.map((one) => [one.rounds, one[key]]);
       course.update({ series: [{ name: "chance of your answer, at most", points: along("most"), tone: 1 }, { name: "right guess between two, at most", points: along("guess"), tone: 0, dash: 1 },
         { name: "overlooked by a test, at least", points: along("missed"), tone: 2, dash: 3 }],
-      x: { label: "fresh reports", log: true, low: 1, high: MOST }, y: { label: "chance", high: 1 }, cursor: { x: n, y: found.now.most, label: `${n}: ${found.posterior.words}` } });
+      x: { label: "fresh reports", log: true, low: 1, high: MOST }, y: { label: "chance", high: 1 }, cursor: { x: n, y: found.now.most }, said: `after ${many}: ${found.posterior.words}` });
       list.replaceChildren(h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Every report: table" }, h("table", {},
         h("caption", {}, `What one report makes of ${found.prior.words}, the most telling first; “likely” where the others have the shares of the pilot`),
         h("thead", {}, h("tr", {}, ["report", "chance from you", "from others", "after it, at most", "at least", "likely"].map((one) => h("th", { scope: "col" }, one)))),
         h("tbody", {}, found.reports.map((one) => h("tr", {}, h("th", { scope: "row" }, one.report), h("td", {}, percent(one.yours)), h("td", {}, `${percent(one.others[0])} to ${percent(one.others[1])}`),
           h("td", {}, one.words.replace("at most ", "")), h("td", {}, percent(one.least)), h("td", {}, percent(one.likely))))))));
-      studio.say(found.sentences[0]);
+      studio.say(`${found.prior.words} becomes ${found.posterior.words}.`);
     }
 
     update(state);

@@ -85,8 +85,13 @@ export function populations(host, studio) {
   host.append(card);
   card.append(h("div", { "data-field": "p0" }), h("div", { "data-field": "p1" }), h("div", { "data-field": "labels" }));
   const chart = bars(card, { title: "How they answer: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
+  let last = [];
   return {
     update(state) {
+      // A move of a limit changes no bar.
+      const now = NUMBERS.map((name) => state[name]);
+      if (now.every((one, at) => one === last[at]) && last.length) return;
+      last = now;
       chart.update({ labels: state.labels, names: state.names, p0: state.p0, p1: state.p1 });
       once.hidden = !state.once?.length;
       once.textContent = state.once?.length ? `Seen once in the file: ${state.once.slice(0, 8).join(", ")}. Is it a slip, or does it give somebody away?` : "";

@@ -1,0 +1,267 @@
+"""Take away: code, command, files, report and link each give the state's result again, to the last digit."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ldpopt import Channel
+from ldpopt.design.load import design_of
+from ldpopt.divergences import KL, alpha
+from ldpopt.divergences.base import NAMED, spelled, spelling
+from ldpopt.errors import InvalidInput
+from ldpopt.io.channels import channel_of
+from ldpopt.mechanisms import randomized_response
+from ldpopt.studio import inspect, report, takeaway, tell
+from ldpopt.studio.source import here
+
+ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#", "🙂", "two  blanks", "%s {x}", "END"]
+
+
+def random_state(seed):
+    """A state of the view of two populations: sizes, zeros, ties, odd labels, every divergence and kind of limit."""
+    rng = np.random.default_rng([16, seed])
+    k = int(rng.choice([2, 3, 5, 9, 24, 40]))
+    p0, p1 = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), 2)
+    if rng.random() < 0.3 and k > 3:
+        p1[0] = 0.0
+        p1 /= p1.sum()
+    if rng.random() < 0.2:
+        p0, p1 = np.full(k, 1 / k), np.full(k, 1 / k)
+        p1[0], p1[1] = 1.5 / k, 0.5 / k
+    family = str(rng.choice([*sorted(NAMED), "hockey-stick:1.3", "alpha:1.7"]))
+    if (p1 == 0).any() and family not in ("total-variation", "squared-hellinger", "jensen-shannon", "le-cam"):
+        family = "jensen-shannon"
+    state = {
+        "view": "tell",
+        "p0": p0.tolist(),
+        "p1": p1.tolist(),
+        "labels": [f"answer {at}" for at in range(k)],
+        "names": ["young", "old"],
+        "divergence": family,
+        "epsilon": float(rng.choice([1e-3, 0.1, 0.7, 1.0, 2.5, 9.0]) * rng.uniform(0.9, 1.1)),
+        "eta": [None, float(rng.uniform(0.05, 0.9)), 1.0][int(rng.integers(3))],
+        "power": 0.8,
+        "level": 0.05,
+    }
+    if rng.random() < 0.3:
+        state["labels"][: len(ODD)] = ODD[:k]
+        state["names"] = ['the "first"\n', "P1"]
+    if k <= 5 and rng.random() < 0.4:
+        kind = rng.integers(3)
+        if kind == 0:
+            state |= {"delta": 1e-3, "divergence": "kl" if p1.min() > 0 else "total-variation"}
+        elif kind == 1:
+            state |= {"renyi": 0.3 * state["epsilon"], "renyi_order": 2.0}
+        else:
+            state["outputs"] = 2
+    return state
+
+
+STATES = [random_state(seed) for seed in range(50)]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_exported_code_makes_the_same_again(seed):
+    """The program of each of 50 random states designs a channel equal to the page's, entry by entry, of the same value.
+
+    The program knows nothing but its own text: it runs in a fresh namespace.
+    """
+    state = STATES[seed]
+    shown = tell.view(state)
+    code = takeaway.view({"view": "tell", "state": state})["code"]
+    space = {}
+    exec(compile(code, "taken.py", "exec"), space)
+    design = space["design"]
+    assert abs(design.value - shown["value"]) <= 1e-12
+    rows = {label: row for label, row in zip(design.channel.inputs, design.channel.matrix, strict=True)}
+    drawn = {answer["label"]: shown["answers"].index(answer) for answer in shown["answers"]}
+    for block in shown["blocks"]:
+        for label, at in drawn.items():
+            if block["start"] <= at < block["stop"]:
+                assert np.abs(rows[label] - np.asarray(block["row"])).max() <= 1e-12
+    if shown["respondents"]["private"] is not None:
+        assert space["respondents"].respondents == shown["respondents"]["private"]
+    assert bool(space["checked"]) == shown["proof"]["verified"]
+
+
+@pytest.mark.parametrize("seed", range(0, 50, 6))
+def test_taken_files_are_the_state(seed):
+    """The design file verifies and has the page's value; both channel files hold the design's very numbers."""
+    state = STATES[seed]
+    files = {file["name"]: file["content"] for file in takeaway.view({"view": "tell", "state": state})["files"]}
+    design = design_of(files["design.json"])
+    assert design.value == tell.view(state)["value"]
+    assert bool(design.verify())
+    assert channel_of(files["channel.json"], "channel.json") == design.channel
+    table = channel_of(files["channel.csv"], "channel.csv")
+    assert np.array_equal(table.matrix, design.channel.matrix)
+    assert table.inputs == design.channel.inputs
+    assert json.loads(files["populations.json"])["p0"] == design.utility.p0.tolist()
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a text as a shell would, in an empty folder where `ldpopt` is the program."""
+    if not shutil.which("sh") or os.name == "nt":
+        pytest.skip("needs a POSIX shell")
+    program = tmp_path / "bin" / "ldpopt"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ldpopt "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    python = program.with_name("python")
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    place = tmp_path / "work"
+    place.mkdir()
+
+    def run(text):
+        paths = os.pathsep.join(filter(None, sys.path))
+        env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": paths}
+        done = subprocess.run(["sh", "-ec", text], cwd=place, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return place
+
+    return run
+
+
+@pytest.mark.parametrize("seed", [next(at for at, one in enumerate(STATES) if ODD[1] in one["labels"]), 1, 4])
+def test_the_command_makes_the_same_again(seed, shell):
+    """The command line, run by a shell, writes a design of the page's value and channel, whatever the labels are."""
+    state = STATES[seed]
+    folder = shell(takeaway.view({"view": "tell", "state": state})["command"])
+    design = design_of((folder / "design.json").read_text("utf-8"))
+    made = tell.solved(state).design
+    assert abs(design.value - made.value) <= 1e-12
+    assert np.abs(design.channel.matrix - made.channel.matrix).max() <= 1e-12
+    assert design.channel.inputs == made.channel.inputs
+    assert bool(design.verify())
+
+
+@pytest.mark.parametrize("state", [{"text": "a\nEND\nb"}, STATES[0], {"ε": ["ü", "🙂", "</script>", "'"]}])
+def test_a_link_restores_its_state(state):
+    """What stands in a link is the state itself, to the last digit, in letters that addresses may have."""
+    link = takeaway.fragment("tell", state)
+    assert set(link) <= set("#&=-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+    assert takeaway.restored("http://127.0.0.1:8000/" + link) == ("tell", state)
+
+
+@pytest.mark.parametrize(
+    "link", ["", "#", "#view=tell", "#view=tell&state=%%", "#view=tell&state=e30x", "#view=tell&state=WzFd"]
+)
+def test_damaged_links(link):
+    """A link that is cut off or holds something else than a state is refused in words."""
+    with pytest.raises(InvalidInput, match=r"link: expected|link"):
+        takeaway.restored(link)
+
+
+def test_texts_that_end_a_here_document():
+    """A file's own lines never end it early, whatever they are."""
+    content = "END\nEND_\nx\n"
+    assert here("a b.txt", content) == f"cat > 'a b.txt' <<'END__'\n{content}END__\n"
+
+
+@pytest.mark.parametrize("name", [*sorted(NAMED), "hockey-stick:1.5", "alpha:-0.3", "alpha:2.0"])
+def test_divergences_are_spelled_as_they_are_read(name):
+    """The spelling of a divergence that was read is its name again; one's own has none."""
+    assert spelling(spelled(name)) == name
+    assert spelled(spelling(alpha(1 / 3))).recipe == alpha(1 / 3).recipe
+
+
+@pytest.mark.parametrize("text", ["hello:", "kl:2", "hockey-stick", "hockey-stick:x", "alpha:nan", ""])
+def test_divergences_that_are_none(text):
+    """A name, a parameter that is missing, superfluous or no number is refused."""
+    with pytest.raises(InvalidInput):
+        spelled(text)
+
+
+# -- any channel ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"text": randomized_response(4, 1.0).to_json()},
+        {"text": "\ta\tb\nx y\t30\t10\n'z\t1\t3\n", "mend": True, "epsilon": 0.5, "eta": 0.2},
+        {"text": "1,0\n0,1"},
+        {"text": "[[0.5, 0.5], [0.5, 0.5]]"},
+        {"text": Channel([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], [("a", 1), ("b", 2)], [0, 1, "erased"]).to_json(),
+         "p0": [0.5, 0.5], "p1": [0.1, 0.9], "divergence": "alpha:1.5"},
+    ],
+)  # fmt: skip
+def test_code_of_any_channel(state, capsys):
+    """The program of a channel has the very channel that is looked at, mended or not, and finds the same best one."""
+    shown = inspect.view(state)
+    taken = takeaway.view({"view": "inspect", "state": state})
+    space = {}
+    exec(compile(taken["code"], "taken.py", "exec"), space)
+    assert space["channel"].matrix.tolist() == shown["matrix"]
+    assert space["channel"] == inspect.looked(state).channel
+    assert "local dp" in capsys.readouterr().out
+    if shown["comparison"]:
+        assert abs(space["design"].value - shown["comparison"]["optimum"]) <= 1e-12
+        assert abs(space["question"].value(space["channel"]) - shown["comparison"]["value"]) <= 1e-12
+    files = {file["name"]: file["content"] for file in taken["files"]}
+    assert channel_of(files["channel.json"], "channel.json") == space["channel"]
+
+
+def test_a_dropped_design_is_taken_away_as_it_is():
+    """Forged or not, the file that was dropped is the file that is taken away."""
+    text = takeaway.view({"view": "tell", "state": STATES[0]})["files"][0]["content"]
+    files = {
+        one["name"]: one["content"] for one in takeaway.view({"view": "inspect", "state": {"text": text}})["files"]
+    }
+    assert files["design.json"] == text
+
+
+# -- reports -------------------------------------------------------------------------------------------
+
+
+def test_the_report_of_a_design():
+    """The page stands alone, names the populations as text, tells value, promise, proof, and how to make it again."""
+    state = STATES[0] | {"names": ["<b>bold</b>", "b & c"]}
+    made = report.view({"view": "tell", "state": state})
+    page = made["content"]
+    assert made["name"] == "tell.html"
+    assert "<b>bold" not in page
+    assert "&lt;b&gt;bold&lt;/b&gt; against b &amp; c" in page
+    assert f"{tell.view(state)['value']:.6g}" in page
+    assert "No channel within these limits keeps more than" in page
+    assert "data:image/png;base64," in page
+    assert "ldpopt design" in page
+    assert "http" not in page.replace("http-equiv", "").replace("https://doi.org", "").replace("https://arxiv.org", "")
+    assert "<script" not in page
+
+
+def test_the_report_of_any_channel():
+    """A forged design is called forged in its report, too; a mended matrix says how it was mended."""
+    text = json.loads(takeaway.view({"view": "tell", "state": STATES[0]})["files"][0]["content"])
+    forged = json.dumps(text | {"upper_bound": text["value"]})
+    page = report.view({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
+    assert "The proof fails" in page
+    assert "<x>" not in page
+    page = report.view({"view": "inspect", "state": {"text": "3 1\n1 3", "mend": True}})["content"]
+    assert "whose sums were 4" in page
+
+
+def test_views_that_are_none():
+    """An unknown view, a state that is none, and one that is wrong are errors of their fields."""
+    for state, field in (({"view": "x", "state": {}}, "view"), ({"view": "tell"}, "state"), ({}, "view"),
+                         ({"view": "tell", "state": {"p0": [1]}}, "p1")):  # fmt: skip
+        with pytest.raises(InvalidInput) as error:
+            takeaway.view(state)
+        assert error.value.field == field
+
+
+def test_own_divergences_have_no_name():
+    """A divergence of one's own cannot be taken away as text."""
+    from ldpopt.divergences import FDivergence
+
+    assert spelling(KL) == "kl"
+    with pytest.raises(InvalidInput, match="a named one"):
+        spelling(FDivergence(lambda t: (t - 1) ** 4))
