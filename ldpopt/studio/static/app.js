@@ -7,11 +7,13 @@
 import { ask, call, job, keepToken, StateError, takeToken, Unreachable } from "./api.js";
 import { debounced, h } from "./dom.js";
 import { button, clearErrors, showError, textField } from "./fields.js";
+import { view as asking } from "./ask.js";
 import { view as inspect } from "./inspect.js";
+import { view as meaning } from "./meaning.js";
 import * as takeaway from "./takeaway.js";
 import { view as tell } from "./tell.js";
 
-const VIEWS = [tell, inspect];
+const VIEWS = [tell, asking, meaning, inspect];
 const PANELS = [takeaway]; // modules with panel(root, studio): what stands below every view; may return {update()}
 
 const TOGETHER = 700; // milliseconds within which changes of one field are one step of undo

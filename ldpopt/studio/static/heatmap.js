@@ -32,7 +32,7 @@ function draw(data, width) {
     if (row >= 14) place.append(svg("text", { x: named - 6, y: top + row / 2, class: "tick end middle" }, cut(one.label, named - 8), svg("title", {}, one.title ?? one.label)));
     one.values.forEach((value, y) => {
       place.append(svg("rect", { x: named + y * w, y: top, width: Math.max(1, w - 1), height: row - (row > 10 ? 1 : 0), class: "cell", "fill-opacity": Math.min(1, value).toFixed(4) }));
-      if (row >= 14 && w > 34) place.append(svg("text", { x: named + (y + 0.5) * w, y: top + row / 2, class: `tick mid middle ${value > dense ? "on" : ""}` }, shown(value, 3)));
+      if (row >= 14 && w > widthOf(shown(value, 3), 12) + 4) place.append(svg("text", { x: named + (y + 0.5) * w, y: top + row / 2, class: `tick mid middle ${value > dense ? "on" : ""}` }, shown(value, 3)));
     });
   });
   if (below.length) {
