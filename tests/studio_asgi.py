@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -56,3 +57,13 @@ def ask(app: Any, method: str, path: str, headers: Any = OURS, body: bytes = b""
 def post(app: Any, path: str, state: Any) -> Answer:
     """A state, sent as the page sends it."""
     return ask(app, "POST", path, body=json.dumps(state).encode())
+
+
+def packed(state: Any) -> str:
+    """A state as it stands in a link."""
+    return base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+
+
+def unpacked(text: str) -> Any:
+    """The state in a link."""
+    return json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))

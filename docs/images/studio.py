@@ -1,7 +1,7 @@
 """Draw the pictures of the studio anew: ``python docs/images/studio.py``.
 
-It starts ``ldpopt studio``, opens it in Chromium through Playwright (``pip install ".[studio]" playwright``; the browser is
-the system's, or that of ``playwright install chromium``), and photographs every view.
+It starts ``ldpopt studio``, opens it in Chromium through Playwright (``pip install ".[studio]" playwright``), the system's
+or that of ``playwright install chromium``, and photographs every view.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def view(state: State) -> dict[str, Any]:
     >>> told["posterior"]["words"]
     'at most 1 in 37'
     """
-    channel, pilot = _channel(state)
+    channel, pilot = channel_of(state)
     count = channel.shape[0]
     x = take(state, "answer", _position(count), 0)
     prior = take(state, "prior", _inside, 0.01)
@@ -237,8 +237,12 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
     )
 
 
-def _channel(state: State) -> tuple[Channel, Array]:
-    """The channel of a state, and what is known of the shares of answers: equal ones where nothing is."""
+def channel_of(state: State) -> tuple[Channel, Array]:
+    """The channel of a state, and what is known of the shares of answers: equal ones where nothing is.
+
+    >>> channel_of({"source": "matrix", "matrix": [[0.75, 0.25], [0.25, 0.75]]})[1].tolist()
+    [0.5, 0.5]
+    """
     source = take(state, "source", choice(("question", "matrix")), "question")
     if source == "question":
         aim, level, eta = wishes(state)

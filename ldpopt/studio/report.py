@@ -11,12 +11,12 @@ from ldpopt.channel import Channel
 from ldpopt.citation import cite
 from ldpopt.design import Design
 from ldpopt.labels import as_text
-from ldpopt.privacy import Guarantee
+from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.pictures import design_picture
 from ldpopt.reports.words import guarantee_in_words, proof_in_words, reports_in_words, verdict
 from ldpopt.rounding import ceil_digits
-from ldpopt.studio.fields import State
+from ldpopt.studio.fields import State, plain
 from ldpopt.studio.inspect import view as inspected
 from ldpopt.studio.pasted import NAMELESS
 from ldpopt.studio.takeaway import view as taken
@@ -130,6 +130,40 @@ def inspect_report(state: State) -> str:
     return page(title, body)
 
 
+def meaning_report(state: State) -> str:
+    """What a channel means for one person: each promise in words, every report, many rounds."""
+    from ldpopt.studio import meaning
+
+    told = meaning.view(state)
+    channel, _ = meaning.channel_of(state)
+    answer = told["answers"][told["answer"]]
+    title = f"What it means for a person who answers “{answer}”"
+    reports = [[one["report"], f"{one['yours']:.4g}", one["words"]] for one in told["reports"]]
+    rounds = [
+        [
+            f"{one['rounds']:,}",
+            f"{100 * one['most']:.4g} %",
+            f"{100 * one['guess']:.4g} %",
+            _number(plain(one["epsilon"])),
+        ]
+        for one in told["rounds"]
+    ]
+    head = ["fresh reports", "chance after them, at most", "right guesses, at most", "epsilon"]
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        *_list(told["sentences"]),
+        "<h2>Each report</h2>",
+        table(["report", "how often", "chance of the answer after it"], reports, "The most telling first.", [1]),
+        "<h2>Many rounds</h2>",
+        table(head, rounds, f"From a chance of {told['prior']['words']} before the first report.", [0, 1, 2, 3]),
+        "<h2>The channel</h2>",
+        *promises([local_dp(channel), total_variation(channel)]),
+        matrix(channel),
+        *_again("meaning", state),
+    ]
+    return page(title, body)
+
+
 def _ask_report(state: State) -> str:
     from ldpopt.studio.report_survey import survey_body
 
@@ -211,4 +245,9 @@ def _number(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
-REPORTS: dict[str, Callable[[State], str]] = {"tell": tell_report, "ask": _ask_report, "inspect": inspect_report}
+REPORTS: dict[str, Callable[[State], str]] = {
+    "tell": tell_report,
+    "ask": _ask_report,
+    "meaning": meaning_report,
+    "inspect": inspect_report,
+}

@@ -6,7 +6,7 @@ from html import escape
 
 from ldpopt.citation import cite
 from ldpopt.reports.page import table
-from ldpopt.reports.words import proof_in_words
+from ldpopt.reports.words import guarantee_in_words, proof_in_words
 from ldpopt.studio.fields import State
 from ldpopt.studio.takeaway_survey import asked_designs
 
@@ -52,6 +52,7 @@ def survey_body(state: State) -> tuple[str, list[str]]:
         checked = design.verify()
         said = proof_in_words(design, checked) if checked else list(checked.failures)
         channel = design.channel
+        said = [*map(guarantee_in_words, design.guarantees), *said]
         body += [
             f"<h2>{escape(name)}</h2>",
             "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in said) + "</ul>",

@@ -76,16 +76,12 @@ def tell_command(posed: Posed) -> str:
 
 def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constraint]] | None) -> str:
     """A program that measures a channel, and finds the best of its own limits for two populations."""
-    rows = "\n".join(f"    {row!r}," for row in channel.matrix.tolist())
     lines = [
         *head("Measures a channel", []),
         *imports(["Channel", "audit", *(_needed(compared))]),
         *([f"from ldpopt.divergences import {divergence_source(compared[0].f)[1]}"] if compared else []),
         "",
-        f"matrix = [\n{rows}\n]",
-        listed("inputs", channel.inputs),
-        listed("outputs", channel.outputs),
-        "channel = Channel(matrix, inputs, outputs)",
+        *channel_source(channel),
         "",
         "print(audit(channel))",
     ]
@@ -100,6 +96,21 @@ def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constrai
             'print("kept:", question.value(channel), "of at most", design.upper_bound)',
         ]
     return "\n".join([*lines, ""])
+
+
+def channel_source(channel: Channel) -> list[str]:
+    """Lines that make a channel, entry by entry.
+
+    >>> channel_source(Channel([[1.0]]))[-1]
+    'channel = Channel(matrix, inputs, outputs)'
+    """
+    rows = "\n".join(f"    {row!r}," for row in channel.matrix.tolist())
+    return [
+        f"matrix = [\n{rows}\n]",
+        listed("inputs", channel.inputs),
+        listed("outputs", channel.outputs),
+        "channel = Channel(matrix, inputs, outputs)",
+    ]
 
 
 def _needed(compared: tuple[Divergence, Sequence[Constraint]] | None) -> list[str]:

@@ -11,6 +11,7 @@ from ldpopt.design import Design
 from ldpopt.design.files import design_text
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.privacy import local_dp, total_variation
 from ldpopt.studio import source
 from ldpopt.studio.fields import State, choice, mapping, take
 from ldpopt.studio.files import Taken, channel_files
@@ -110,10 +111,22 @@ def _inspect(state: State) -> Taken:
     return Taken(code, command, {**files, **channel_files(seen.channel, seen.measured)}, "check.py", DOWNLOAD)
 
 
+def _meaning(state: State) -> Taken:
+    """The channel that is spoken of, and what computes what it means."""
+    from ldpopt.studio import meaning
+    from ldpopt.studio.source_meaning import meaning_code
+
+    told = meaning.view(state)
+    channel, _ = meaning.channel_of(state)
+    code = meaning_code(channel, told["answer"], told["prior"]["chance"], told["now"]["rounds"], told["delta"])
+    files = channel_files(channel, (local_dp(channel), total_variation(channel)))
+    return Taken(code, "ldpopt check channel.json --all\n", files, "meaning.py", DOWNLOAD)
+
+
 def _ask(state: State) -> Taken:
     from ldpopt.studio.takeaway_survey import taken
 
     return taken(state)
 
 
-MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell, "ask": _ask, "inspect": _inspect}
+MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell, "ask": _ask, "meaning": _meaning, "inspect": _inspect}

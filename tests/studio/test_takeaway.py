@@ -17,8 +17,9 @@ from ldpopt.divergences.base import NAMED, spelled, spelling
 from ldpopt.errors import InvalidInput
 from ldpopt.io.channels import channel_of
 from ldpopt.mechanisms import randomized_response
-from ldpopt.studio import inspect, report, takeaway, tell
+from ldpopt.studio import inspect, meaning, report, takeaway, tell
 from ldpopt.studio.source import here
+from ldpopt.survey.plan.plan import Plan
 
 ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#", "🙂", "two  blanks", "%s {x}", "END"]
 
@@ -178,6 +179,82 @@ def test_divergences_that_are_none(text):
     """A name, a parameter that is missing, superfluous or no number is refused."""
     with pytest.raises(InvalidInput):
         spelled(text)
+
+
+# -- surveys, and what they mean -------------------------------------------------------------------------
+
+
+def survey_state(seed):
+    """A state of the survey's view: one to three questions, odd names, either aim, with and without a cap."""
+    rng = np.random.default_rng([17, seed])
+    questions = []
+    for _ in range(int(rng.integers(1, 4))):
+        k = int(rng.choice([2, 3, 5]))
+        name = str(rng.choice(["vote", 'Do "you"?', "it's", ""]))
+        labels = ODD[:k] if rng.random() < 0.5 else []
+        pilot = rng.integers(1, 60, k).tolist()
+        questions.append({"name": name, "labels": labels, "pilot": pilot, "half_width": float(rng.uniform(0.02, 0.1))})
+    return {
+        "questions": questions,
+        "solve": "respondents",
+        "epsilon": float(rng.uniform(0.5, 3)),
+        "eta": float(rng.choice([0.1, 1.0])),
+        "aim": ["together", "widest"][seed % 2],
+    }
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_exported_code_of_surveys(seed):
+    """The program of a survey makes the very plan and designs that are taken away, whatever questions are called."""
+    state = survey_state(seed)
+    taken = takeaway.view({"view": "ask", "state": state})
+    files = {file["name"]: file["content"] for file in taken["files"]}
+    space = {}
+    exec(compile(taken["code"], "taken.py", "exec"), space)
+    assert space["plan"].to_json() == files["plan.json"]
+    several = list(space["designs"].values())
+    for at, design in enumerate(several):
+        kept = design_of(files[f"design-{at + 1}.json" if len(several) > 1 else "design.json"])
+        assert bool(kept.verify())
+        assert abs(kept.value - design.value) <= 1e-12
+        assert np.abs(kept.channel.matrix - design.channel.matrix).max() <= 1e-12
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_command_of_a_survey(seed, shell):
+    """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channels that are taken away."""
+    taken = takeaway.view({"view": "ask", "state": survey_state(seed)})
+    files = {file["name"]: file["content"] for file in taken["files"]}
+    folder = shell(taken["command"])
+    if seed == 0:
+        made = Plan.from_json((folder / "plan.json").read_text("utf-8"))
+        kept = Plan.from_json(files["plan.json"])
+        assert [one.name for one in made.questions] == [one.name for one in kept.questions]
+        assert [one.channel for one in made.questions] == [one.channel for one in kept.questions]
+    else:
+        assert taken["command"].startswith("cat > survey.py")
+
+
+def test_exported_code_of_what_it_means(capsys):
+    """The program prints the bound on the chance, and the epsilon of all rounds, that the view shows."""
+    state = {"question": {"pilot": [0.5, 0.3, 0.2]}, "epsilon": 1.0, "prior": 0.01, "rounds": 3, "answer": 1}
+    shown = meaning.view(state)
+    space = {}
+    exec(compile(takeaway.view({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
+    assert abs(1 / (1 + space["against"]) - shown["posterior"]["most"]) <= 1e-12
+    assert f"at most {1 / (1 + space['against'])}" in capsys.readouterr().out
+    assert space["together"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
+
+
+def test_reports_of_surveys_and_meaning():
+    """Their pages tell people, proofs and promises, and how to make them again."""
+    page = report.view({"view": "ask", "state": survey_state(0)})["content"]
+    assert "No channel within these limits has less than" in page
+    assert "Whatever you answer" in page
+    state = {"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01}
+    page = report.view({"view": "meaning", "state": state})["content"]
+    assert "at most 1 in 37" in page
+    assert "compose([channel], rounds)" in page
 
 
 # -- any channel ---------------------------------------------------------------------------------------

@@ -92,10 +92,14 @@ const unpacked = (text) => {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))));
 };
 
+const LONGEST = 500_000; // letters of a link; browsers refuse addresses of two million
+
+/** The part of the address that restores this state; of a state too large for an address, the view alone. */
 function fragment() {
   const parts = [`view=${current}`, `state=${packed(states[current])}`];
   for (const other of byName[current].uses ?? []) parts.push(`${other}=${packed(states[other])}`);
-  return `#${parts.join("&")}`;
+  const made = `#${parts.join("&")}`;
+  return made.length > LONGEST ? `#view=${current}` : made;
 }
 
 /** The view and states of a link; whether it is one. */
@@ -238,7 +242,8 @@ async function begin() {
     history.replaceState(null, "", fragment());
     try {
       await navigator.clipboard.writeText(link);
-      say("The link is copied; it holds the whole state, and no token.");
+      say(link.includes("&state=") ? "The link is copied; it holds the whole state, and no token."
+        : "The link is copied, but the state is too large for it: take its files away instead.");
     } catch {
       say("The address of this page is the link; copy it from there.");
     }

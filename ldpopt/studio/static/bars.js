@@ -42,10 +42,15 @@ export function bars(host, { title, file, onChange }) {
         svg("text", { x: x + 17, y: 14, class: "label" }, cut(name, width / 2 - 26)));
       x += Math.min(width / 2, 34 + widthOf(name, 12));
     });
+    const high = dense ? 5 : 14;
     data.labels.forEach((label, at) => {
-      const y = head + at * row, high = dense ? 5 : 14;
+      const y = head + at * row;
       if (!dense) place.append(svg("text", { x: named, y: y + row / 2, class: "tick end middle" }, cut(label, named), svg("title", {}, label)));
-      ["p0", "p1"].forEach((which, number) => {
+    });
+    // One population after the other, so that Tab goes from the first to the second.
+    ["p0", "p1"].forEach((which, number) => {
+      data.labels.forEach((label, at) => {
+        const y = head + at * row;
         const value = data[which][at], top = y + number * (high + (dense ? 0 : 1)) + (dense ? 0 : 2), long = Math.min(w, (w * value) / scale);
         const bar = svg("g", {
           role: "slider", tabindex: focus[which] === at ? 0 : -1, "data-key": `${which}-${at}`, class: "bar",

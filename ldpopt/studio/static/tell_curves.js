@@ -62,7 +62,7 @@ export function tellCurves(host, studio) {
     compare.replaceChildren(h("h2", {}, "Beside the optimum"), tableOf(["mechanism", "keeps", "of the optimum", "respondents"],
       [["optimal channel", shown(found.value, 5), "100 %", count(found.respondents.private)],
         ...mechanisms.map((one) => [one.name, shown(one.value, 5), percent(one.share), one.respondents === null ? "–" : count(one.respondents)])], "Textbook mechanisms at these limits"),
-      bounds.length ? tableOf(["published bound", "", "times off"], bounds.map((one) => [one.reference, `${one.above ? "≤" : "≥"} ${shown(one.value, 5)}`, shown(one.off, 4)]), "What the papers say of the optimum") : "");
+      bounds.length ? tableOf(["published bound", "says", "times off"], bounds.map((one) => [one.reference, `${one.above ? "≤" : "≥"} ${shown(one.value, 5)}`, shown(one.off, 4)]), "What the papers say of the optimum") : "");
   }
 
   function redrawPhases() {

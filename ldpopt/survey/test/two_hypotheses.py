@@ -109,8 +109,8 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
     channel = as_channel(channel)
     m0, m1 = _by_ratio(channel.push(p0), channel.push(p1))
     power, level = checked_level(power, "power"), checked_level(level)
-    # An error of rounding in m0 and m1 moves the exponent by its square at most.
-    if not chernoff_exponent(np.eye(len(m0)), m0, m1) > 1e-28:
+    # An error of rounding in m0 and m1 moves the Hellinger distance by its square, and the exponent by itself.
+    if len(m0) == 1 or not float(((np.sqrt(m0) - np.sqrt(m1)) ** 2).sum()) > 1e-28:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
         return Enough(1, True)

@@ -112,6 +112,9 @@ def test_equal_reports_are_never_told_apart():
     """Of populations with the same reports no number of respondents is enough, and the error says so."""
     with pytest.raises(InvalidInput, match="the same reports"):
         respondents_to_tell(Q, P0, P0)
+    for ulps in (0, 1):  # one report, whose law sums to one but for rounding
+        with pytest.raises(InvalidInput, match="the same reports"):
+            respondents_to_tell(np.array([[1.0], [1.0 - ulps * 2.0**-53]]), [0.3, 0.7], [0.5, 0.5])
 
 
 def test_disjoint_populations_take_few():
