@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import ldpopt
 from ldpopt import Channel
 from ldpopt.cli import app
 from ldpopt.design.load import design_of
@@ -21,7 +22,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.io.channels import channel_of
 from ldpopt.mechanisms import randomized_response
 from ldpopt.studio import inspect, meaning, report, takeaway, tell
-from ldpopt.studio.source import here
+from ldpopt.studio.source import SHORT, here
 from ldpopt.survey.plan.plan import Plan
 
 ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#", "🙂", "two  blanks", "%s {x}", "END"]
@@ -348,6 +349,11 @@ def test_views_that_are_none():
         with pytest.raises(InvalidInput) as error:
             takeaway.view(state)
         assert error.value.field == field
+
+
+def test_programs_import_names_from_where_users_find_them():
+    """What is imported from the package itself is exported there."""
+    assert set(ldpopt.__all__) >= SHORT
 
 
 def test_own_divergences_have_no_name():
