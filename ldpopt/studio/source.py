@@ -16,7 +16,18 @@ from ldpopt.studio.tell import Posed
 from ldpopt.version import __version__
 
 SHORT = frozenset(
-    "ApproximateLDP Channel Divergence FisherInformation LocalDP RenyiLDP TotalVariation audit compose optimal_channel".split()
+    [
+        "ApproximateLDP",
+        "Channel",
+        "Divergence",
+        "FisherInformation",
+        "LocalDP",
+        "RenyiLDP",
+        "TotalVariation",
+        "audit",
+        "compose",
+        "optimal_channel",
+    ]
 )
 """Names that the package itself exports, among those that programs of the page import."""
 INLINE = 30
