@@ -132,7 +132,8 @@ export const view = {
         ["ε", shown(told.epsilon, 4), several ? `nats for all questions; ${shown(one.epsilon, 4)} for this one` : "nats"],
         ["without privacy", shown(one.open), "people for the wanted half-width"],
       ].map(([name, value, note]) => h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", { id: `figure-${name.replace(" ", "-")}` }, value), h("span", { class: "note" }, note))));
-      words.replaceChildren(...told.guarantees.map((sentence) => h("li", {}, sentence)), told.note ? h("li", {}, `Note: ${told.note}.`) : "",
+      const least = now.aim === "widest" ? "widest interval narrower" : "sum of the answers’ variances smaller";
+      words.replaceChildren(kind === "good" ? h("li", {}, `No channel within these limits makes the ${least}.`) : "", ...told.guarantees.map((sentence) => h("li", {}, sentence)), told.note ? h("li", {}, `Note: ${told.note}.`) : "",
         kind === "bad" ? h("li", { class: "error" }, one.proof.failures.join("; ")) : "");
       budget.hidden = !several;
       if (several) {

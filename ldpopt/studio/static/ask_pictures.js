@@ -17,8 +17,8 @@ export function protocols(host) {
 
 function drawProtocols({ rows, open }, width) {
   const tall = 24, left = Math.min(width * 0.42, 14 + Math.max(...rows.map((one) => widthOf(one.name, 12)))), w = width - left - 78;
-  // Some protocols need a hundred times the people: bars stop at five times the least, and say so.
-  const most = Math.min(Math.max(...rows.map((one) => one.needed)), 5 * rows[0].needed);
+  // Some protocols need a hundred times the people: bars stop at three times the least, and say so.
+  const most = Math.min(Math.max(...rows.map((one) => one.needed)), 3 * rows[0].needed);
   const place = svg("svg", { viewBox: `0 0 ${width} ${rows.length * tall + 26}`, class: "protocols" });
   rows.forEach((one, at) => {
     const y = 2 + at * tall, over = one.needed > most, long = (w * Math.min(one.needed, most)) / most;
@@ -83,7 +83,7 @@ export function repeats(host) {
   });
 }
 
-function drawRepeats({ label, repeats: all, covered, level }, width) {
+function drawRepeats({ repeats: all, covered, level }, width) {
   const height = 170, left = 46, foot = 24, w = width - left - 8, truth = all[0].truth;
   const low = Math.min(truth, ...all.map((one) => one.low)), high = Math.max(truth, ...all.map((one) => one.high));
   const py = (value) => 10 + (height - 10 - foot) * (1 - (value - low) / (high - low || 1)), step = w / all.length;
@@ -98,7 +98,7 @@ function drawRepeats({ label, repeats: all, covered, level }, width) {
     place.append(svg("line", { x1: x, x2: x, y1: py(one.low), y2: py(one.high), class: one.covers ? "held" : "missed" }, svg("title", {}, `${percent(one.low)} to ${percent(one.high)}`)),
       one.covers ? svg("circle", { cx: x, cy: py(one.estimate), r: 2.2, class: "dot" }) : svg("text", { x, y: py(one.estimate), class: "tick mid middle strong" }, "×"));
   });
-  place.append(svg("text", { x: left, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} hold the true share; ${percent(level)} are meant to. ${label}`, w)));
+  place.append(svg("text", { x: left, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} hold the true share (${percent(level)} promised)`, w)));
   return place;
 }
 

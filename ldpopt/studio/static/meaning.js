@@ -21,7 +21,10 @@ export const view = {
     const change = (patch) => studio.change(patch);
     const source = h("p", {}), fresh = button("Use the question of “Ask a question”", () => {
       const ask = studio.state("ask"), one = ask?.questions?.[ask.at];
-      if (one) change({ source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, eta: ask.eta, aim: ask.aim, answer: 0 });
+      if (!one) return;
+      const parts = ask.split ?? ask.questions.map(() => 1), all = parts.reduce((sum, part) => sum + part, 0);
+      const epsilon = Number.isFinite(ask.epsilon) ? ask.epsilon * (parts[ask.at] / all) : studio.state().epsilon;
+      change({ source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, epsilon, eta: ask.eta, aim: ask.aim, answer: 0 });
     });
     const answer = select({ name: "answer", label: "Your answer", value: 0, options: [], onChange: (value) => change({ answer: Number(value) }) });
     const exposed = button("Show the answer that reports tell most about", () => shownNow && change({ answer: shownNow.exposed }), { class: "quiet" });
@@ -114,7 +117,7 @@ export const view = {
       const curves = [{ name: "one report", points: found.test.once, tone: 0 }];
       if (n > 1) curves.push({ name: `${n} reports`, points: found.test.all, tone: 1, dash: 1 });
       curves.push({ name: "without a report", points: [[0, 1], [1, 0]], tone: 6, dash: 2, thin: true });
-      test.update({ series: curves, x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "share of those with your answer overlooked, at least", high: 1 },
+      test.update({ series: curves, x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "overlooked of those with your answer, at least", high: 1 },
         cursor: { x: found.test.alpha, y: found.test.missed }, said: `suspects ${percent(found.test.alpha)}: overlooks at least ${percent(found.test.missed)}` });
       const along = (key) => found.rounds.map((one) => [one.rounds, one[key]]);
       course.update({ series: [{ name: "chance of your answer, at most", points: along("most"), tone: 1 }, { name: "right guess between two, at most", points: along("guess"), tone: 0, dash: 1 },
