@@ -40,7 +40,7 @@ const blockName = (found, block, at) => {
 function drawSorted({ found }, width) {
   const { answers, blocks } = found, k = answers.length;
   const row = k > 60 ? 6 : k > 30 ? 12 : 20, named = row < 12 ? 6 : Math.min(width * 0.34, 10 + Math.max(...answers.map((one) => widthOf(one.label, 12))));
-  const told = Math.min(150, width * 0.34), w = width - named - told - 8, head = 8;
+  const told = Math.min(175, width * 0.34), w = width - named - told - 8, head = 8;
   const scale = Math.max(...answers.map((one) => Math.max(one.p0, one.p1))) * 1.05;
   const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "sorted" });
   let free = -100;
