@@ -1,7 +1,7 @@
 """Draw the pictures of the studio anew: ``python docs/images/studio.py``.
 
-It starts ``ldpopt studio``, opens it in Chromium through Playwright (``pip install ".[studio]" playwright``), the system's
-or that of ``playwright install chromium``, and photographs every view.
+It starts ``ldpopt studio``, opens it in Chromium, the system's or that of ``playwright install chromium``, and makes a
+photograph of every view (with ``--whole`` all of it). It needs ``pip install ".[studio]" playwright``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
-SIZE = {"width": 1180, "height": 900}
+WIDTH, HEIGHT = 1280, {"tell": 1345, "ask": 1000, "meaning": 900, "inspect": 900}
 
 
 def settled(page: Any) -> None:
@@ -31,11 +31,12 @@ def settled(page: Any) -> None:
 
 
 def tell(page: Any) -> None:
-    """Income of two electorates, at the epsilon and eta of the tutorial."""
+    """Party identification in two electorates, at the epsilon and eta of the tutorial."""
     page.locator("#tab-tell").click()
-    page.locator("select[id^=example] option", has_text="income").wait_for(state="attached")
-    select = page.locator("select", has=page.locator("option", has_text="income"))
-    select.select_option(label=select.locator("option", has_text="income").inner_text())
+    select = page.locator("select[name=example]")
+    one = select.locator("option", has_text="party")
+    one.wait_for(state="attached")
+    select.select_option(label=one.inner_text())
     settled(page)
 
 
@@ -68,12 +69,13 @@ def main() -> None:
         address = process.stdout.readline().strip()
         with sync_playwright() as play:
             browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            page = browser.new_context(viewport=SIZE, color_scheme="light").new_page()
+            page = browser.new_context(color_scheme="light").new_page()
             page.set_default_timeout(120_000)
             page.goto(address)
             for view in (tell, ask, meaning, inspect):
+                page.set_viewport_size({"width": WIDTH, "height": HEIGHT[view.__name__]})
                 view(page)
-                page.screenshot(path=HERE / f"studio-{view.__name__}.png")
+                page.screenshot(full_page="--whole" in sys.argv, path=HERE / f"studio-{view.__name__}.png")
             browser.close()
     finally:
         process.send_signal(signal.SIGINT)

@@ -8,6 +8,7 @@ from typing import Any
 
 VIEWS = {
     "takeaway": "ldpopt.studio.takeaway:view",
+    "inspect": "ldpopt.studio.inspect:view",
     "tell": "ldpopt.studio.tell:view",
     "compare": "ldpopt.studio.tell_compare:view",
     "ask": "ldpopt.studio.ask:view",

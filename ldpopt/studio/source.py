@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
-import ldpopt
 from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Divergence
 from ldpopt.divergences import FDivergence
@@ -16,6 +15,21 @@ from ldpopt.divergences.base import spelling
 from ldpopt.studio.tell import Posed
 from ldpopt.version import __version__
 
+SHORT = frozenset(
+    [
+        "ApproximateLDP",
+        "Channel",
+        "Divergence",
+        "FisherInformation",
+        "LocalDP",
+        "RenyiLDP",
+        "TotalVariation",
+        "audit",
+        "compose",
+        "optimal_channel",
+    ]
+)
+"""Names that the package itself exports, among those that programs of the page import."""
 INLINE = 30
 """Answers up to which a command has them on its line; more stand in a file that it writes first."""
 
@@ -195,8 +209,8 @@ def imports(names: Iterable[str]) -> list[str]:
     >>> imports(["LocalDP", "Outputs"])
     ['from ldpopt import LocalDP', 'from ldpopt.design import Outputs']
     """
-    own = sorted({name for name in names if name in ldpopt.__all__})
-    other = sorted({name for name in names if name not in ldpopt.__all__})
+    own = sorted({name for name in names if name in SHORT})
+    other = sorted({name for name in names if name not in SHORT})
     return [
         f"from ldpopt import {', '.join(own)}",
         *([f"from ldpopt.design import {', '.join(other)}"] if other else []),

@@ -1,4 +1,4 @@
-"""One studio and one browser for all journeys; every journey gets a tab of an empty profile."""
+"""A studio and a browser for each file of journeys; every journey gets a tab of an empty profile."""
 
 import pytest
 from kit_site import CHROMIUM, chromium
@@ -7,7 +7,7 @@ from studio_site import listened, studio_running
 WAIT = 30_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address():
     """The address that the running program printed, with its token."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
@@ -15,7 +15,7 @@ def address():
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     """A browser of Playwright."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the studio is not opened here")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit_site import CHROMIUM, chromium
-from studio_site import listened, studio_running
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.files import design_text
@@ -16,11 +14,6 @@ from ldpopt.divergences import KL
 from ldpopt.io.channels import channel_of
 from ldpopt.privacy import local_dp
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the studio is not opened here")
-pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the studio is not opened here")
-
-WAIT = 60_000
 DESIGN = optimal_channel(
     Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], inputs=("low", "middle", "high")),
     [LocalDP(1.0), TotalVariation(0.3)],
@@ -32,45 +25,6 @@ DROP = """([text, name]) => {
   for (const kind of ["dragenter", "dragover", "drop"])
     card.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
 }"""
-
-
-@pytest.fixture(scope="module")
-def address():
-    with studio_running() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture
-def opened(browser, address):
-    """A function that opens the studio at a view, in a tab of an empty profile; at the end nothing was logged."""
-    contexts, pages = [], []
-
-    def start(view="inspect", fragment="", **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        contexts.append(context)
-        page = listened(context.new_page())
-        page.set_default_timeout(WAIT)
-        page.goto(address + fragment)
-        page.locator(f"#tab-{view}").click()
-        page.locator(f".view.{view}").wait_for()
-        pages.append(page)
-        return page
-
-    yield start
-    origin = address.partition("?")[0]
-    # Refused states, and what was just cancelled, are answers that the browser logs.
-    said = [line for page in pages for line in page.said if "422" not in line and "404" not in line]
-    foreign = [url for page in pages for url in page.asked if not url.startswith((origin, "blob:"))]
-    for context in contexts:
-        context.close()
-    assert not said
-    assert not foreign
 
 
 def state_is(page, what):
@@ -91,7 +45,7 @@ def downloaded(page, name):
 
 def test_drop_a_forged_design(opened):
     """A design file that claims more than it proves gets a red badge with the reason; the true one, a green one."""
-    page, text = opened(), design_text(DESIGN)
+    page, text = opened("inspect"), design_text(DESIGN)
     forged = json.loads(text)
     for claim in ("value", "lower_bound", "upper_bound"):
         forged[claim] *= 1.01
@@ -109,7 +63,7 @@ def test_drop_a_forged_design(opened):
 
 def test_choose_a_file_by_keyboard(opened, tmp_path):
     """Without a mouse the same file comes in through the field that Tab reaches first on the card."""
-    page = opened()
+    page = opened("inspect")
     (tmp_path / "q.csv").write_text(",a,b\nno,0.75,0.25\nyes,0.25,0.75\n")
     page.locator("#tab-inspect").focus()
     for _ in range(6):
@@ -126,7 +80,7 @@ def test_choose_a_file_by_keyboard(opened, tmp_path):
 
 def test_an_invalid_paste(opened):
     """What is no channel is refused beside its field in the package's words; mending the text takes the error away."""
-    page = opened()
+    page = opened("inspect")
     area = page.get_by_label("Or paste it here")
     area.fill("0.5, 0.6\n0.5, 0.5")
     area.blur()
@@ -143,7 +97,7 @@ def test_an_invalid_paste(opened):
 
 def test_mend_a_matrix(opened):
     """Rows that do not sum to one are divided by their sums, the channel brought within ε, and both files are taken."""
-    page = opened()
+    page = opened("inspect")
     area = page.get_by_label("Or paste it here")
     area.fill("answer,yes,no\nyes,30,10\nno,10,30")
     area.blur()
@@ -182,7 +136,7 @@ def test_export_the_code_and_run_it(opened):
 
 def test_a_link_restores_the_state(opened):
     """The address alone restores in another tab what was looked at; it holds no token."""
-    page = opened()
+    page = opened("inspect")
     area = page.get_by_label("Or paste it here")
     area.fill("0.6, 0.4\n0.3, 0.7")
     area.blur()
@@ -190,7 +144,7 @@ def test_a_link_restores_the_state(opened):
     page.wait_for_timeout(500)  # the address follows a moment later
     link = page.url
     assert "token" not in link
-    other = opened(fragment="#" + link.partition("#")[2])
+    other = opened("inspect", "#" + link.partition("#")[2])
     state_is(other, "done")
     assert other.get_by_label("Or paste it here").input_value() == "0.6, 0.4\n0.3, 0.7"
     assert other.locator(".headline").inner_text() == page.locator(".headline").inner_text()
@@ -198,7 +152,7 @@ def test_a_link_restores_the_state(opened):
 
 def test_a_report_and_pictures(opened, browser, tmp_path):
     """The report opens by itself, without scripts; saved pictures are well-formed, with a title, and lie on paper."""
-    page = opened()
+    page = opened("inspect")
     page.locator("select[name=example]").select_option("response")
     state_is(page, "done")
     text_of(page)
@@ -218,7 +172,7 @@ def test_a_report_and_pictures(opened, browser, tmp_path):
 
 def test_cancel_a_long_audit(opened):
     """A channel of 150 answers takes a while: the work is shown, cancelled at once, and the page goes on."""
-    page = opened()
+    page = opened("inspect")
     matrix = np.random.default_rng(0).dirichlet(np.ones(150), 150)
     page.evaluate(DROP, [json.dumps(matrix.tolist()), "large.json"])
     page.get_by_role("button", name="Cancel").click()
@@ -227,11 +181,10 @@ def test_cancel_a_long_audit(opened):
     state_is(page, "done")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_everybody_can_use_it(opened, width, scheme):
-    """axe-core objects to nothing, in either scheme, on a telephone, with everything open; nothing overflows."""
+def test_everybody_can_use_it(opened):
+    """axe-core objects to nothing, on a screen in light or a telephone in dark, all opened; nothing overflows."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    page = opened(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)
+    page = opened("inspect", viewport={"width": 390, "height": 844}, color_scheme="dark", bypass_csp=True)
     page.locator("select[name=example]").select_option("rounded")
     state_is(page, "failed")
     page.get_by_role("button", name="Mend it").click()
@@ -239,6 +192,9 @@ def test_everybody_can_use_it(opened, width, scheme):
     text_of(page)
     for details in page.locator("#main details > summary").all():
         details.click()
-    found = axe.Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width, scheme in ((390, "dark"), (1280, "light")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        found = axe.Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

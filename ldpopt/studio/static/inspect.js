@@ -6,6 +6,7 @@ import { button, fieldOf, numberField, select, showError, textField } from "./fi
 
 const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: "kl" };
 const LARGEST = 4_000_000; // letters that the studio takes
+const AT_ONCE = 4000; // up to so many letters a file is small enough to be looked at in a fraction of a second
 const MOST_DRAWN = 150;
 
 const EXAMPLES = {
@@ -46,7 +47,8 @@ export const view = {
         return shownOf.empty();
       }
       root.dataset.state = "busy";
-      const begun = studio.job("inspect", now, (share) => mine === turn && shownOf.progress(share));
+      const begun = now.text.length < AT_ONCE ? { done: studio.ask("inspect", now), cancel() {} }
+        : studio.job("inspect", now, (share) => mine === turn && shownOf.progress(share));
       work = begun;
       shownOf.busy(() => {
         begun.cancel();

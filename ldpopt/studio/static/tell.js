@@ -1,6 +1,6 @@
 // Tell two populations apart: the state's certified optimum, repainted and verified at every move.
 
-import { h, percent, shown } from "./dom.js";
+import { debounced, h, percent, shown } from "./dom.js";
 import { button } from "./fields.js";
 import { limits } from "./limits.js";
 import { populations } from "./populations.js";
@@ -51,9 +51,13 @@ export const view = {
       studio.clear();
       paint(found, now);
       root.dataset.state = "done";
+      tell(found);
       root.dataset.painted = String(mine);
       curves.later(now, found);
     }
+
+    // For who listens: once the hand rests.
+    const tell = debounced((found) => root.isConnected && studio.say(`${badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
 
     async function longer(now) {
       work = studio.job("design", now);

@@ -148,6 +148,6 @@ function tableOf(head, rows, caption) {
 const count = (many) => (many === null ? "never enough" : many.toLocaleString("en"));
 
 const patterns = (all) => {
-  const shownOnes = all.slice(0, 6).map((one) => (one.length ? `{${one.slice(0, 4).join(", ")}${one.length > 4 ? ", …" : ""}}` : "{}"));
+  const shownOnes = all.slice(0, 6).map((one) => (one.length ? `{${one.slice(0, 4).join(", ")}${one.length > 4 ? ", …" : ""}}` : "erased"));
   return shownOnes.join(" ") + (all.length > 6 ? " …" : "");
 };

@@ -8,7 +8,7 @@ export function tellPictures(host) {
     title: "Answers sorted by P0/P1, with the blocks that are reported alike", file: "blocks", draw: drawSorted,
     describe: ({ found }) => `${found.answers.length} answers in ${found.blocks.length} blocks; answers of one block get the same random report.`,
     table: ({ found }) => ({ head: ["answer", "block", "P0/P1", ...found.names],
-      rows: found.blocks.flatMap((block, at) => found.answers.slice(block.start, block.stop).map((one) => [one.label, at + 1, one.ratio, one.p0, one.p1])) }),
+      rows: found.blocks.flatMap((block, at) => found.answers.slice(block.start, block.stop).map((one) => [one.label, letters(at), one.ratio, one.p0, one.p1])) }),
   });
   const channel = heatmap(host, {
     title: "The channel: probability of each report", file: "channel", corner: "answers of block",
@@ -29,15 +29,18 @@ export function tellPictures(host) {
   };
 }
 
+/** Blocks are lettered, since reports are numbered: A, B, …, Z, AA, AB, … */
+const letters = (at) => (at > 25 ? letters(Math.floor(at / 26) - 1) : "") + String.fromCharCode(65 + (at % 26));
+
 const blockName = (found, block, at) => {
   const first = found.answers[block.start].label, more = block.stop - block.start - 1;
-  return `${at + 1}: ${first}${more ? ` +${more}` : ""}`;
+  return `${letters(at)}: ${first}${more ? ` +${more}` : ""}`;
 };
 
 function drawSorted({ found }, width) {
   const { answers, blocks } = found, k = answers.length;
   const row = k > 60 ? 6 : k > 30 ? 12 : 20, named = row < 12 ? 6 : Math.min(width * 0.34, 10 + Math.max(...answers.map((one) => widthOf(one.label, 12))));
-  const told = Math.min(150, width * 0.34), w = width - named - told - 8, head = 8;
+  const told = Math.min(175, width * 0.34), w = width - named - told - 8, head = 8;
   const scale = Math.max(...answers.map((one) => Math.max(one.p0, one.p1))) * 1.05;
   const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "sorted" });
   let free = -100;
@@ -49,7 +52,7 @@ function drawSorted({ found }, width) {
     const middle = Math.max(y + tall / 2, free + 15);
     if (blocks.length <= 30) {
       free = middle;
-      place.append(svg("text", { x: width - told, y: middle, class: "tick middle" }, cut(`block ${at + 1}: ×${text}`, told)));
+      place.append(svg("text", { x: width - told, y: middle, class: "tick middle" }, cut(`${width > 500 ? "block " : ""}${letters(at)}: ×${text}`, told)));
     }
   });
   answers.forEach((one, at) => {
