@@ -17,8 +17,8 @@ from ldpopt.version import __version__
 
 SHORT = frozenset(
     {
-        "ApproximateLDP", "Channel", "Divergence", "FisherInformation", "LocalDP", "RenyiLDP", "TotalVariation", "audit",
-        "compose", "optimal_channel",
+        "ApproximateLDP", "Channel", "Divergence", "FisherInformation", "LocalDP", "RenyiLDP", "TotalVariation",
+        "audit", "compose", "optimal_channel",
     }
 )  # fmt: skip
 """Names that the package itself exports, among those that programs of the page import."""

@@ -104,6 +104,7 @@ function source(host, studio) {
     if (EXAMPLES[which]) return studio.change({ text: EXAMPLES[which][1], name: null, mend: false });
     if (which !== "tell" && which !== "forged") return undefined;
     const made = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
+    if (made?.slow) return showError(host, "example", "That design takes long: download its file in that view, and drop it here.");
     const design = made?.files.find((one) => one.name === "design.json");
     if (!design) return showError(host, "example", "There is no design in that view: look there.");
     if (which === "tell") return studio.change({ text: design.content, name: "design.json", mend: false });
