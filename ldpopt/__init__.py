@@ -1,6 +1,12 @@
 """ldpopt: design, certify and use locally private mechanisms.
 
-Names below load when first used, so that importing the package stays fast.
+What stands here, by a rule that a test holds it to: all that a problem is posed with, which is every utility with the
+criteria, hypothesis sets and neighbourhoods that utilities take, every constraint and every method; the functions that
+work begins with (`optimal_channel`, `load_design`, `structures`, `frontier`, `sweep`, `audit`, `compose`, `k_fold`,
+`cite`), and the classes `Channel`, `Design`, `Guarantee`, `Ledger`, `Plan` and `Survey`; every error. All else, such as
+divergences, mechanisms, measures and certificates, has its own module: ``ldpopt.divergences.KL``.
+
+Names load when first used, so that importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
@@ -15,8 +21,12 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ldpopt.channel import Channel
-    from ldpopt.citation import cite
+    from ldpopt.channel import (
+        Channel,
+    )
+    from ldpopt.citation import (
+        cite,
+    )
     from ldpopt.composition.compose import compose
     from ldpopt.composition.k_fold import k_fold
     from ldpopt.composition.ledger import Ledger
@@ -24,21 +34,46 @@ if TYPE_CHECKING:
         AgainstSet,
         AOptimal,
         ApproximateLDP,
+        Around,
+        BalancedSets,
+        Box,
+        BranchAndBound,
+        CapacityBounded,
         ColumnGeneration,
+        ConcentratedLDP,
+        Contamination,
         COptimal,
+        Denominator,
         Design,
         Divergence,
         DOptimal,
+        Erasure,
         Exchange,
         ExpectedLoss,
         FisherInformation,
+        Hull,
+        IntegerProgram,
+        Invariant,
+        LevelLP,
+        LevelShapes,
         LocalDP,
+        LocalSearch,
+        MarginalPatterns,
+        MergedPartition,
         MutualInformation,
         MVOptimal,
+        Outputs,
+        Partition,
+        PatternLP,
+        PolicyLP,
         PrivateSampling,
         RenyiLDP,
+        Rounded,
+        Support,
+        TangentExchange,
         Tests,
         TotalVariation,
+        TotalVariationBall,
         TradeOff,
         WeightedSum,
         WorstOf,
@@ -46,52 +81,92 @@ if TYPE_CHECKING:
         optimal_channel,
     )
     from ldpopt.design.structure import structures
-    from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, SolverError
-    from ldpopt.frontiers import frontier
+    from ldpopt.errors import (
+        BudgetExceeded,
+        CertificateError,
+        InvalidInput,
+        LdpoptError,
+        SolverError,
+    )
+    from ldpopt.frontiers import (
+        frontier,
+        sweep,
+    )
     from ldpopt.privacy.audit import audit
     from ldpopt.privacy.guarantee import Guarantee
-    from ldpopt.survey.plan.plan import Plan
-    from ldpopt.survey.plan.survey import Survey
+    from ldpopt.survey.plan.plan import (
+        Plan,
+    )
+    from ldpopt.survey.plan.survey import (
+        Survey,
+    )
 
 _HOMES = {
     "AgainstSet": "ldpopt.design",
     "AOptimal": "ldpopt.design",
     "ApproximateLDP": "ldpopt.design",
+    "Around": "ldpopt.design",
     "audit": "ldpopt.privacy",
+    "BalancedSets": "ldpopt.design",
+    "Box": "ldpopt.design",
+    "BranchAndBound": "ldpopt.design",
+    "BudgetExceeded": "ldpopt.errors",
+    "CapacityBounded": "ldpopt.design",
     "CertificateError": "ldpopt.errors",
     "Channel": "ldpopt.channel",
     "cite": "ldpopt.citation",
     "ColumnGeneration": "ldpopt.design",
     "compose": "ldpopt.composition",
+    "ConcentratedLDP": "ldpopt.design",
+    "Contamination": "ldpopt.design",
     "COptimal": "ldpopt.design",
+    "Denominator": "ldpopt.design",
     "Design": "ldpopt.design",
     "Divergence": "ldpopt.design",
     "DOptimal": "ldpopt.design",
+    "Erasure": "ldpopt.design",
     "Exchange": "ldpopt.design",
     "ExpectedLoss": "ldpopt.design",
     "FisherInformation": "ldpopt.design",
     "frontier": "ldpopt.frontiers",
     "Guarantee": "ldpopt.privacy",
+    "Hull": "ldpopt.design",
+    "IntegerProgram": "ldpopt.design",
     "InvalidInput": "ldpopt.errors",
+    "Invariant": "ldpopt.design",
     "k_fold": "ldpopt.composition",
     "LdpoptError": "ldpopt.errors",
     "Ledger": "ldpopt.composition",
+    "LevelLP": "ldpopt.design",
+    "LevelShapes": "ldpopt.design",
     "load_design": "ldpopt.design",
     "LocalDP": "ldpopt.design",
+    "LocalSearch": "ldpopt.design",
+    "MarginalPatterns": "ldpopt.design",
+    "MergedPartition": "ldpopt.design",
     "MutualInformation": "ldpopt.design",
     "MVOptimal": "ldpopt.design",
     "optimal_channel": "ldpopt.design",
+    "Outputs": "ldpopt.design",
+    "Partition": "ldpopt.design",
+    "PatternLP": "ldpopt.design",
     "Plan": "ldpopt.survey.plan.plan",
+    "PolicyLP": "ldpopt.design",
     "PrivateSampling": "ldpopt.design",
     "RenyiLDP": "ldpopt.design",
+    "Rounded": "ldpopt.design",
     "SolverError": "ldpopt.errors",
     "structures": "ldpopt.design",
+    "Support": "ldpopt.design",
     "Survey": "ldpopt.survey.plan.survey",
+    "sweep": "ldpopt.frontiers",
+    "TangentExchange": "ldpopt.design",
     "Tests": "ldpopt.design",
-    "WorstOf": "ldpopt.design",
     "TotalVariation": "ldpopt.design",
+    "TotalVariationBall": "ldpopt.design",
     "TradeOff": "ldpopt.design",
     "WeightedSum": "ldpopt.design",
+    "WorstOf": "ldpopt.design",
 }
 
 _MODULES = {
@@ -114,30 +189,56 @@ __all__ = [
     "AOptimal",
     "AgainstSet",
     "ApproximateLDP",
+    "Around",
+    "BalancedSets",
+    "Box",
+    "BranchAndBound",
+    "BudgetExceeded",
     "COptimal",
+    "CapacityBounded",
     "CertificateError",
     "Channel",
     "ColumnGeneration",
+    "ConcentratedLDP",
+    "Contamination",
     "DOptimal",
+    "Denominator",
     "Design",
     "Divergence",
+    "Erasure",
     "Exchange",
     "ExpectedLoss",
     "FisherInformation",
     "Guarantee",
+    "Hull",
+    "IntegerProgram",
     "InvalidInput",
+    "Invariant",
     "LdpoptError",
     "Ledger",
+    "LevelLP",
+    "LevelShapes",
     "LocalDP",
+    "LocalSearch",
     "MVOptimal",
+    "MarginalPatterns",
+    "MergedPartition",
     "MutualInformation",
+    "Outputs",
+    "Partition",
+    "PatternLP",
     "Plan",
+    "PolicyLP",
     "PrivateSampling",
     "RenyiLDP",
+    "Rounded",
     "SolverError",
+    "Support",
     "Survey",
+    "TangentExchange",
     "Tests",
     "TotalVariation",
+    "TotalVariationBall",
     "TradeOff",
     "WeightedSum",
     "WorstOf",
@@ -149,6 +250,7 @@ __all__ = [
     "load_design",
     "optimal_channel",
     "structures",
+    "sweep",
 ]
 
 

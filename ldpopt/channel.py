@@ -15,8 +15,9 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.exact_denominator import round_to_denominator
 from ldpopt.exact_rounding import round_exact
-from ldpopt.frames import matrix_labels
-from ldpopt.labels import Label, distinct_labels, from_jsonable, positions, to_jsonable
+from ldpopt.frames import ANSWER, matrix_labels
+from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, positions, to_jsonable
+from ldpopt.results import Pictured
 from ldpopt.simulation import simulate
 from ldpopt.tolerances import ROW_SUM
 
@@ -30,7 +31,7 @@ ERASED = "erased"
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Channel:
+class Channel(Pictured):
     """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII].
 
     Parameters
@@ -39,6 +40,8 @@ class Channel:
         as read-only float64.
     inputs, outputs : distinct labels (strings, numbers, or tuples of them); by default the index and the columns of a
         pandas frame, the columns of a Polars frame, and else 0..k-1 and 0..m-1.
+
+    A Polars frame may say its inputs in a first column named ``"answer"``, as `to_polars` writes it.
 
     Raises `InvalidInput` for anything else. Numpy takes a channel as its matrix, and every function that
     takes a channel also takes an array.
@@ -55,6 +58,8 @@ class Channel:
     matrix: Array
     inputs: tuple[Label, ...]
     outputs: tuple[Label, ...]
+
+    _picture, _heads = "channel", 1
 
     def __init__(
         self, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
@@ -91,18 +96,6 @@ class Channel:
         if copy is False and dtype is not None and np.dtype(dtype) != self.matrix.dtype:
             raise ValueError(f"a {np.dtype(dtype)} array of a channel needs a copy")
         return np.array(self.matrix, dtype=dtype, copy=bool(copy) or None)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Channel):
-            return NotImplemented
-        labels = (self.inputs, self.outputs) == (other.inputs, other.outputs)
-        return labels and np.array_equal(self.matrix, other.matrix)
-
-    def __hash__(self) -> int:
-        return hash((self.inputs, self.outputs, self.matrix.tobytes()))
-
-    def __reduce__(self) -> Any:
-        return (Channel, (self.matrix, self.inputs, self.outputs))  # numpy forgets that an array is read-only
 
     # -- what happens to distributions -------------------------------------------------------------
 
@@ -255,22 +248,27 @@ class Channel:
 
     # -- files -------------------------------------------------------------------------------------
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values (schema ``ldpopt-channel``, version 1; see docs/channel-file.md).
+
+        >>> Channel([[1.0], [1.0]], ["yes", "no"]).to_dict()["inputs"]
+        ['yes', 'no']
+        """
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "orientation": ORIENTATION,
+            "inputs": [to_jsonable(label) for label in self.inputs],
+            "outputs": [to_jsonable(label) for label in self.outputs],
+            "matrix": self.matrix.tolist(),
+        }
+
     def to_json(self, guarantees: Sequence[Any] = ()) -> str:
-        """The channel as JSON text (schema ``ldpopt-channel``, version 1; see docs/channel-file.md).
+        """The channel as JSON text.
 
         `guarantees` are recorded as claims; readers re-measure instead of trusting them.
         """
-        return strictjson.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "orientation": ORIENTATION,
-                "inputs": [to_jsonable(label) for label in self.inputs],
-                "outputs": [to_jsonable(label) for label in self.outputs],
-                "matrix": self.matrix.tolist(),
-                "guarantees": [guarantee.to_dict() for guarantee in guarantees],
-            }
-        )
+        return strictjson.dumps({**self.to_dict(), "guarantees": [guarantee.to_dict() for guarantee in guarantees]})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Channel:
@@ -308,20 +306,24 @@ class Channel:
         index, columns = (pandas.Index(list(one), tupleize_cols=False) for one in (self.inputs, self.outputs))
         return pandas.DataFrame(self.matrix, index=index, columns=columns)
 
+    def _columns(self) -> dict[str, list[Any]]:
+        """The inputs under `ANSWER`, as Polars has no index, and a column for each output, whose names are text."""
+        names = [as_text(label) for label in self.outputs]
+        if ANSWER in names or len(set(names)) < len(names):
+            raise invalid("channel", f"outputs that differ as text, none of them {ANSWER!r}", Phrase("others"))
+        return {ANSWER: list(self.inputs), **dict(zip(names, self.matrix.T.tolist(), strict=True))}
+
     def __repr__(self) -> str:
         k, m = self.shape
         return f"Channel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)})"
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        inside = ([f"{value:.4f}" for value in column] for column in self.matrix.T)
+        heads = [("answer \\ report", [str(x) for x in self.inputs])]
+        return heads + [(str(y), column) for y, column in zip(self.outputs, inside, strict=True)]
 
-        shown, limit = self.matrix[:20, :20], 20
-        head = "".join(f"<th>{escape(str(y))}</th>" for y in self.outputs[:limit])
-        rows = "".join(
-            f"<tr><th>{escape(str(x))}</th>" + "".join(f"<td>{value:.4f}</td>" for value in row) + "</tr>"
-            for x, row in zip(self.inputs, shown, strict=False)
-        )
-        return f"<p>{escape(repr(self))}</p><table><tr><th>answer \\ report</th>{head}</tr>{rows}</table>"
+    def _title(self) -> str:
+        return repr(self)
 
 
 class HasChannel(Protocol):

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array, from_counts
 from ldpopt.errors import invalid
+from ldpopt.results import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Column:
+class Column(Result):
     """One categorical answer of every respondent: `codes` (n,) are read-only positions in `labels`.
 
     >>> load_anes96()["vote"].labels
@@ -38,7 +39,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SurveyTable:
+class SurveyTable(Result):
     """Categorical answers of the same respondents: `columns` by name, with where they come from.
 
     >>> table = load_anes96()
@@ -49,6 +50,10 @@ class SurveyTable:
     name: str
     provenance: str
     columns: Mapping[str, Column]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        named = self.columns.items()
+        return {name: [column.labels[code] for code in column.codes.tolist()] for name, column in named}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))

@@ -32,9 +32,9 @@ def finite_array(values: Any, what: str, ndim: int) -> Array:
         raise invalid(what, "an array of numbers", values) from None
     if array.ndim != ndim:
         raise invalid(what, f"{ndim} dimension{'s' if ndim > 1 else ''}", Phrase(f"shape {array.shape}"))
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        at = tuple(int(i) for i in bad[0])
+    finite = np.isfinite(array)
+    if not finite.all():
+        at = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise invalid(what, "finite numbers", array[at], f"entry {at[0] if ndim == 1 else at}")
     return array
 

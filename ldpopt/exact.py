@@ -16,6 +16,7 @@ from ldpopt import labels, strictjson
 from ldpopt.distribution import Array, finite_array, number, positive_integer, unit_interval
 from ldpopt.errors import CertificateError, invalid
 from ldpopt.labels import Label
+from ldpopt.results import Pictured, Result
 from ldpopt.rounding import up
 from ldpopt.tolerances import ROW_SUM
 
@@ -32,8 +33,8 @@ MAXIMUM_BITS = 62
 _DIGITS = 60
 
 
-@dataclass(frozen=True)
-class ExactProof:
+@dataclass(frozen=True, eq=False)
+class ExactProof(Result):
     """What the integers of an exact channel prove, and where.
 
     epsilon : a float whose exponential, rounded down, is at least `ratio`; inf if supports differ.
@@ -56,8 +57,8 @@ class ExactProof:
     distance_at: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class RoundingLoss:
+@dataclass(frozen=True, eq=False)
+class RoundingLoss(Result):
     """How far an exact channel is from the matrix that it was rounded from.
 
     distance : the largest total-variation distance between a row and its rounding.
@@ -77,7 +78,7 @@ class RoundingLoss:
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ExactChannel:
+class ExactChannel(Pictured):
     """A channel with Pr(report y | answer x) = `weights[x, y]` / `denominator` exactly.
 
     Parameters
@@ -102,6 +103,15 @@ class ExactChannel:
     denominator: int
     inputs: tuple[Label, ...]
     outputs: tuple[Label, ...]
+
+    _picture, _heads = "channel", 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = zip(map(labels.as_text, self.outputs), self.weights.T.tolist(), strict=True)
+        return {"answer": list(self.inputs), **dict(columns)}
+
+    def _title(self) -> str:
+        return f"{self!r}, weights over {self.denominator}"
 
     def __init__(
         self,
@@ -197,15 +207,6 @@ class ExactChannel:
         used = exact > 0
         fraction = 1.0 - float((given[used] / exact[used]).min())
         return RoundingLoss(up(distance, 2.0 * self.shape[1]), min(1.0, max(0.0, fraction) + 2.0**-51))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ExactChannel):
-            return NotImplemented
-        mine = (self.denominator, self.inputs, self.outputs)
-        return mine == (other.denominator, other.inputs, other.outputs) and np.array_equal(self.weights, other.weights)
-
-    def __hash__(self) -> int:
-        return hash((self.denominator, self.inputs, self.outputs, self.weights.tobytes()))
 
     def __repr__(self) -> str:
         k, m = self.shape

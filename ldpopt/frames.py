@@ -16,6 +16,9 @@ import numpy as np
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label, distinct_labels
 
+ANSWER = "answer"
+"""The name of the column that holds the labels of the rows in a Polars frame, which has no index."""
+
 
 def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
     """The labels along the first axis of a pandas object; None where there are none."""
@@ -83,12 +86,24 @@ def matrix_labels(
 ) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
     """A matrix and the labels of its rows and columns: those given, into whose order a frame is put, or its own."""
     inputs, outputs = (one if one is None or isinstance(one, str | bytes) else tuple(one) for one in (inputs, outputs))
-    own, named = index_labels(values, what), column_labels(values, what)
-    if own is not None and inputs is not None:
+    values, told = _answers_aside(values)
+    own, named = told or index_labels(values, what), column_labels(values, what)
+    indexed = own is not None and told is None
+    if told is not None and inputs is not None and inputs != told:
+        raise invalid("inputs", f"those of the column {ANSWER!r}, or none beside it", _shown(tuple(inputs)))
+    if indexed and inputs is not None:
         values = by_label(values, inputs, f"rows of {what}")
-    if own is not None and outputs is not None:
+    if indexed and outputs is not None:
         values = by_label(values.T, outputs, f"columns of {what}").T
     return values, own if inputs is None else inputs, named if outputs is None else outputs
+
+
+def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
+    """A Polars frame without its first column, where that names the rows, and what it names them."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(values, polars.DataFrame) or values.columns[:1] != [ANSWER]:
+        return values, None
+    return values.drop(ANSWER), tuple(values[ANSWER].to_list())
 
 
 def vectors(values: Any) -> list[Any]:

@@ -111,4 +111,6 @@ def as_text(label: Label) -> str:
     """
     if isinstance(label, str):
         return label
+    if type(label) is int:
+        return str(label)
     return json.dumps(to_jsonable(label), separators=(",", ":"), ensure_ascii=False)

@@ -37,7 +37,7 @@ from ldpopt.divergences import KL
 from ldpopt.survey import *
 design = optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
 assert design.certified and design.verify()
-frontier(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), lambda e: LocalDP(e), [1.0], resume="folder")
+sweep(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), lambda e: LocalDP(e), [1.0], resume="folder")
 planned = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),)))
 plan = Plan.from_json(planned.plan.to_json())
 Path("answers.csv").write_text("vote\\n" + "no\\n" * 60 + "yes\\n" * 40)

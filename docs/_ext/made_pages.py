@@ -21,7 +21,7 @@ PICTURES = (".png", ".svg")
 def make(app: Any = None) -> None:
     """Write every made page; files that did not change are left alone."""
     _fill(DOCS / "api", pages())
-    _fill(DOCS / "tours", {path.name: path.read_text("utf-8") for path in sorted((ROOT / "notebooks").glob("*.py"))})
+    _fill(DOCS / "tours", {path.name: path.read_text("utf-8") for path in sorted((ROOT / "notebooks").glob("*.ipynb"))})
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
     _fill(DOCS / "made", {"references.md": references(), "commands.md": commands(), "gallery.md": gallery()})

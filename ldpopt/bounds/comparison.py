@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_kairouz, erased_share
@@ -17,10 +15,11 @@ from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariatio
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.mechanisms import binary
+from ldpopt.results import Pictured, Result
 
 
-@dataclass(frozen=True)
-class BoundRow:
+@dataclass(frozen=True, eq=False)
+class BoundRow(Result):
     """One bound beside the optimum that it bounds, both in the unit of the divergence.
 
     optimum, upper_bound, certified : of the designed channel; the true optimum lies between the first two.
@@ -47,8 +46,8 @@ class BoundRow:
         return large / small if small > 0 else (1.0 if large == 0 else math.inf)
 
 
-@dataclass(frozen=True, repr=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Pictured):
     """The rows of `compare`, by divergence, with the designs behind them.
 
     >>> len(compare([0.9, 0.1], [0.4, 0.6], 1.0))
@@ -60,13 +59,23 @@ class Comparison:
     rows: tuple[BoundRow, ...]
     designs: tuple[Design, ...]
 
-    def to_csv(self) -> str:
-        """The table as CSV text, with the looseness of every bound."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*(field.name for field in fields(BoundRow)), "looseness"])
-        writer.writerows([*astuple(row), row.looseness] for row in self.rows)
-        return out.getvalue()
+    _picture, _limit = "bounds", 100
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = [field.name for field in fields(BoundRow)] + ["looseness"]
+        return {name: [getattr(row, name) for row in self.rows] for name in names}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        heads = ("divergence", "optimum", "", "bound", "times off", "source")
+        signs = {True: "≤", False: "≥"}
+        rows = [
+            (r.divergence, f"{r.optimum:.6g}", signs[r.above], f"{r.value:.6g}", f"{r.looseness:.4g}", r.reference)
+            for r in self.rows
+        ]
+        return [(head, list(column)) for head, column in zip(heads, zip(*rows, strict=True), strict=True)]
+
+    def _title(self) -> str:
+        return f"Bounds at epsilon {self.epsilon:g}, eta {self.eta:g}"
 
     def __iter__(self) -> Iterator[BoundRow]:
         return iter(self.rows)
@@ -75,7 +84,7 @@ class Comparison:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        lines = [f"Bounds at epsilon {self.epsilon:g}, eta {self.eta:g}"]
+        lines = [self._title()]
         shown = ""
         for row in self.rows:
             if row.divergence != shown:
@@ -85,15 +94,6 @@ class Comparison:
             sign = "<=" if row.above else ">="
             lines.append(f"  {sign} {row.value:<12.6g} {row.looseness:>9.4g} times off  {row.reference}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("divergence", "optimum", "", "bound", "times off", "source"))
-        body = "".join(
-            f"<tr><td>{row.divergence}</td><td>{row.optimum:.6g}</td><td>{'≤' if row.above else '≥'}</td>"
-            f"<td>{row.value:.6g}</td><td>{row.looseness:.4g}</td><td>{row.reference}</td></tr>"
-            for row in self.rows
-        )
-        return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Comparison:

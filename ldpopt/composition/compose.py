@@ -28,6 +28,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.parameters import point_at_least_zero
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
+from ldpopt.results import Pictured
 from ldpopt.rounding import ULP, down, up
 
 REFERENCE = "[GI, Thm 2; KOV15]"
@@ -43,7 +44,7 @@ def _summed_renyi(parts: Parts, order: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComposedPair:
+class ComposedPair(Pictured):
     """The composition of finite pairs: its whole (epsilon, delta) curve, in both directions.
 
     parts : the pairs with their counts, equal ones together.
@@ -61,6 +62,8 @@ class ComposedPair:
     """Where lower ends come from, with what to take off them; None for the pair itself."""
     _pure: tuple[float, float] | None = None
     """Bounds on the largest loss of the channels behind the pairs; None for the pairs' own."""
+
+    _picture = "profile"
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:

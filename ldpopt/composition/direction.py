@@ -15,13 +15,14 @@ from ldpopt.composition.parametric import ParametricPair
 from ldpopt.composition.rare import rare_error
 from ldpopt.composition.totals import float_down, float_up, union_up
 from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.results import ByValue
 from ldpopt.rounding import ULP, down, exact_sum, up
 
 Parts = tuple[tuple[FinitePair, int], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Direction:
+class Direction(ByValue):
     """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid.
 
     infinite, lost : the mass of infinite losses, and the least float that is certainly not below it.

@@ -21,6 +21,7 @@ from ldpopt.errors import BudgetExceeded, invalid
 from ldpopt.privacy.calibrate import largest_rho_sharp
 from ldpopt.privacy.claims import TV, ZCDP, ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.renyi import renyi_order
+from ldpopt.results import Result
 
 Budget = PureDP | TV | RenyiDP | ZCDP | ApproximateDP
 
@@ -28,8 +29,8 @@ ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0
 """The Rényi orders that an odometer watches unless others are given."""
 
 
-@dataclass(frozen=True)
-class PrivacyFilter:
+@dataclass(frozen=True, eq=False)
+class PrivacyFilter(Result):
     """A budget that is never exceeded, whatever is chosen next: mechanisms, inputs, and whether to go on [RRUV].
 
     budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats. ledger : what is spent already.
@@ -138,8 +139,8 @@ def _rho(epsilon: float, delta: float) -> float:
     return largest_rho_sharp(ApproximateDP(epsilon, delta)).rho
 
 
-@dataclass(frozen=True)
-class PrivacyOdometer:
+@dataclass(frozen=True, eq=False)
+class PrivacyOdometer(Result):
     """A running bound on the privacy loss that is right at all times at once, whatever is chosen next [RRUV].
 
     delta : in (0, 1), the probability that the loss ever exceeds the reading. orders : Rényi orders above 1, fixed

@@ -15,6 +15,7 @@ from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.privacy.parameters import checked, kept_mass, largest_eta
+from ldpopt.results import Result
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:
@@ -41,8 +42,8 @@ def gaussian_trade_off(mu: float, type_one: Any) -> Array:
     return np.asarray(ndtr(-ndtri(t) - _mu(mu)))
 
 
-@dataclass(frozen=True)
-class GaussianLimit:
+@dataclass(frozen=True, eq=False)
+class GaussianLimit(Result):
     """mu of the limit G_mu, and sup over t of |f(t) - G_mu(t)| for the trade-off curve f of the composition."""
 
     mu: float

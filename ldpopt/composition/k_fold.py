@@ -14,11 +14,12 @@ from ldpopt.composition.totals import union
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, positive_integer, unit_interval
 from ldpopt.privacy.parameters import checked, kept_mass, largest_eta, point_at_least_zero
+from ldpopt.results import Result
 from ldpopt.rounding import ULP, up
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KFold:
+class KFold(Result):
     """The guarantees of a k-fold adaptive composition: (epsilons[i], deltas[i])-DP for every i.
 
     epsilon, delta, eta, count : what each of the `count` mechanisms guarantees.
@@ -40,6 +41,9 @@ class KFold:
     log_deltas: Array
     relative_error: float
     _all: Array = field(repr=False)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"epsilon": self.epsilons.tolist(), "delta": self.deltas.tolist()}
 
     @property
     def total_variation(self) -> float:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ldpopt.composition.window import Window
 from ldpopt.distribution import Array
+from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
 UNDERFLOW = 1e-300
@@ -47,7 +48,7 @@ class LossLaw(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class AtomLaw:
+class AtomLaw(ByValue):
     """Finitely many losses with their masses, sorted, largest first."""
 
     losses: Array
@@ -93,7 +94,7 @@ def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeLaw:
+class LatticeLaw(ByValue):
     """Sums of independent losses on a lattice: `parts` holds (positions, masses, count), losses positions * spacing.
 
     A question about epsilon tilts the law so that its mean lies there, where one fast Fourier transform of a

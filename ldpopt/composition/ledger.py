@@ -25,13 +25,14 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
+from ldpopt.results import Result
 from ldpopt.rounding import down, up
 
 Parts = list[tuple[Mechanism, int]]
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, eq=False)
+class Entry(Result):
     """`count` uses of a mechanism, and the features through which an adversary of bounded capacity sees it."""
 
     name: str
@@ -40,8 +41,8 @@ class Entry:
     features: Affine | Polynomial | None = None
 
 
-@dataclass(frozen=True, repr=False)
-class Ledger:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ledger(Result):
     """What has been spent: adaptively composed mechanisms with counts.
 
     `add` returns a new ledger. Each mechanism counts through the least pair that dominates it (one composition for
@@ -54,6 +55,9 @@ class Ledger:
     """
 
     entries: tuple[Entry, ...] = ()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"name": [entry.name for entry in self.entries], "count": [entry.count for entry in self.entries]}
 
     def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
         """The ledger with `count` more uses of `mechanism`; adding it that many times once each is the same.

@@ -28,13 +28,14 @@ from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
 from ldpopt.privacy.mcdp import mcdp
 from ldpopt.privacy.pairs import blocks
 from ldpopt.privacy.policy import ordered_pairs
+from ldpopt.results import ByValue
 from ldpopt.rounding import down, up
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
+class Mechanism(ByValue):
     """A mechanism as composition sees it, made by `as_mechanism`.
 
     pair : the least pair that dominates it, in both directions. own : the channel or the continuous pair itself, None

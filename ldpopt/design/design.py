@@ -15,6 +15,7 @@ from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.judge import gap_between, is_certified, relative_gap
 from ldpopt.distribution import Array
 from ldpopt.privacy import Guarantee
+from ldpopt.results import Pictured
 from ldpopt.tolerances import COARSE_GAP
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design:
+class Design(Pictured):
     """The result of `optimal_channel`.
 
     channel : the mechanism, rows in the order of the caller's inputs (of intervals, for continuous hypotheses).
@@ -52,6 +53,8 @@ class Design:
     tolerance: float
     note: str
     edges: Array | None = None
+
+    _picture = "channel"
 
     @property
     def bound(self) -> float:
@@ -182,6 +185,14 @@ class Design:
         width = max(len(name) for name, _ in told)
         return "Design\n" + "\n".join(f"  {name:<{width}} {said}" for name, said in told)
 
-    def _repr_html_(self) -> str:
+    def _columns(self) -> dict[str, list[Any]]:
+        flat = {name: value for name, value in self.to_dict().items() if name != "guarantees"}
+        return {name: [value] for name, value in flat.items()} | {g.title: [g.value] for g in self.guarantees}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        told = self._lines()
+        return [("", [name for name, _ in told]), ("", [said for _, said in told])]
+
+    def _html(self, limit: int | None) -> str:
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in self._lines())
-        return f"<table>{rows}</table>{self.channel._repr_html_()}"
+        return f"<table><caption>Design</caption>{rows}</table>{self.channel._html(limit)}"

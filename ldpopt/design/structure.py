@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +21,7 @@ from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import SolverError, invalid
+from ldpopt.results import Pictured, Result
 
 MOST = 500
 """More pieces than this are ties that rounding decides, not structures."""
@@ -32,8 +30,8 @@ MOST = 500
 Pattern = tuple[Label, ...]
 
 
-@dataclass(frozen=True)
-class Structure:
+@dataclass(frozen=True, eq=False)
+class Structure(Result):
     """What an optimal channel looks like on a range of epsilon, seen at both ends.
 
     low, high : the range, in nats. patterns : for every report of positive probability the answers that it favours,
@@ -63,7 +61,7 @@ class Structure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Structures:
+class Structures(Pictured):
     """The distinct optimal structures over a range of epsilon, in order.
 
     Between one structure's `high` and the next one's `low`, at most `tolerance` apart, lies the break point. Structures
@@ -74,6 +72,8 @@ class Structures:
     utility: Divergence | ColumnUtility
     eta: float
     tolerance: float
+
+    _picture = "structures"
 
     @property
     def breaks(self) -> Array:
@@ -88,14 +88,23 @@ class Structures:
                 return piece
         raise invalid("epsilon", f"a number in [{self.pieces[0].low:g}, {self.pieces[-1].high:g}]", epsilon)
 
-    def to_csv(self) -> str:
+    def _columns(self) -> dict[str, list[Any]]:
         """One line a structure: its range, its name and its patterns, answers joined by ``|``."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["low", "high", "structure", "patterns"])
-        for piece in self.pieces:
-            writer.writerow([piece.low, piece.high, piece.name, " ".join(map(_shown, piece.patterns))])
-        return out.getvalue()
+        return {
+            "low": [piece.low for piece in self.pieces],
+            "high": [piece.high for piece in self.pieces],
+            "structure": [piece.name for piece in self.pieces],
+            "patterns": [" ".join(map(_shown, piece.patterns)) for piece in self.pieces],
+        }
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        columns = self._columns()
+        ends = [(head, [f"{end:.7g}" for end in columns[name]]) for head, name in (("from", "low"), ("to", "high"))]
+        return [*ends, ("structure", columns["structure"]), ("patterns", columns["patterns"])]
+
+    def _title(self) -> str:
+        cap = f", eta = {self.eta:g}" if self.eta < 1 else ""
+        return f"Structures of {self.utility.name}{cap}; break points to {self.tolerance:g}"
 
     def __iter__(self) -> Iterator[Structure]:
         return iter(self.pieces)
@@ -104,22 +113,12 @@ class Structures:
         return len(self.pieces)
 
     def __repr__(self) -> str:
-        cap = f", eta = {self.eta:g}" if self.eta < 1 else ""
-        lines = [f"Structures of {self.utility.name}{cap}; break points to {self.tolerance:g}"]
+        lines = [self._title()]
         for piece in self.pieces:
             shown = " ".join(map(_shown, piece.patterns))
             shown = shown if len(shown) <= 60 else shown[:59] + "…"
             lines.append(f"  epsilon {piece.low:<10.7g} to {piece.high:<10.7g} {piece.name}: {shown}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = "<tr><th>from</th><th>to</th><th>structure</th><th>patterns</th></tr>"
-        body = "".join(
-            f"<tr><td>{p.low:.7g}</td><td>{p.high:.7g}</td><td>{escape(p.name)}</td>"
-            f"<td>{escape(' '.join(map(_shown, p.patterns)))}</td></tr>"
-            for p in self.pieces
-        )
-        return f"<table>{head}{body}</table>"
 
 
 def structures(

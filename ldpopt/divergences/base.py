@@ -18,6 +18,7 @@ from ldpopt.divergences.checked import (
     limit,
     vectorised,
 )
+from ldpopt.divergences.pickled import require_findable, taken_whole
 from ldpopt.errors import invalid
 from ldpopt.frames import together
 
@@ -47,7 +48,10 @@ class FDivergence:
     ldpopt.errors.InvalidInput: generator f: expected a convex function, got f above its chord at t = 1
     """
 
-    __slots__ = ("_conjugate", "_derivative", "_excess", "_generator", "at_zero", "name", "recipe", "slope_at_infinity")
+    __slots__ = (
+        "_conjugate", "_derivative", "_excess", "_generator", "_given",
+        "at_zero", "name", "recipe", "slope_at_infinity",
+    )  # fmt: skip
 
     name: str
     at_zero: float
@@ -57,6 +61,8 @@ class FDivergence:
     _conjugate: Function | None
     _excess: Callable[[Any, Any, Any], Any] | None
     recipe: tuple[Any, ...] | None
+    _given: tuple[Function | None, ...]
+    """The functions of one's own, as they were given."""
 
     def __init__(
         self,
@@ -87,6 +93,7 @@ class FDivergence:
             None,
             None,
         )
+        object.__setattr__(self, "_given", (generator, derivative, conjugate))
 
     def _set(self, *fields: Any) -> None:
         for field, value in zip(_FIELDS, fields, strict=True):
@@ -97,6 +104,7 @@ class FDivergence:
         """The named divergences: closed forms tested against the definition, not probed at import."""
         made = cls.__new__(cls)
         made._set(*fields)
+        object.__setattr__(made, "_given", ())
         return made
 
     def __setattr__(self, field: str, value: object) -> None:
@@ -256,10 +264,34 @@ class FDivergence:
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, FDivergence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """The recipe; of one's own what it was made of, where two functions are the same only if they are one."""
+        return self.recipe or (self.name, self._given, self.at_zero, self.slope_at_infinity)
+
     def __reduce__(self) -> Any:
-        # One's own is its functions, which pickle where they do (cloudpickle takes lambdas too).
-        fields = tuple(getattr(self, name) for name in _FIELDS)
-        return (rebuild, self.recipe) if self.recipe else (FDivergence._trusted, fields)
+        if self.recipe:
+            return rebuild, self.recipe
+        if not taken_whole():
+            for function in self._given:
+                require_findable(function, self.name)
+        return _made_again, (*self._given, self.name, self.at_zero, self.slope_at_infinity)
+
+
+def _made_again(
+    generator: Function, derivative: Function | None, conjugate: Function | None, name: str, *ends: float
+) -> FDivergence:
+    """A divergence of one's own, from a pickle."""
+    at_zero, slope = ends
+    return FDivergence(
+        generator, name=name, derivative=derivative, at_zero=at_zero, slope_at_infinity=slope, conjugate=conjugate
+    )
 
 
 _FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess", "recipe")

@@ -1,18 +1,18 @@
-"""Frontiers: the optimum over a range of privacy limits."""
+"""Frontiers and sweeps: the optimum over (epsilon, eta), and over the parameter of any family of constraints."""
 
 from ldpopt.frontiers.envelope import Corner, Envelope, envelope
-from ldpopt.frontiers.family import FamilyFrontier, FamilyRow
-from ldpopt.frontiers.grid import BASELINES, Frontier, FrontierRow
-from ldpopt.frontiers.tabulate import frontier
+from ldpopt.frontiers.grid import BASELINES, Frontier, FrontierRow, frontier
+from ldpopt.frontiers.sweeps import Sweep, SweepRow, sweep
 
 __all__ = [
     "BASELINES",
     "Corner",
     "Envelope",
-    "FamilyFrontier",
-    "FamilyRow",
     "Frontier",
     "FrontierRow",
+    "Sweep",
+    "SweepRow",
     "envelope",
     "frontier",
+    "sweep",
 ]

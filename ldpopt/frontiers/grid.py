@@ -11,46 +11,53 @@ import numpy as np
 
 from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, ghazi_issa_total_variation
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import Phrase, invalid
+from ldpopt.files import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, number_or_none, number_to_json, run
-from ldpopt.frontiers.table import Table
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
+from ldpopt.results import Pictured, Result
 
 BOUNDS = ("tv_bound", "thm6", "thm7")
 BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")
 
 
-@dataclass(frozen=True)
-class FrontierRow:
+@dataclass(frozen=True, eq=False)
+class FrontierRow(Result):
     """One point (epsilon, eta) of a frontier, all values in the unit of its utility.
 
-    optimum, upper_bound, certified : of the designed channel. binary_with_erasure, randomized_response_with_erasure :
-    what these mechanisms keep. erased_optimum : the best epsilon-LDP channel, erased until it is eta-TV [GI, Thm 8].
+    optimum, lower_bound, upper_bound, certified : of the designed channel; one of the two bounds is the optimum
+    itself, the upper one where less is better. binary_with_erasure, randomized_response_with_erasure : what these
+    mechanisms keep. erased_optimum : the best epsilon-LDP channel, erased until it is eta-TV [GI, Thm 8].
     tv_bound : eta TV(P0, P1) [GI, Thm 5], for total variation. thm6, thm7 : [GI, Thm 6 and 7], for the Jeffreys
-    divergence and the two KL divergences below it. None where a bound does not apply.
+    divergence and the two KL divergences below it. None where something does not apply: the binary mechanism is for
+    one pair of finite hypotheses, and what is erased is known for a `Divergence` and other column utilities only.
     """
 
     epsilon: float
     eta: float
     optimum: float
+    lower_bound: float
     upper_bound: float
     certified: bool
-    binary_with_erasure: float
-    randomized_response_with_erasure: float
-    erased_optimum: float
+    binary_with_erasure: float | None
+    randomized_response_with_erasure: float | None
+    erased_optimum: float | None
     tv_bound: float | None
     thm6: float | None
     thm7: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier(Table):
+class Frontier(Pictured):
     """The rows of a frontier, by epsilon and then eta, as a small table."""
 
     rows: tuple[FrontierRow, ...]
-    utility: Divergence
+    utility: Utility
+
+    _picture = "frontier"
 
     def column(self, name: str) -> Array:
         """A column as a float64 array, shape (rows,); NaN where a bound does not apply."""
@@ -66,9 +73,13 @@ class Frontier(Table):
 
     def _columns(self) -> dict[str, list[Any]]:
         table = {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(FrontierRow)}
+        del table["upper_bound" if self.utility.error else "lower_bound"]  # the optimum itself
         compared = (*BASELINES, *BOUNDS)
         shown = [name for name in compared if any(value is not None for value in table[name])]
         return table | {f"gap_{name}": self.gap(name).tolist() for name in shown}
+
+    def _title(self) -> str:
+        return f"Frontier of {self.utility.name}"
 
     def __iter__(self) -> Iterator[FrontierRow]:
         return iter(self.rows)
@@ -77,24 +88,64 @@ class Frontier(Table):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        heads = ("epsilon", "eta", "optimum", "binary", "k-RR", "erased")
-        lines = [f"Frontier of {self.utility!r}; what each mechanism loses", "".join(f"{head:>10}" for head in heads)]
-        gaps = [self.gap(name) for name in BASELINES]
+        known = [(head, self.gap(name)) for head, name in zip(_HEADS, BASELINES, strict=True) if self._has(name)]
+        told = "; what each mechanism loses" if known else ""
+        heads = ["epsilon", "eta", "optimum", *(head for head, _ in known)]
+        lines = [f"Frontier of {self.utility!r}{told}", "".join(f"{head:>10}" for head in heads)]
         for i, row in enumerate(self.rows[:30]):
             # Adding zero turns a loss of -0.0 % into 0.0 %.
-            lost = "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for gap in gaps)
+            lost = "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for _, gap in known)
             lines.append(f"{row.epsilon:>10.4g}{row.eta:>10.4g}{row.optimum:>10.4g}{lost}")
         return "\n".join(lines + ([f"... {len(self) - 30} more rows"] if len(self) > 30 else []))
 
+    def _has(self, name: str) -> bool:
+        return any(getattr(row, name) is not None for row in self.rows)
 
-Factory: TypeAlias = Divergence | Callable[[float, float], Divergence]
+
+_HEADS = ("binary", "k-RR", "erased")
+
+Factory: TypeAlias = Utility | Callable[[float, float], Utility]
 
 CHAIN = 8
 """Caps of one epsilon in a part: along them the multipliers of one design prove the next."""
 
 
-def eta_frontier(utility: Factory, epsilons: Iterable[float], etas: Iterable[float], **how: Any) -> Frontier:
-    """The frontier over (epsilon, eta); see `ldpopt.frontier`. how : what `run` takes besides."""
+def frontier(
+    utility: Factory,
+    epsilons: Iterable[float],
+    etas: Iterable[float],
+    *,
+    each: Callable[[FrontierRow], object] | None = None,
+    jobs: int = 1,
+    client: Any = None,
+    resume: PathLike | None = None,
+    progress: bool = False,
+) -> Frontier:
+    """Design the optimal channel at every (epsilon, eta), beside textbook mechanisms and bounds where they apply.
+
+    Parameters
+    ----------
+    utility : anything that `optimal_channel` takes, or a function from (epsilon, eta) to it.
+    epsilons : in nats. etas : in [0, 1] (above tanh(epsilon/2) an eta does not bind). For other constraints: `sweep`.
+    each : called with every row when the part that it belongs to is finished.
+    jobs : processes of this machine (joblib), -1 for one a core. client : a `distributed.Client`, or another executor
+        with ``submit``, to do the work instead. The rows are the same as with one process.
+    resume : a folder, made if need be, that keeps every finished part (a few points). The same call goes on from
+        there after an interruption and gives the rows of a run that was not interrupted; another problem is refused.
+    progress : shows a bar on standard error.
+
+    `InvalidInput` for empty grids, utilities that are none, and for a folder of another problem.
+
+    >>> from ldpopt import Divergence, MutualInformation
+    >>> from ldpopt.divergences import KL
+    >>> table = frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0, 2.0], [0.2, 0.4])
+    >>> len(table), bool((table.gap("binary_with_erasure") >= -1e-12).all())
+    (4, True)
+    >>> frontier(MutualInformation([0.5, 0.3, 0.2]), [1.0], [0.2, 0.4]).column("optimum").round(4)
+    array([0.0402, 0.0803])
+    """
+    if callable(epsilons):
+        raise invalid("epsilons", "numbers (sweep takes a family of constraints)", epsilons)
     listed = [positive_epsilon(epsilon) for epsilon in epsilons]
     caps = [unit_interval(eta, "eta") for eta in etas]
     if not listed or not caps:
@@ -104,31 +155,33 @@ def eta_frontier(utility: Factory, epsilons: Iterable[float], etas: Iterable[flo
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _pack, _unpack, len), **how)
+    rows = run(Work(parts, _chain, _pack, _unpack, len), each, jobs, client, resume, progress)
     return Frontier(rows, parts[0][0][0])
 
 
-def _posed(utility: Factory, epsilon: float, eta: float) -> Divergence:
-    made = utility if isinstance(utility, Divergence) else utility(epsilon, eta)
-    if not isinstance(made, Divergence) or made.continuous:
-        raise invalid("utility", "a Divergence of finite distributions", made)
+def _posed(utility: Factory, epsilon: float, eta: float) -> Utility:
+    made = utility if isinstance(utility, Utility) or not callable(utility) else utility(epsilon, eta)
+    if not isinstance(made, Utility):
+        raise invalid("utility", "a utility such as Divergence or MutualInformation", made)
     return made
 
 
-Part: TypeAlias = tuple[tuple[Divergence, float, float], ...]
+Part: TypeAlias = tuple[tuple[Utility, float, float], ...]
 
 
 def _chain(part: Part) -> list[FrontierRow]:
     """The rows of a part, each design proved by the multipliers of the one before where they suffice."""
     rows: list[FrontierRow] = []
     near: Design | None = None
-    pure: dict[Divergence, float] = {}
+    pure: dict[int, float | None] = {}
     for utility, epsilon, eta in part:
-        if utility not in pure:
-            pure[utility] = optimal_channel(utility, LocalDP(epsilon), certify=False).value
-        known = near if near is not None and near.utility is utility else None
+        if id(utility) not in pure:
+            erasable = isinstance(utility, ColumnUtility)
+            found = optimal_channel(utility, LocalDP(epsilon), certify=False) if erasable else None
+            pure[id(utility)] = None if found is None else found.value
+        known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
         near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=known)
-        rows.append(row_of(near, epsilon, eta, pure[utility]))
+        rows.append(row_of(near, epsilon, eta, pure[id(utility)]))
     return rows
 
 
@@ -140,7 +193,7 @@ def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
     if set(saved) != {field.name for field in fields(FrontierRow)}:
         raise invalid("row", "the columns of a frontier", Phrase("others"))
     numbers: dict[str, Any] = {
-        name: (number_or_none if name in BOUNDS else number_from_json)(value)
+        name: (number_or_none if name in (*BASELINES, *BOUNDS) else number_from_json)(value)
         for name, value in saved.items()
         if name != "certified"
     }
@@ -150,24 +203,34 @@ def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
     return row
 
 
-def row_of(design: Design, epsilon: float, eta: float, pure: float) -> FrontierRow:
+def row_of(design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
     """The row of a design under `epsilon` and `eta`; pure : what the best channel keeps without the cap."""
-    utility = design.utility
-    p0, p1 = utility.p0, utility.p1
-    k, cap = len(p0), min(eta, math.tanh(epsilon / 2))
-    shared = (math.exp(epsilon) - 1) / (math.exp(epsilon) + k - 1)
-    response = utility.value(randomized_response(k, epsilon)) * min(1.0, eta / shared)
+    told: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
+    if pure is not None:
+        told["erased_optimum"] = erased_share(epsilon, eta) * pure
+        told["randomized_response_with_erasure"] = _response(design.utility, epsilon, eta)
+    if isinstance(design.utility, Divergence) and not design.utility.continuous:
+        told |= _of_pair(design.utility, epsilon, eta)
+    ends = (design.value, design.lower_bound, design.upper_bound, design.certified)
+    return FrontierRow(epsilon, eta, *ends, **told)
+
+
+def _response(utility: ColumnUtility, epsilon: float, eta: float) -> float | None:
+    """What randomized response keeps that is erased until it is eta-TV: erasing scales what columns add up to."""
+    if utility.continuous:
+        return None
+    k = utility.size
+    shared = math.expm1(epsilon) / (math.exp(epsilon) + k - 1)
+    return utility.value(randomized_response(k, epsilon)) * min(1.0, eta / shared)
+
+
+def _of_pair(utility: Divergence, epsilon: float, eta: float) -> dict[str, float | None]:
+    """What is known of one pair of finite hypotheses only."""
+    p0, p1, cap = utility.p0, utility.p1, min(eta, math.tanh(epsilon / 2))
     relative = any(utility.f is f for f in (KL, REVERSE_KL, JEFFREYS))
-    return FrontierRow(
-        epsilon=epsilon,
-        eta=eta,
-        optimum=design.value,
-        upper_bound=design.upper_bound,
-        certified=design.certified,
-        binary_with_erasure=utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
-        randomized_response_with_erasure=response,
-        erased_optimum=erased_share(epsilon, eta) * pure,
-        tv_bound=ghazi_issa_total_variation(p0, p1, cap) if utility.f is TOTAL_VARIATION else None,
-        thm6=duchi_jordan_wainwright(p0, p1, epsilon) if relative else None,
-        thm7=ghazi_issa(p0, p1, epsilon, eta) if relative else None,
-    )
+    return {
+        "binary_with_erasure": utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
+        "tv_bound": ghazi_issa_total_variation(p0, p1, cap) if utility.f is TOTAL_VARIATION else None,
+        "thm6": duchi_jordan_wainwright(p0, p1, epsilon) if relative else None,
+        "thm7": ghazi_issa(p0, p1, epsilon, eta) if relative else None,
+    }

@@ -15,10 +15,11 @@ from ldpopt.distribution import Array, distribution, finite_array, from_counts
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import PathLike, read_text
 from ldpopt.io.table import ColumnKey, Table, is_number, naming, parse_table
+from ldpopt.results import Result
 
 
 @dataclass(frozen=True, eq=False)
-class Populations:
+class Populations(Result):
     """How two groups answer one question with k answers.
 
     labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
@@ -33,6 +34,11 @@ class Populations:
     p1: Array
     names: tuple[str, str] = ("p0", "p1")
     counts: npt.NDArray[np.float64] | None = None
+
+    _heads = 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"answer": list(self.labels), self.names[0]: self.p0.tolist(), self.names[1]: self.p1.tolist()}
 
     def __repr__(self) -> str:
         size = "" if self.counts is None else f", {self.counts[0].sum():g} and {self.counts[1].sum():g} respondents"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -38,7 +39,7 @@ class GaussianPair(ContinuousPair):
         mu = positive(mu, "mu")
         object.__setattr__(self, "mu", mu)
         middle = sorted({0.0, mu / 2, mu})
-        super().__init__(_log_density, lambda x: _log_density(x, mu), (-math.inf, *middle, math.inf))
+        super().__init__(_log_density, partial(_log_density, shift=mu), (-math.inf, *middle, math.inf))
 
     def __repr__(self) -> str:
         return f"GaussianPair(mu={self.mu!r})"

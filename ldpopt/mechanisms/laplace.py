@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class LaplacePair(ContinuousPair):
     def __init__(self, epsilon: float) -> None:
         epsilon = positive_epsilon(epsilon)
         edges = (-math.inf, 0.0, epsilon, math.inf)
-        super().__init__(_log_density, lambda x: _log_density(x, epsilon), edges, epsilon)
+        super().__init__(_log_density, partial(_log_density, shift=epsilon), edges, epsilon)
 
     def __repr__(self) -> str:
         return f"LaplacePair(epsilon={self.epsilon!r})"

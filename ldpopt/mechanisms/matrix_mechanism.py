@@ -15,6 +15,7 @@ from ldpopt.mechanisms.laplace import Laplace, LaplacePair
 from ldpopt.mechanisms.outward import guarantee
 from ldpopt.mechanisms.restricted_vectors import LOWEST_ORDER, vector_divergence
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 from ldpopt.tolerances import MINIMUM_EPSILON
 
@@ -22,7 +23,7 @@ _SUPPORTED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixMechanism:
+class MatrixMechanism(ByValue):
     """Release W A^+ (A x + |A|_1 Lap(1/epsilon)^s) for a vector x of counts [CIM, section 5].
 
     workload W : (d, n) queries; strategy A : (s, n), whose rows span the workload's; epsilon in nats. |A|_1 is the

@@ -18,7 +18,7 @@ from ldpopt.exact import log_up
 from ldpopt.mechanisms.frequency_oracle import FrequencyOracle, Reports, check_reports, check_size
 from ldpopt.rounding import toward_privacy, up
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,25 @@ changes global state. Save a picture with ``ax.figure.savefig(path)``.
 """
 
 from ldpopt.plots.blocks import blocks
+from ldpopt.plots.bounds import bounds
 from ldpopt.plots.channel import channel
 from ldpopt.plots.figure import Axes, panels, picture
 from ldpopt.plots.frontier import frontier
 from ldpopt.plots.gap_map import gap_map
 from ldpopt.plots.planning import budget_split, half_widths, planning, power_curves
 from ldpopt.plots.protocols import protocols
-from ldpopt.plots.shares import shares
+from ldpopt.plots.shares import coefficients, shares
 from ldpopt.plots.structures import structures
+from ldpopt.plots.sweep import sweep
+from ldpopt.plots.trade_off import profile, trade_off
 
 __all__ = [
     "Axes",
     "blocks",
+    "bounds",
     "budget_split",
     "channel",
+    "coefficients",
     "frontier",
     "gap_map",
     "half_widths",
@@ -26,7 +31,10 @@ __all__ = [
     "picture",
     "planning",
     "power_curves",
+    "profile",
     "protocols",
     "shares",
     "structures",
+    "sweep",
+    "trade_off",
 ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ldpopt.frontiers import Frontier, Sweep
 from ldpopt.plots.figure import Axes, axes_on, shade, with_unit
-
-if TYPE_CHECKING:
-    from ldpopt.frontiers import Frontier
+from ldpopt.plots.sweep import sweep
 
 STYLES = {
     "optimum": ("optimal channel", "-", 2.2),
@@ -25,10 +24,11 @@ BOUNDS: dict[str, tuple[str, Any]] = {
 }
 
 
-def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
+def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     """Draw what the optimal channel and the textbook mechanisms keep, against eta, a colour for each epsilon.
 
-    frontier : from `ldpopt.frontier`. ax : matplotlib axes; a new figure without one. Returns the axes.
+    frontier : from `ldpopt.frontier`; what `ldpopt.sweep` gives is drawn as by `plots.sweep`. ax : matplotlib axes; a
+    new figure without one. Returns the axes. Mechanisms that are not known for the utility are left out.
     The band above an optimum reaches to its proven upper bound; where the design is certified it has no
     width. A paper's bound appears as a thin line if it fits as far as eta binds.
 
@@ -40,21 +40,27 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
     """
     from matplotlib.lines import Line2D
 
+    if isinstance(frontier, Sweep):
+        return sweep(frontier, ax)
     ax = axes_on(ax, 9, 5)
     epsilons = np.unique(frontier.column("epsilon"))
     colours = shade(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
-    top = 1.12 * float(np.max(np.maximum(frontier.column("upper_bound"), frontier.column("optimum"))))
+    error = frontier.utility.error
+    proved = "lower_bound" if error else "upper_bound"
+    known = {name: style for name, style in STYLES.items() if not np.isnan(frontier.column(name)).all()}
+    reach = np.concatenate([frontier.column(proved), frontier.column("optimum")])
+    top = 1.12 * float(reach[np.isfinite(reach)].max(initial=0.0))
     fitting: list[str] = []
     uncertain = False
     for epsilon, colour in zip(epsilons, colours, strict=True):
         at = np.flatnonzero(frontier.column("epsilon") == epsilon)
         at = at[np.argsort(frontier.column("eta")[at], kind="stable")]
-        eta, optimum, bound = (frontier.column(name)[at] for name in ("eta", "optimum", "upper_bound"))
+        eta, optimum, bound = (frontier.column(name)[at] for name in ("eta", "optimum", proved))
         # One point is no line.
         marker = "o" if len(at) == 1 else ""
-        for name, (_, style, width) in reversed(STYLES.items()):
+        for name, (_, style, width) in reversed(known.items()):
             ax.plot(eta, frontier.column(name)[at], style, color=colour, lw=width, marker=marker, ms=4)
-        open_gap = (bound > optimum) & (frontier.column("certified")[at] == 0)
+        open_gap = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[at] == 0)
         if open_gap.any():
             uncertain = True
             ax.fill_between(eta, optimum, np.where(open_gap, bound, optimum), color=colour, alpha=0.3, lw=0)
@@ -66,7 +72,7 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
                 fitting.append(name)
     handles = [Line2D([], [], color=colour, lw=5) for colour in colours]
     labels = [f"ε = {epsilon:g}" for epsilon in epsilons]
-    for text, style, width in STYLES.values():
+    for text, style, width in known.values():
         handles.append(Line2D([], [], color="0.25", ls=style, lw=width))
         labels.append(text)
     for name in dict.fromkeys(fitting):
@@ -91,7 +97,8 @@ def frontier(frontier: Frontier, ax: Axes | None = None) -> Axes:
     if top > 0:
         ax.set_ylim(0, top)
     ax.set_xlabel("cap η on total variation")
-    ax.set_ylabel(f"{with_unit(frontier.utility.f)} of the reports")
+    f = getattr(frontier.utility, "f", None)
+    ax.set_ylabel(f"{frontier.utility.name if f is None else with_unit(f)} of the reports")
     ax.grid(alpha=0.25, lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

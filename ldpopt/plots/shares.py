@@ -1,4 +1,4 @@
-"""Estimated shares with their intervals."""
+"""Estimated shares, coefficients and other numbers with their intervals."""
 
 from __future__ import annotations
 
@@ -43,4 +43,22 @@ def shares(
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.grid(axis="x", color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
+    return ax
+
+
+def coefficients(
+    labels: Sequence[object], values: Any, lower: Any, upper: Any, ax: Axes | None = None, what: str = "coefficient"
+) -> Axes:
+    """A point and an interval for each of k numbers, with a line at zero, the first on top; `what` names the scale.
+
+    values, lower, upper : arrays (k,). ax : matplotlib axes; a new figure without one. Returns the axes.
+
+    >>> coefficients(["Intercept", "age"], [-1.0, 0.2], [-1.5, 0.1], [-0.5, 0.3]).get_xlabel()
+    'coefficient'
+    """
+    from matplotlib.ticker import ScalarFormatter
+
+    ax = shares(labels, values, lower, upper, ax=ax)
+    ax.xaxis.set_major_formatter(ScalarFormatter())
+    ax.set_xlabel(what)
     return ax

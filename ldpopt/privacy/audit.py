@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,17 @@ from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 from ldpopt.privacy.zcdp import zcdp
-from ldpopt.rounding import ceil_digits, floor_digits
+from ldpopt.results import Pictured
 
 FORMAT = "ldpopt-audit"
 VERSION = 1
 EPSILONS = (0.5, 1.0, 2.0)
 DELTAS = (1e-6, 1e-3, 1e-2)
-MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
 ORDERS = (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, eq=False)
+class Audit(Pictured):
     """The guarantees of a channel with `shape` (inputs, outputs), and its trade-off curve.
 
     `audit["zcdp"]` is the first guarantee of that notion. Printing gives a table; `to_html`, `to_dict` and
@@ -52,6 +50,11 @@ class Audit:
     shape: tuple[int, int]
     guarantees: tuple[Guarantee, ...]
     curve: TradeOffCurve
+
+    _picture, _limit = "trade_off", 100
+
+    def _drawn(self) -> tuple[Any, ...]:
+        return (self.curve,)
 
     def __getitem__(self, notion: str) -> Guarantee:
         for guarantee in self.guarantees:
@@ -83,18 +86,20 @@ class Audit:
             table.add_row(*(Text(cell) for cell in (name, f"{sign} {value}", witness, source)))
         return table
 
-    def to_html(self) -> str:
-        """The report as an HTML table; labels are escaped."""
-        head = "".join(f"<th>{name}</th>" for name in ("notion", "guarantee", "attained at", "source"))
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td>{escape(cell)}</td>" for cell in (name, f"{sign} {value}", witness, source))
-            + "</tr>"
-            for name, sign, value, witness, source in self.rows()
-        )
-        return f"<table><caption>{escape(self._title())}</caption><tr>{head}</tr>{body}</table>"
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("notion", "value", "lower", "exact", "reference")
+        columns = {name: [getattr(guarantee, name) for guarantee in self.guarantees] for name in names}
+        parameters = [", ".join(f"{k}={v:g}" for k, v in g.parameters.items()) for g in self.guarantees]
+        return columns | {"parameters": parameters, "witness": [str(g.witness or "") for g in self.guarantees]}
 
-    _repr_html_ = to_html
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        heads = ("notion", "guarantee", "attained at", "source")
+        rows = [(name, f"{sign} {value}", witness, source) for name, sign, value, witness, source in self.rows()]
+        return [(head, list(column)) for head, column in zip(heads, zip(*rows, strict=True), strict=True)]
+
+    def to_html(self) -> str:
+        """The whole report as an HTML table; labels are escaped."""
+        return self._html(None)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready values; infinite ones are the string ``"inf"``."""
@@ -163,8 +168,5 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
 
 
 def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:
-    name = guarantee.title
     witness = str(guarantee.witness) if guarantee.witness else ""
-    if guarantee.notion in MORE_IS_MORE_PRIVATE:
-        return name, ">=", floor_digits(guarantee.lower), witness, guarantee.reference
-    return name, "=" if guarantee.exact else "<=", ceil_digits(guarantee.value), witness, guarantee.reference
+    return guarantee.title, *guarantee.printed, witness, guarantee.reference

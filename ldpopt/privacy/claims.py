@@ -9,13 +9,14 @@ from typing import Any, ClassVar, TypeVar
 from ldpopt.distribution import number, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.results import Result
 from ldpopt.rounding import ceil_digits, floor_digits
 
 C = TypeVar("C", bound="Claim")
 
 
-@dataclass(frozen=True, repr=False)
-class Claim:
+@dataclass(frozen=True, eq=False, repr=False)
+class Claim(Result):
     """A guarantee as numbers. The keywords say how it was derived and take no part in comparisons.
 
     tight : True when some mechanism with the premise attains the conclusion, so that no better conversion exists;

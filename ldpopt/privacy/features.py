@@ -9,13 +9,14 @@ import numpy as np
 
 from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
+from ldpopt.results import ByValue
 
 _DEPENDENT = 1e-13
 """A function whose part outside the span of the earlier ones is this small is a combination of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Polynomial:
+class Polynomial(ByValue):
     """The polynomials of total degree at most `degree` in the features of an output [CIM, section 3].
 
     features : array (m,) or (m, d), one row an output of the channel. degree : at least 1.
@@ -54,7 +55,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class Affine(ByValue):
     """The functions a . phi(y) + b of the features phi of an output: linear adversaries [CIM, section 4].
 
     features : array (m,) or (m, d), one row an output of the channel. Any feature map of one's own is this one.

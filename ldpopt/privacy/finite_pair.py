@@ -29,11 +29,12 @@ from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 from ldpopt.privacy.zcdp import zcdp
+from ldpopt.results import Pictured
 from ldpopt.rounding import ULP
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FinitePair:
+class FinitePair(Pictured):
     """Two distributions on one finite set: the reports of two inputs that must stay indistinguishable.
 
     p, q : probability vectors of one length m. outputs : m distinct labels, 0..m-1 by default.
@@ -50,6 +51,13 @@ class FinitePair:
     p: Array
     q: Array
     outputs: tuple[Label, ...] | None = None
+
+    _picture, _heads = "trade_off", 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        labels = range(len(self.p)) if self.outputs is None else self.outputs
+        columns = {"p": self.p.tolist(), "q": self.q.tolist(), "loss": self.losses.tolist()}
+        return {"outcome": list(labels), **columns}
 
     def __post_init__(self) -> None:
         (p, q), outputs = together([("p", self.p), ("q", self.q)], self.outputs)
@@ -209,15 +217,6 @@ class FinitePair:
     def mcdp(self) -> MeanConcentrated:
         """As `privacy.mcdp`."""
         return mcdp(self)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FinitePair):
-            return NotImplemented
-        same = np.array_equal(self.p, other.p) and np.array_equal(self.q, other.q)
-        return same and self.outputs == other.outputs
-
-    def __hash__(self) -> int:
-        return hash((self.p.tobytes(), self.q.tobytes(), self.outputs))
 
     def __repr__(self) -> str:
         return f"FinitePair({len(self.p)} outcomes, largest loss {self.losses.max():.6g})"

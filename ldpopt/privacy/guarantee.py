@@ -9,11 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ldpopt.channel import Label
-from ldpopt.rounding import ceil_digits
+from ldpopt.results import Result
+from ldpopt.rounding import ceil_digits, floor_digits
+
+MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
+"""Notions of which more is more private, so that a lower bound is what holds."""
 
 
-@dataclass(frozen=True)
-class Witness:
+@dataclass(frozen=True, eq=False)
+class Witness(Result):
     """The pair of inputs, and the event (set of outputs), at which a guarantee is attained.
 
     >>> from ldpopt.privacy import total_variation
@@ -32,8 +36,8 @@ class Witness:
         return f"{pair} on {{{shown}}}"
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, eq=False)
+class Guarantee(Result):
     """What a channel guarantees under one notion of privacy.
 
     value : never below the true value; outward-rounded. In nats where the notion has a unit. May be inf.
@@ -49,7 +53,7 @@ class Guarantee:
     >>> from ldpopt.privacy import local_dp
     >>> found = local_dp([[0.75, 0.25], [0.25, 0.75]])
     >>> print(found, found.exact)
-    local dp = 1.09862 (0 against 1 on {0}) True
+    local dp ≤ 1.09862 (0 against 1 on {0}) True
     """
 
     notion: str
@@ -71,18 +75,19 @@ class Guarantee:
         parameters = ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
         return self.notion.replace("_", " ") + (f" ({parameters})" if parameters else "")
 
+    @property
+    def printed(self) -> tuple[str, str]:
+        """The sign and the number that are printed: what holds is rounded up, and of a coefficient at least, down."""
+        if self.notion in MORE_IS_MORE_PRIVATE:
+            return "≥", floor_digits(self.lower)
+        return "≤", ceil_digits(self.value)
+
     def __float__(self) -> float:
         return self.value
 
-    def __hash__(self) -> int:
-        return hash((self.notion, self.value, self.witness, tuple(self.parameters.items())))
-
-    def __reduce__(self) -> Any:
-        fields = (self.notion, self.value, self.lower, self.witness, self.exact, self.reference, dict(self.parameters))
-        return (Guarantee, fields)
-
     def __str__(self) -> str:
-        text = f"{self.title} {'=' if self.exact else '<='} {ceil_digits(self.value)}"
+        sign, printed = self.printed
+        text = f"{self.title} {sign} {printed}"
         return f"{text} ({self.witness})" if self.witness else text
 
     def to_dict(self) -> dict[str, Any]:

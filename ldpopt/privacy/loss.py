@@ -106,11 +106,17 @@ def excess(x: Array) -> Array:
 
 def log_ratios(p: Array, q: Array) -> Array:
     """log(p/q) for positive arrays to a few units in the last place, near p = q and for subnormals too."""
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    near = (p <= 2 * q) & (q <= 2 * p)
     with np.errstate(all="ignore"):
-        near = np.log1p((p - q) / q)  # p - q is exact when p and q are within a factor of two [Sterbenz]
-    (mantissa, exponent), (other, shift) = np.frexp(p), np.frexp(q)
-    far = np.log(mantissa / other) + (exponent - shift) * np.log(2.0)
-    return np.asarray(np.where((p <= 2 * q) & (q <= 2 * p), near, far))
+        found = np.asarray(np.log(p / q))  # right to an ulp of a quotient that is far from one and in the normal range
+        extreme = ~near & ~((found > -700) & (found < 700) & (p > 1e-300) & (q > 1e-300))
+        close, other = p[near], q[near]
+        found[near] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
+    if extreme.any():
+        (mantissa, exponent), (divisor, shift) = np.frexp(p[extreme]), np.frexp(q[extreme])
+        found[extreme] = np.log(mantissa / divisor) + (exponent - shift) * np.log(2.0)
+    return np.asarray(found)
 
 
 ROUNDED = 4 * ULP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from ldpopt.privacy.pairs import SCREENED, larger, stacked, worst_pair
 from ldpopt.privacy.policy import Policy
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import Rows, supremum
+from ldpopt.results import Result
 from ldpopt.rounding import SUBNORMAL, ULP
 
 REFERENCE = "[DR, Def 3.3]"
 
 
-@dataclass(frozen=True)
-class MeanConcentrated:
+@dataclass(frozen=True, eq=False)
+class MeanConcentrated(Result):
     """(mu, tau)-mCDP: the guarantees on the mean and on the subgaussian standard of the privacy loss.
 
     >>> from ldpopt.privacy import mcdp
@@ -31,6 +33,9 @@ class MeanConcentrated:
 
     mu: Guarantee
     tau: Guarantee
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"mu": [self.mu.value], "tau": [self.tau.value]}
 
     def __str__(self) -> str:
         return f"{self.mu}\n{self.tau}"
@@ -48,7 +53,7 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     (0.549306, 1.098612)
     """
     channel = as_channel(channel)
-    mu = worst_pair("mcdp_mu", channel, graph, _mean, REFERENCE, event=larger)
+    mu = worst_pair("mcdp_mu", channel, graph, _mean, REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
     tau = worst_pair(
         "mcdp_tau", channel, graph, subgaussian_of_pairs, REFERENCE, event=larger, screen=_screen, limit=SCREENED
     )

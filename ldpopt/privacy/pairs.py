@@ -33,6 +33,9 @@ BUDGET = 1 << 21
 EXACT = 1e-9
 """How far, relatively, a bound on pairs that were not measured may exceed the rest and the value still be exact."""
 
+FEW = 8
+"""Up to this many different entries of a channel, pairs of rows that are alike are counted."""
+
 SCREENED = 1 << 14
 """How many entries of stacked pairs a supremum over orders is taken of without a screen, which soon pays."""
 
@@ -106,21 +109,54 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         for i, j in blocks(channel, graph):
             yield i, j, 0.0
         return
-    low, high = (np.array(bound) for bound in screen(channel.matrix))
+    alike = _unlike(channel.matrix)
+    if alike is not None and len(alike) <= max(BUDGET // m, 64):
+        yield *np.divmod(alike, k), 0.0
+        return
+    low, high = screen(channel.matrix)
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
     flat, best = high.ravel(), float(low.max())
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == SCREENED else max(limit // m, 64)
     # What the screen could not bound is all measured, unless some pair is infinite anyway.
-    unbounded = int(np.count_nonzero(np.isposinf(flat))) if best < np.inf else 0
+    unbounded = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
     kept = min(max(count, 1), candidates + unbounded)
-    order = np.argpartition(-flat, kept - 1)
-    rest = float(flat[order[kept:]].max()) if count > kept else 0.0
+    order = np.flatnonzero(flat >= best) if count >= kept else np.arange(len(flat))
+    rest = 0.0
+    if len(order) > kept:
+        order = order[np.argpartition(-flat[order], kept - 1)]
+        rest = float(flat[order[kept:]].max()) if count > kept else 0.0
     i, j = np.divmod(np.sort(order[:kept]), k)
     step = max(1, ENTRIES // m)
     for at in range(0, kept, step):
         yield i[at : at + step], j[at : at + step], rest
+
+
+def _unlike(matrix: Array) -> Index | None:
+    """One ordered pair i k + j of every kind, of a channel with few different entries; None for any other.
+
+    Two pairs are of one kind if as many outputs have the entries (p_y, q_y) for every (p, q): they differ by the names
+    of outputs, of which no measure depends, as do all pairs of randomized response.
+    """
+    values: Array = np.unique(matrix[0])
+    for row in matrix[1:]:
+        if len(values) > FEW:
+            return None
+        if not np.isin(row, values).all():
+            values = np.union1d(values, row)
+    if len(values) > FEW:
+        return None
+    k = len(matrix)
+    at = [(matrix == value).astype(np.float64) for value in values]
+    kind = np.zeros((k, k), dtype=np.int64)
+    for left in at:
+        for right in at:
+            counts = (left @ right.T).astype(np.int64)  # at most the outputs: exact in floats
+            kind = np.unique(kind * (matrix.shape[1] + 1) + counts, return_inverse=True)[1].reshape(k, k)
+    kind[np.diag_indices(k)] = -1
+    found, first = np.unique(kind, return_index=True)
+    return first[found >= 0]
 
 
 def larger(p: Array, q: Array) -> npt.NDArray[np.bool_]:

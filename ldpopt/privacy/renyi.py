@@ -107,7 +107,10 @@ class Moments:
     def of(cls, matrix: Array) -> Moments:
         """The moments of the rows of a matrix (k, m)."""
         q = matrix[:, matrix.max(axis=0) > 0]
-        outside = (q > 0).astype(np.float64) @ (q == 0).astype(np.float64).T > 0
+        some = q > 0
+        outside = np.zeros((len(q), len(q)), dtype=bool)
+        if not some.all():
+            outside = some.astype(np.float64) @ (~some).astype(np.float64).T > 0
         if outside.any():  # a column that only some inputs can give: infinite exactly where supports differ
             q = np.ones((len(q), 1))
         reference = np.maximum(q.mean(axis=0), q.min(axis=0))
@@ -154,6 +157,8 @@ class Moments:
         return low / s, high / s
 
     def _bounds(self, value: Array, error: Any) -> tuple[Array, Array]:
-        unknown = np.isnan(value)
-        low, high = np.where(unknown, -np.inf, value - error), np.where(unknown, np.inf, value + error)
-        return np.where(self.outside, np.inf, low), np.where(self.outside, np.inf, high)
+        low, high = value - error, value + error
+        for bound, worst in ((low, -np.inf), (high, np.inf)):
+            bound[np.isnan(bound)] = worst
+            bound[self.outside] = np.inf
+        return low, high

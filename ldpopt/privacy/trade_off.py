@@ -16,6 +16,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.hockey_stick import nonnegative
 from ldpopt.privacy.pairs import blocks, normalised
 from ldpopt.privacy.policy import Policy
+from ldpopt.results import Pictured
 from ldpopt.rounding import ULP
 
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
@@ -25,7 +26,7 @@ SAMPLED = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOffCurve:
+class TradeOffCurve(Pictured):
     """A piecewise-linear trade-off function on [0, 1]: convex, non-increasing, at most 1 - t [GI, Def 2].
 
     knots : array (n, 2) of (type I error, type II error), the first error increasing from 0. The curve is linear
@@ -41,6 +42,11 @@ class TradeOffCurve:
 
     knots: Array
     slack: float = 0.0
+
+    _picture = "trade_off"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return dict(zip(("type_one", "type_two"), self.knots.T.tolist(), strict=True))
 
     def __post_init__(self) -> None:
         knots = finite_array(self.knots, "knots", 2)
@@ -72,12 +78,6 @@ class TradeOffCurve:
         if t.size and not (t.min() >= 0 and t.max() <= 1):
             raise invalid("type I error", "numbers in [0, 1]", type_one)
         return np.interp(t, self.knots[:, 0], self.knots[:, 1], right=0.0)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TradeOffCurve) and np.array_equal(self.knots, other.knots)
-
-    def __hash__(self) -> int:
-        return hash(self.knots.tobytes())
 
     def inverse(self) -> TradeOffCurve:
         """The curve with the roles of the two hypotheses exchanged: the least t with f(t) <= type II error."""

@@ -16,6 +16,7 @@ from ldpopt.files import read_text
 from ldpopt.reports.missing import among_those_who_answered
 from ldpopt.reports.results import results
 from ldpopt.reports.survey import survey_report
+from ldpopt.results import Result
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
 from ldpopt.survey.collect.manifest import FOLDER, SIDECAR
@@ -37,8 +38,8 @@ _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
 _MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, eq=False)
+class Finding(Result):
     """One thing that was looked at: its name, whether it holds (None: it could not be checked), and in words why."""
 
     name: str
@@ -50,8 +51,8 @@ class Finding:
         return f"{word}: {self.name}: {self.said}"
 
 
-@dataclass(frozen=True)
-class Findings:
+@dataclass(frozen=True, eq=False)
+class Findings(Result):
     """What `verify_delivery` found; true if there is nothing that does not hold.
 
     simulation : whether the reports say that they are simulated.
@@ -59,6 +60,10 @@ class Findings:
 
     findings: tuple[Finding, ...]
     simulation: bool = False
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("name", "holds", "said")
+        return {name: [getattr(one, name) for one in self.findings] for name in names}
 
     @property
     def failures(self) -> tuple[Finding, ...]:

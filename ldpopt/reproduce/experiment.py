@@ -15,6 +15,7 @@ import numpy as np
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.io.table import is_number, parse_table
+from ldpopt.results import Result
 
 Cell: TypeAlias = float | str
 Row: TypeAlias = dict[str, Cell]
@@ -46,8 +47,8 @@ class Subject(Enum):
     QUESTION = "open question"
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, eq=False)
+class Verdict(Result):
     """The outcome, in what way (one computed sentence), and the numbers behind it."""
 
     outcome: Outcome
@@ -60,11 +61,15 @@ class Verdict:
         return {"outcome": self.outcome.value, "detail": self.detail, "figures": figures}
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, eq=False)
+class Table(Result):
     """Rows of numbers and words; a row has the columns that it has."""
 
     rows: tuple[Row, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        return {name: [row.get(name) for row in self.rows] for name in names}
 
     def where(self, **equal: Cell) -> Table:
         """The rows with these values."""

@@ -19,7 +19,7 @@ from ldpopt.errors import CertificateError, LdpoptError, Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.labels import as_text
 from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
-from ldpopt.privacy.audit import MORE_IS_MORE_PRIVATE
+from ldpopt.privacy.guarantee import MORE_IS_MORE_PRIVATE
 from ldpopt.reports.words import guarantee_in_words, proof_in_words
 from ldpopt.rounding import ceil_digits, floor_digits
 from ldpopt.studio.fields import State, field, flag, numbers, plain, take

@@ -23,7 +23,7 @@ def test_both_formats_are_measured(run, tmp_path, name):
     assert (found["inputs"], found["outputs"]) == (3, 3)
     said = run("check", name).stdout
     assert "Whatever you answer, any report is at most 2.719" in said
-    assert "local dp = 1" in said
+    assert "local dp ≤ 1" in said
 
 
 def test_every_notion(run, tmp_path):
@@ -45,7 +45,7 @@ def test_claims_in_the_file_are_not_trusted(run, tmp_path):
     (tmp_path / "channel.json").write_text(json.dumps(text))
     result = run("check", "channel.json")
     assert result.exit_code == 0
-    assert "local dp = inf" in result.stdout
+    assert "local dp ≤ inf" in result.stdout
     assert "it can rule answers out" in result.stdout
 
 

@@ -7,10 +7,21 @@ import math
 import numpy as np
 import pytest
 from design_problems import constraints, utility
+from scipy.stats import norm
 
-from ldpopt import Divergence, InvalidInput, frontier, optimal_channel
+from ldpopt import (
+    Divergence,
+    ExpectedLoss,
+    FisherInformation,
+    InvalidInput,
+    MutualInformation,
+    frontier,
+    optimal_channel,
+    plots,
+)
 from ldpopt.bounds import ghazi_issa
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, TOTAL_VARIATION
+from ldpopt.frontiers import BASELINES
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import total_variation
 
@@ -86,6 +97,26 @@ def test_infinite_divergence_has_finite_frontier():
     assert all(math.isfinite(row.optimum) and row.certified for row in table)
 
 
+def test_any_utility():
+    """Informations, errors, losses and real hypotheses have a frontier, with the comparisons that apply to them."""
+    said = {
+        MutualInformation([0.5, 0.3, 0.2]): ["randomized_response_with_erasure", "erased_optimum"],
+        FisherInformation([0.5, 0.3, 0.2]): [],
+        ExpectedLoss(None, 1 - np.eye(3)): [],
+        Divergence(KL, norm(0, 1), norm(0.5, 1)): ["erased_optimum"],
+    }
+    for posed, names in said.items():
+        table = frontier(posed, [1.0], [0.2, 0.3])
+        for row in table:
+            design = optimal_channel(posed, constraints(row.epsilon, row.eta))
+            assert row.optimum == pytest.approx(design.value, rel=1e-6)
+            assert row.lower_bound <= row.optimum <= row.upper_bound
+        assert [name for name in BASELINES if f"gap_{name}" in table.to_pandas()] == names
+        for name in names:
+            assert (table.gap(name) >= -1e-9).all()
+        assert plots.frontier(table).get_ylabel() == table.plot().get_ylabel()
+
+
 def test_bad_input():
     """Empty grids, bad caps, unknown columns and utilities that are none are refused."""
     problem = utility(3, 0, CHI_SQUARED)
@@ -93,7 +124,7 @@ def test_bad_input():
         frontier(problem, [], [0.1])
     with pytest.raises(InvalidInput, match="eta: expected"):
         frontier(problem, [1.0], [2.0])
-    with pytest.raises(InvalidInput, match="utility: expected a Divergence"):
+    with pytest.raises(InvalidInput, match="utility: expected a utility"):
         frontier(lambda epsilon, eta: 3, [1.0], [0.1])
     with pytest.raises(InvalidInput, match="column: expected one of"):
         frontier(problem, [1.0], [0.1]).column("optimum_")

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from design_problems import random_pair, utility
 
-from ldpopt import Divergence, InvalidInput, LocalDP, RenyiLDP, frontier
+from ldpopt import Divergence, InvalidInput, LocalDP, RenyiLDP, frontier, sweep
 from ldpopt.divergences import CHI_SQUARED, FDivergence
 
 EPSILONS, ETAS = [0.5, 1.5], [0.02 * i for i in range(1, 13)]
@@ -31,17 +31,22 @@ def alone():
     own = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
     return {
         "grid": (small(), *GRID, frontier(small(), *GRID)),
-        "family": (small(), renyi, [0.3, 0.4], frontier(small(), renyi, [0.3, 0.4])),
+        "family": (small(), renyi, [0.3, 0.4], sweep(small(), renyi, [0.3, 0.4])),
         "own": (Divergence(own, *random_pair(3, 1)), LocalDP, [0.5, 1.0],
-                frontier(Divergence(own, *random_pair(3, 1)), LocalDP, [0.5, 1.0])),
+                sweep(Divergence(own, *random_pair(3, 1)), LocalDP, [0.5, 1.0])),
     }  # fmt: skip
+
+
+def again(posed, first, second, **how):
+    """The same call: a frontier over numbers, or a sweep of a family."""
+    return (sweep if callable(first) else frontier)(posed, first, second, **how)
 
 
 def test_processes_change_nothing(alone):
     """Two processes give the rows of one, bit for bit, also for a divergence made of lambdas."""
     for posed, first, second, table in alone.values():
         seen = []
-        made = frontier(posed, first, second, jobs=2, each=seen.append)
+        made = again(posed, first, second, jobs=2, each=seen.append)
         assert made.rows == table.rows
         assert sorted(map(repr, seen)) == sorted(map(repr, table.rows))
 
@@ -61,18 +66,18 @@ def test_a_dask_cluster_changes_nothing(alone, tmp_path):
     with cluster, distributed.Client(cluster) as client:
         for name in ("grid", "family"):
             posed, *points, table = alone[name]
-            assert frontier(posed, *points, client=client, resume=tmp_path / name).rows == table.rows
+            assert again(posed, *points, client=client, resume=tmp_path / name) == table
     posed, *points, table = alone["family"]
-    assert frontier(posed, *points, resume=tmp_path / "family").rows == table.rows
+    assert again(posed, *points, resume=tmp_path / "family") == table
 
 
 SCRIPT = """
 import sys, time
 import numpy as np
-from ldpopt import Divergence, RenyiLDP, frontier
+from ldpopt import Divergence, RenyiLDP, frontier, sweep
 from ldpopt.divergences import KL
 u = Divergence(KL, *np.random.default_rng(3).dirichlet(np.ones(4), 2))
-frontier(u, {first}, {second}, resume=sys.argv[1], each=lambda row: time.sleep(0.2))
+{function}(u, {first}, {second}, resume=sys.argv[1], each=lambda row: time.sleep(0.2))
 """
 
 
@@ -81,7 +86,7 @@ def test_a_killed_run_goes_on(alone, tmp_path, name):
     """After SIGKILL in mid-run, whole parts are there, and the same call gives the rows of an uninterrupted run."""
     posed, *points, table = alone[name]
     family = "lambda epsilon: RenyiLDP(2.0, epsilon)" if name == "family" else str(points[0])
-    script = SCRIPT.format(first=family, second=points[1])
+    script = SCRIPT.format(function="sweep" if name == "family" else "frontier", first=family, second=points[1])
     folder = tmp_path / "run"
     with subprocess.Popen([sys.executable, "-P", "-c", script, str(folder)]) as run:
         while not list(folder.glob("part-*.json")):
@@ -90,7 +95,7 @@ def test_a_killed_run_goes_on(alone, tmp_path, name):
         os.kill(run.pid, signal.SIGKILL)
     done = {path: path.stat().st_mtime_ns for path in folder.glob("part-*.json")}
     assert 0 < len(done) < (4 if name == "grid" else 2)
-    assert frontier(posed, *points, resume=folder).rows == table.rows
+    assert again(posed, *points, resume=folder) == table
     assert all(path.stat().st_mtime_ns == before for path, before in done.items())
     assert not list(folder.glob(".*"))
 
@@ -126,7 +131,7 @@ def test_another_problem_is_refused(alone, tmp_path):
     ]
     for other in others:
         with pytest.raises(InvalidInput, match="folder of the same frontier"):
-            frontier(*other, resume=tmp_path / "run")
+            again(*other, resume=tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -140,11 +145,11 @@ def test_other_folders_are_refused(alone, tmp_path):
         frontier(posed, *points, resume=tmp_path)
     folder = tmp_path / "run"
 
-    def again(_):
+    def once_more(_):
         frontier(posed, *points, resume=folder)
 
     with pytest.raises(InvalidInput, match="no other run"):
-        frontier(posed, *points, each=again, resume=folder)
+        frontier(posed, *points, each=once_more, resume=folder)
     part = folder / "part-000000.json"
     whole = part.read_text()
     for spoilt in ("{}", whole.replace('"eta"', '"etta"', 1), whole.replace("0.5", "0.25", 1), "[1", whole[:-5]):
@@ -165,7 +170,7 @@ def test_a_failing_point_is_said(tmp_path):
 
     for jobs in (1, 2):
         with pytest.raises(InvalidInput, match="may be infinite"):
-            frontier(infinite, family, [0.5, 0.7, 1.0], jobs=jobs, resume=tmp_path / str(jobs))
+            sweep(infinite, family, [0.5, 0.7, 1.0], jobs=jobs, resume=tmp_path / str(jobs))
     assert (tmp_path / "1" / "part-000001.json").exists()
 
 

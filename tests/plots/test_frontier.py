@@ -42,7 +42,7 @@ def test_total_variation_has_no_unit_and_its_bound_is_drawn():
 
 
 def row(epsilon, eta, optimum, upper_bound, certified):
-    return FrontierRow(epsilon, eta, optimum, upper_bound, certified, 0.1, 0.1, 0.1, None, None, None)
+    return FrontierRow(epsilon, eta, optimum, optimum, upper_bound, certified, 0.1, 0.1, 0.1, None, None, None)
 
 
 def test_a_design_without_a_tight_proof_shows_its_bound():

@@ -57,9 +57,10 @@ def test_printed_values_never_understate():
     report = audit(q)
     for guarantee, (_, sign, shown, _, _) in zip(report.guarantees, report.rows(), strict=True):
         if guarantee.notion == "doeblin":
-            assert sign == ">="
+            assert sign == "≥"
             assert float(shown) <= guarantee.lower
         else:
+            assert sign == "≤"
             assert float(shown) >= guarantee.value
 
 

@@ -25,12 +25,12 @@ def test_a_guarantee_is_its_value():
 
 
 def test_a_printed_guarantee_is_not_below_its_value():
-    """The text rounds up, and says by relation whether the value is attained or a bound."""
+    """The text rounds up and says that it is a bound; a coefficient of which more is more private is rounded down."""
     text = str(made())
-    assert text == "renyi (order 2) = 0.403467 ('a' against 'b' on {'y'})"
+    assert text == "renyi (order 2) ≤ 0.403467 ('a' against 'b' on {'y'})"
     assert Decimal("0.403467") >= Decimal(made().value)
-    assert str(made(exact=False, witness=None)) == "renyi (order 2) <= 0.403467"
-    assert str(made(value=math.inf, witness=None, parameters={})) == "renyi = inf"
+    assert str(made(exact=False, witness=None)) == "renyi (order 2) ≤ 0.403467"
+    assert str(made(value=math.inf, witness=None, parameters={})) == "renyi ≤ inf"
 
 
 def test_a_witness_prints_in_one_short_line():

@@ -48,6 +48,19 @@ def test_defects_are_correctly_rounded():
         assert found == float(sum(Fraction(float(x)) for x in row) - 1)
 
 
+def test_defects_are_correctly_rounded_whatever_the_entries_are():
+    """Entries of all sizes, half an ulp from a tie, above two, and none: the float next to the rational sum."""
+    rng = np.random.default_rng(1)
+    wide = rng.random((30, 40)) * 2.0 ** rng.integers(-1074, 1, (30, 40))
+    ties = np.array([[0.5, 0.5, 2.0**-53, 2.0**-106, 0.0], [0.5, 0.5, 3 * 2.0**-30, 2.0**-83, 2.0**-137]])
+    large = np.array([[1e300, 3.0, 1e-300, 1.0, 0.0], [1.5, 2.5, 2.0**-60, 0.0, 0.0]])
+    even = np.full((2, 1000), 1 / 1000)
+    for rows in (wide, ties, large, even):
+        for row, found in zip(rows, defects(rows), strict=True):
+            assert found == float(sum(Fraction(float(x)) for x in row) - 1)
+    assert defects(np.zeros((2, 0))).tolist() == [-1.0, -1.0]
+
+
 def test_the_shift_is_the_log_ratio_of_the_sums():
     """c = log(P/Q) within its stated error, which is some ulps of the two sums' distances from one."""
     p, q = OFF[:1], OFF[1:]

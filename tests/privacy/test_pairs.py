@@ -169,3 +169,27 @@ def test_stacked_pairs_are_checked():
     rows = normalised(np.array([[1.0, 3.0], [0.2, 0.2]]))
     assert rows.tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert larger(np.array([0.2, 0.3, 0.3]), np.array([0.1, 0.3, 0.4])).tolist() == [True, False, False]
+
+
+def test_pairs_that_differ_by_the_names_of_outputs_are_measured_once():
+    """Of a channel with few different entries, one ordered pair of every kind is kept: brute force."""
+    rng = np.random.default_rng(4)
+    for values in ([0.1, 0.3], [0.0, 0.2, 0.5], [0.25, 0.25]):
+        matrix = rng.choice(values, (7, 4))
+        kept = pairs._unlike(matrix)
+        kinds = {(i, j): sorted(zip(matrix[i], matrix[j], strict=True)) for i in range(7) for j in range(7) if i != j}
+        found = [kinds[int(one) // 7, int(one) % 7] for one in kept]
+        assert all(kind in found for kind in kinds.values())
+        assert all(found.count(kind) == 1 for kind in found)
+    assert pairs._unlike(rng.random((4, 9))) is None
+
+
+def test_kinds_of_pairs_change_no_value(monkeypatch):
+    """A large channel of two entries has the same worst value by kinds as over all pairs."""
+    monkeypatch.setattr(pairs, "BUDGET", 64)
+    nothing = np.zeros((12, 12)), np.ones((12, 12))  # a screen that knows nothing
+    turned = np.array([np.roll([0.3] * 2 + [0.1] * 2 + [0.025] * 8, 5 * x) for x in range(12)])
+    for matrix in (turned, np.where(np.eye(12) > 0, 0.45, 0.05)):
+        found = worst_pair("test", Channel(matrix), None, far, "here", screen=lambda q: nothing)
+        assert found.value == pytest.approx(worst_pair("test", Channel(matrix), None, far, "here").value, rel=1e-12)
+        assert found.witness is not None

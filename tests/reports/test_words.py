@@ -53,7 +53,7 @@ def test_no_privacy_and_full_privacy_are_said_plainly():
     """An infinite epsilon is no promise, a zero one is said to be silence, and an unknown notion keeps its number."""
     assert "can rule answers out" in guarantee_in_words(local_dp(np.eye(2)))
     assert "says nothing" in guarantee_in_words(local_dp(np.ones((2, 1))))
-    assert guarantee_in_words(guarantee("zcdp", 0.5)) == "zcdp = 0.5."
+    assert guarantee_in_words(guarantee("zcdp", 0.5)) == "zcdp ≤ 0.5."
     assert "more than 1e304" in guarantee_in_words(guarantee("local_dp", 800.0))
 
 

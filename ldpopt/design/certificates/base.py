@@ -23,12 +23,13 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.privacy import Guarantee, local_dp, total_variation
+from ldpopt.results import Result
 
 __all__ = ["Certificate", "Unproved", "Verification"]
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, eq=False)
+class Verification(Result):
     """What a check recomputed. True in a condition exactly when nothing failed.
 
     value : an end of the channel's utility that is surely reached: below it, or above it for an error.
@@ -69,7 +70,7 @@ class Verification:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(ABC):
+class Certificate(Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`.
 
     utility, constraints : the problem. channel : one that meets the constraints. edges : where the answers are real

@@ -56,7 +56,7 @@ class EquivalenceDual(Certificate):
         pairs = nonnegative_array(self.pairs, (k, k), "the pair multipliers")
         earning = criterion.kernel(kernel, arithmetic)
         charges = Charges.of(earning, prior, rows, pairs)
-        priced = self._columns(utility).most(charges, self.relaxed)
+        priced = self._column_form(utility).most(charges, self.relaxed)
         eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
         most = (charges.total + arithmetic.of(pairs).sum() * eta + priced).ends[1]
         if not (np.isfinite(most.upper) and most.lower > 0):
@@ -66,7 +66,7 @@ class EquivalenceDual(Certificate):
             raise Unproved("the kernel is singular")
         return bound
 
-    def _columns(self, utility: FisherInformation) -> Columns:
+    def _column_form(self, utility: FisherInformation) -> Columns:
         try:
             return columns_for(utility, self.constraints)[0]
         except InvalidInput as error:
@@ -77,7 +77,7 @@ class EquivalenceDual(Certificate):
         """Why the bound holds."""
         utility: Any = self.utility
         try:
-            columns = self._columns(expect(utility, FisherInformation, "the utility"))
+            columns = self._column_form(expect(utility, FisherInformation, "the utility"))
         except Unproved:
             return "the equivalence theorem of optimal design"
         how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"

@@ -33,9 +33,10 @@ def by_ratio(p0: Array, p1: Array) -> Index:
 
 def _sorted(p0: Array, p1: Array) -> bool:
     """Whether p0/p1 does not fall, by products in floats where they decide, by fractions where not."""
-    left, right = p0[:-1] * p1[1:], p0[1:] * p1[:-1]
-    # Products in the range of normal floats are right to half an ulp.
-    clear = (right - left > 2.0**-50 * right) & (right > 1e-290)
+    with np.errstate(over="ignore", invalid="ignore"):
+        left, right = p0[:-1] * p1[1:], p0[1:] * p1[:-1]
+        # Products in the range of normal floats are right to half an ulp; infinite ones decide nothing.
+        clear = (right - left > 2.0**-50 * right) & (right > 1e-290)
     return all(_compare(p0, p1, x, x + 1) <= 0 for x in np.flatnonzero(~clear).tolist())
 
 

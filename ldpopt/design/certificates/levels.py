@@ -1,41 +1,28 @@
 """Multipliers of the program over the extreme columns of (epsilon, delta)-LDP, checked against every one of them.
 
-Primal, over weights theta_c >= 0 of the extreme columns c (`columns.levels`), for criteria mu_j:
-
-    max  min_j sum_c theta_c mu_j(c)   s.t.  sum_c theta_c c = 1,  sum_c theta_c (c_x - e^epsilon c_x')_+ <= delta
-
-Dual, for weights w >= 0 of the criteria that sum to one:
-
-    min  sum lambda + delta sum nu   s.t.  lambda.c + sum nu[x,x'] (c_x - e^epsilon c_x')_+ >= sum_j w_j mu_j(c)
-
-Columns are scaled to a largest entry of one: an entry of level l is exp(-(h - l) epsilon). As for `patterns`,
-multipliers that fall short by a factor kappa prove kappa times their bound, and the tangent at the constant column,
-worth the same on every channel, is set aside before.
+The columns of `listed` are those of `columns.levels`, scaled to a largest entry of one: an entry of level l is
+exp(-(h - l) epsilon). The cap is delta, on sum_c theta_c (c_x - e^epsilon c_x')_+.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.plain import Mixed, factor
+from ldpopt.design.certificates.base import Unproved
+from ldpopt.design.certificates.listed import Listed, ListedDual
 from ldpopt.design.columns.levels import LIMIT, Levels, level_columns
 from ldpopt.design.constraints.approximate_dp import ApproximateLDP
-from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.rounding import exact_sum
 
 BLOCK = 2048
 """Columns that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LevelDual(Certificate):
+class LevelDual(ListedDual):
     """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to six inputs.
 
     rows : (k,); pairs : (k, k) non-negative, entry (x, x') for what row x exceeds e^epsilon times row x' by, the
@@ -43,55 +30,35 @@ class LevelDual(Certificate):
     the utility less its tangent at the constant column. Of several such constraints the one that proves most counts.
     """
 
-    proves = ColumnUtility
-
-    rows: Array
-    pairs: Array
-    weights: Array
-
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l, and sum rows + delta sum pairs times the factor by which the multipliers fall short."""
-        utility = self.utility
-        if utility.continuous:
-            raise Unproved(f"{utility.name} is no sum over outputs of convex functions of a finite column")
-        k = utility.size
+        k = self._size()
         if k > LIMIT:
             raise Unproved(f"{k} inputs have too many extreme columns to look at all of them")
         used = {(c.epsilon, c.delta) for c in self.constraints if isinstance(c, ApproximateLDP)}
-        if not used:
-            raise Unproved("no constraint asks for ApproximateLDP")
-        rows = real_array(self.rows, (k,), "rows")
-        pairs = nonnegative_array(self.pairs, (k, k), "pairs") * ~np.eye(k, dtype=bool)
-        mixed = Mixed.of(utility, self.weights, arithmetic)
-        total, given = arithmetic.of(exact_sum(rows)), arithmetic.of(pairs)
-        bounds = []
+        refused, bounds = Unproved("no constraint asks for ApproximateLDP"), []
         for epsilon in sorted({epsilon for epsilon, _ in used}):
-            kappa = self._shortfall(rows, pairs, mixed, arithmetic.of(epsilon))
             least = min(delta for one, delta in used if one == epsilon)
-            if kappa < math.inf:
-                bounds.append(mixed.kept + (total + given.sum() * least) * kappa)
+            try:
+                bounds.append(self._proved(self._listed(arithmetic.of(epsilon)), least, arithmetic))
+            except Unproved as error:
+                refused = error
         if not bounds:
-            raise Unproved("a column that may pay nothing may be worth something")
+            raise refused
         return min(bounds, key=lambda one: float(one.upper))
 
-    def _shortfall(self, rows: Array, pairs: Array, mixed: Mixed, epsilon: Enclosure) -> float:
-        """The factor by which the multipliers fall short on the worst column."""
-        of, kappa, every = epsilon.arithmetic, 1.0, level_columns(len(rows))
-        total = of.of(exact_sum(rows))
+    def _listed(self, epsilon: Enclosure) -> Iterator[Listed]:
+        _, pairs = self._multipliers()
+        every = level_columns(len(pairs))
         for start in range(0, len(every), BLOCK):
             columns = LeveledColumns.of(every[start : start + BLOCK], epsilon)
-            worth = mixed.shares @ self.utility.enclosed_columns(columns.base, columns.rise)
-            if mixed.linear.any():
-                worth = worth - (columns.base * mixed.kept + of.of(mixed.linear) @ columns.rise)
-            paid = columns.base * total + of.of(rows) @ columns.rise
+            charged = None
             for x, y in zip(*np.nonzero(pairs), strict=True):
-                paid = paid + columns.excess(int(x), int(y)) * float(pairs[x, y])
-            kappa = max(kappa, factor(worth, paid))
-            if not kappa < math.inf:
-                break
-        return kappa
+                more = columns.excess(int(x), int(y)) * float(pairs[x, y])
+                charged = more if charged is None else charged + more
+            yield Listed(columns.base, columns.rise, charged)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee
+from ldpopt.results import ByValue
 
 
 @runtime_checkable
@@ -41,7 +42,7 @@ def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
     return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
 
 
-class Measured(ABC):
+class Measured(ByValue, ABC):
     """What the constraints of this package share: a cap, and the measure that re-checks every design."""
 
     @property

@@ -16,7 +16,7 @@ from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LocalDP(ColumnConstraint):
     """Every likelihood ratio of the channel is at most exp(epsilon), epsilon > 0 in nats [GI, Def 6].
 

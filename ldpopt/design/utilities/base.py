@@ -19,13 +19,14 @@ from ldpopt.design.utilities.comparisons import Compared
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 
 TRUSTED = 2.0**-40
 """How far, relatively, a value of a user's own float function is taken to be from what it stands for."""
 
 
-class Utility(ABC):
+class Utility(ByValue, ABC):
     """What a design keeps of the answers: everything that `optimal_channel` asks of it is here.
 
     name : what reports call it. inputs : labels of the answers, or None. size : the number k of answers.

@@ -21,11 +21,12 @@ from ldpopt.design.utilities.estimates import least_variances, log_det, log_det_
 from ldpopt.distribution import Array, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import ByValue
 
 __all__ = ["AOptimal", "COptimal", "Criterion", "DOptimal", "Influence", "MVOptimal", "differences"]
 
 
-class _Linear(ABC):
+class _Linear(ByValue, ABC):
     """tr(W C) with W = F F^T: what A- and c-optimality share."""
 
     logarithmic: ClassVar[bool] = False

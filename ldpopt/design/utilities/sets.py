@@ -15,11 +15,12 @@ from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.results import ByValue
 
 ROUNDING = 1e-12
 
 
-class HypothesisSet(ABC):
+class HypothesisSet(ByValue, ABC):
     """A convex set of distributions on k inputs, known by its largest linear function and by its inequalities."""
 
     @property

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.collect.answers import Partition, batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
 from ldpopt.survey.collect.delivery import Delivery, admit, refuse_twice
@@ -30,7 +31,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts:
+class Counts(Result):
     """Reports counted by question, and by pairs of questions where asked.
 
     plan : checksum of the plan. rows : number of respondents.
@@ -50,6 +51,12 @@ class Counts:
     unlabelled: bool = False
     sources: frozenset[str] = frozenset()
 
+    def _columns(self) -> dict[str, list[Any]]:
+        """A row for each table of one question and each of its reports, by position; pairs are left to `to_json`."""
+        single = [(names[0], at, int(n)) for names, one in self.tables.items() if len(names) == 1
+                  for at, n in enumerate(one)]  # fmt: skip
+        return {name: [row[at] for row in single] for at, name in enumerate(("question", "report", "count"))}
+
     def __getitem__(self, names: str | Names) -> Table:
         key = (names,) if isinstance(names, str) else tuple(names)
         if key not in self.tables:
@@ -67,16 +74,6 @@ class Counts:
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
         unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
         return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counts):
-            return NotImplemented
-        same = all(
-            getattr(self, name) == getattr(other, name)
-            for name in ("plan", "rows", "simulation", "unlabelled", "sources")
-        )
-        same = same and set(self.tables) == set(other.tables)
-        return same and all(np.array_equal(table, other.tables[names]) for names, table in self.tables.items())
 
     def __repr__(self) -> str:
         what = "simulated respondents" if self.simulation else "respondents"

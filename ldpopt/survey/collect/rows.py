@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.collect.aggregate import Counts, count_batches, table_names
 from ldpopt.survey.collect.answers import batches, column_names, partitions, refuse_nested
 from ldpopt.survey.collect.batch import require_columns
@@ -19,7 +20,7 @@ from ldpopt.survey.plan.plan import Plan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReportRows:
+class ReportRows(Result):
     """The reports of n respondents, in the order of their files.
 
     counts : what they add up to, with what the files say of themselves.
@@ -30,6 +31,9 @@ class ReportRows:
     counts: Counts
     reports: dict[str, npt.NDArray[np.intp]]
     columns: dict[str, npt.NDArray[Any]]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: column.tolist() for name, column in (self.reports | self.columns).items()}
 
     @property
     def n(self) -> int:

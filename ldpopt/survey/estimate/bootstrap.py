@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import invalid
+from ldpopt.results import Pictured
 from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.intervals import Intervals, Wald
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood, em
@@ -17,8 +18,8 @@ from ldpopt.survey.estimate.linear import Estimator, GeneralizedLeastSquares
 from ldpopt.survey.estimate.project import simplex_projection
 
 
-@dataclass(frozen=True, repr=False)
-class Bootstrap:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap(Pictured):
     """Estimates of simulated surveys: `draws`, shape (replications, k), around `values`, shape (k,)."""
 
     values: Array
@@ -41,6 +42,21 @@ class Bootstrap:
         tail = (1 - Wald(level).level) / 2
         lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
         return Intervals(self.labels, lower, upper, level, "bootstrap percentile")
+
+    _picture, _heads = "shares", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        made = self.intervals()
+        return self.labels, self.values, made.lower, made.upper
+
+    def _columns(self) -> dict[str, list[Any]]:
+        made = self.intervals()
+        columns = (self.values, self.standard_errors, made.lower, made.upper)
+        inside = zip(("estimate", "se", "lower", "upper"), (c.tolist() for c in columns), strict=True)
+        return {"category": list(self.labels), **dict(inside)}
+
+    def _title(self) -> str:
+        return f"{len(self.draws)} simulated surveys, {self.estimator}"
 
     def __repr__(self) -> str:
         return f"Bootstrap({len(self.draws)} surveys, {self.estimator})\n{self.intervals()!r}"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.estimate.encode import factor, known, places, positions, report_column
 from ldpopt.survey.estimate.sampled import SampledReports
 
@@ -20,7 +21,7 @@ Key = tuple[Label, Label]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountTable:
+class CountTable(Result):
     """Reports counted by output, for each (stratum, cluster), with what linearised variances need.
 
     Parameters
@@ -43,6 +44,11 @@ class CountTable:
     weights: Array = field(default_factory=lambda: np.empty((0, 0)))
     squares: Array = field(default_factory=lambda: np.empty((0, 0)))
 
+    _heads = 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"output": list(self.outputs), "count": self.totals.tolist(), "weight": self.weights.sum(0).tolist()}
+
     def __post_init__(self) -> None:
         outputs, keys = tuple(self.outputs), tuple(self.keys)
         shape = (len(keys), len(outputs))
@@ -57,7 +63,7 @@ class CountTable:
             raise invalid("keys", "at least one (stratum, cluster), each once", keys)
         order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
         for name, value in zip(("counts", "weights", "squares"), (counts, *parts), strict=True):
-            value = value[order]
+            value = value[order] if len(order) > 1 else value
             value.setflags(write=False)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "outputs", outputs)
@@ -152,20 +158,6 @@ class CountTable:
         if not isinstance(other, CountTable):
             return NotImplemented
         return merge([self, other])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CountTable):
-            return NotImplemented
-        same = (self.outputs, self.keys) == (other.outputs, other.keys)
-        return same and all(
-            np.array_equal(a, b)
-            for a, b in zip(
-                (self.counts, self.weights, self.squares), (other.counts, other.weights, other.squares), strict=True
-            )
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.outputs, self.keys, self.counts.tobytes(), self.weights.tobytes()))
 
     def with_populations(self, populations: Mapping[Label, float]) -> CountTable:
         """The table weighted so that each stratum counts as its population share.
@@ -280,6 +272,9 @@ def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
 
 
 def _whole(values: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    counted = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.shape == shape and values.size
+    if counted and values.min() >= 0 and values.max() <= 2**53:
+        return np.array(values, order="C")
     array = finite_array(values, "counts", 2)
     if array.shape != shape:
         raise invalid("counts", f"shape {shape}, one column an output", f"shape {array.shape}")

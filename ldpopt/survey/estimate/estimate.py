@@ -14,6 +14,7 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.results import Pictured, jsonable
 from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
@@ -32,7 +33,7 @@ from ldpopt.survey.sample.strata import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class Estimate(Pictured):
     """Estimated proportions, or contrasts of them, from privatized reports.
 
     values : (r,) the estimates; proportions may be negative unless the estimator keeps to the simplex.
@@ -153,21 +154,40 @@ class Estimate:
         return {
             "n": self.n,
             "estimator": self.estimator,
-            "labels": list(self.labels),
+            "labels": jsonable(self.labels),
             "values": self.values.tolist(),
             "standard_errors": None if self.boundary else self.standard_errors.tolist(),
-            "boundary": list(self.boundary),
+            "boundary": jsonable(self.boundary),
             "intervals": shown.to_dict(),
         }
 
-    def to_frame(self, level: float = 0.95) -> Any:
+    def to_pandas(self, level: float = 0.95) -> Any:
         """A pandas DataFrame with a row for each label and score intervals; pandas must be installed."""
         import pandas as pd
 
-        shown = self.intervals(Score(level))
+        columns = self._columns(level)
+        labels = pd.Index(columns.pop("category"), name="category", tupleize_cols=False)
+        return pd.DataFrame(columns, index=labels)
+
+    _picture, _heads = "shares", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        made = self.intervals()
+        return self.labels, self.values, made.lower, made.upper
+
+    def _columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        made = self.intervals(Score(level))
         error = np.full(len(self.values), np.nan) if self.boundary else self.standard_errors
-        columns = {"estimate": self.values, "se": error, "lower": shown.lower, "upper": shown.upper}
-        return pd.DataFrame(columns, index=pd.Index(list(self.labels), name="category", tupleize_cols=False))
+        columns = {"estimate": self.values, "se": error, "lower": made.lower, "upper": made.upper}
+        return {"category": list(self.labels)} | {name: column.tolist() for name, column in columns.items()}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        rows = [(name, f"{v:.6f}", error, f"[{low:.6f}, {high:.6f}]") for name, v, error, low, high in self._rows()]
+        heads = ("", "estimate", "se", "95 % score interval")
+        return [(head, list(column)) for head, column in zip(heads, zip(*rows, strict=True), strict=True)]
+
+    def _title(self) -> str:
+        return f"{self.n} reports, {self.estimator}"
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, float, str, float, float]]:
         shown = self.intervals(Score(level))
@@ -190,16 +210,6 @@ class Estimate:
         for name, value, error, low, high in rows:
             lines.append(f"{name:{wide}}  {value:9.6f}  {error:>9}  [{low:.6f}, {high:.6f}]")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        body = "".join(
-            f"<tr><th>{escape(name)}</th><td>{value:.6f}</td><td>{error}</td><td>[{low:.6f}, {high:.6f}]</td></tr>"
-            for name, value, error, low, high in self._rows()
-        )
-        head = "<tr><th></th><th>estimate</th><th>se</th><th>95 % score interval</th></tr>"
-        return f"<p>{self.n} reports, {escape(self.estimator)}</p><table>{head}{body}</table>"
 
 
 def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None) -> Estimate:

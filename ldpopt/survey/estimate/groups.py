@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import invalid
+from ldpopt.results import Pictured
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.encode import column as as_column
 from ldpopt.survey.estimate.encode import factor, report_column
@@ -55,7 +56,7 @@ def tables_by_group(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference:
+class Difference(Pictured):
     """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates."""
 
     first: Estimate
@@ -104,6 +105,22 @@ class Difference:
         up = np.sqrt(np.maximum(above_a**2 + below_b**2 - 2 * r * above_a * below_b, 0.0))
         centre = a.centre - b.centre
         return Intervals(self.labels, centre - down, centre + up, method.level, method.name)
+
+    _picture, _heads = "coefficients", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        made = self.intervals()
+        return self.labels, self.values, made.lower, made.upper
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the differences with their intervals on matplotlib axes, new ones without `ax`, and return them."""
+        return super().plot(ax, **{"what": "difference"} | options)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        made = self.intervals()
+        columns = (self.values, self.standard_errors, self.p_values, made.lower, made.upper)
+        inside = zip(("difference", "se", "p", "lower", "upper"), (c.tolist() for c in columns), strict=True)
+        return {"category": list(self.labels), **dict(inside)}
 
     def __repr__(self) -> str:
         shown = self.intervals()

@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
+from ldpopt.results import Pictured, jsonable
 from ldpopt.survey.estimate.moments import Moments
 
 
@@ -122,8 +123,8 @@ def check_level(level: Any) -> None:
         raise invalid("confidence level", "a number between 0 and 1", level)
 
 
-@dataclass(frozen=True, repr=False)
-class Intervals:
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals(Pictured):
     """Confidence limits `lower` and `upper`, shape (r,), for the quantities named by `labels`.
 
     >>> from ldpopt.survey import estimate
@@ -158,14 +159,29 @@ class Intervals:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
         return {
-            "labels": list(self.labels),
+            "labels": jsonable(self.labels),
             "lower": self.lower.tolist(),
             "upper": self.upper.tolist(),
             "level": self.level,
             "method": self.method,
         }
 
+    _picture, _heads = "coefficients", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        return self.labels, (self.lower + self.upper) / 2, self.lower, self.upper
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the intervals on matplotlib axes, new ones without `ax`, and return them."""
+        return super().plot(ax, **{"what": f"{100 * self.level:g} % {self.method} interval"} | options)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"label": list(self.labels), "lower": self.lower.tolist(), "upper": self.upper.tolist()}
+
+    def _title(self) -> str:
+        return f"{100 * self.level:g} % {self.method} intervals"
+
     def __repr__(self) -> str:
         rows = zip(self.labels, self.lower, self.upper, strict=True)
         body = "".join(f"\n  {label!s:<16} [{low:9.6f}, {high:9.6f}]" for label, low, high in rows)
-        return f"{100 * self.level:g} % {self.method} intervals{body}"
+        return f"{self._title()}{body}"

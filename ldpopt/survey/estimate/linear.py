@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, finite_array, positive_integer
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.estimate.project import simplex_projection
 
 
@@ -109,18 +111,23 @@ def estimable_contrasts(channel: ChannelLike) -> Array:
     return np.asarray(np.where(np.abs(rows - nearest) < 1e-9, nearest, rows) + 0.0)
 
 
-def require_identifiable(channel: Channel) -> None:
-    """Raise `NotIdentifiable`, naming the contrasts that can be estimated, unless Q has rank k."""
+def require_identifiable(channel: Channel) -> Array | None:
+    """Raise `NotIdentifiable`, naming the contrasts that can be estimated, unless Q has rank k.
+
+    Returns the inverse of a square Q that is surely regular.
+    """
     q = channel.matrix
     if q.shape[0] <= q.shape[1]:
-        # The condition of the triangular factor settles all but nearly singular channels, at a fraction of the cost.
-        triangle = np.linalg.qr(q.T, mode="r")
-        if np.abs(np.diag(triangle)).min() > 0 and np.linalg.cond(triangle, 1) < 1e12:
-            return
+        # The condition of a triangular factor settles all but nearly singular channels, at a fraction of the cost.
+        triangle = q if q.shape[0] == q.shape[1] else np.linalg.qr(q.T, mode="r")
+        with suppress(np.linalg.LinAlgError):
+            inverse = np.linalg.inv(triangle)
+            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1e12:
+                return inverse if triangle is q else None
     s = _singular(q)
     rank = int(np.sum(s > _threshold(q, s)))
     if rank == len(q):
-        return
+        return None
     contrasts = estimable_contrasts(channel)
     shown = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
     more = f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else ""
@@ -220,7 +227,11 @@ class GeneralizedLeastSquares:
 
     def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
         """Proportions (k,) and the left inverse used (k, m)."""
-        require_identifiable(channel)
+        inverse = require_identifiable(channel)
+        if inverse is not None:
+            if self.at is not None:
+                distribution(self.at, "pilot", size=len(inverse))
+            return inverse.T @ frequencies, inverse.T
         k = channel.shape[0]
         p = np.full(k, 1 / k) if self.at is None else distribution(self.at, "pilot", size=k)
         loadings = efficient_loadings(channel, p)
@@ -250,7 +261,7 @@ class LeastSquares:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftInverse:
+class LeftInverse(ByValue):
     """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9.
 
     >>> from ldpopt.survey import estimate

@@ -17,6 +17,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.intervals import check_level, two_sided
 from ldpopt.survey.estimate.likelihood import MaximumLikelihood
@@ -92,7 +93,7 @@ def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Compliance:
+class Compliance(Result):
     """What reports say when some respondents may cheat.
 
     estimate : the `Estimate` of the share of every answer given by those who comply, and of `CHEATS`; together 1.
@@ -101,6 +102,9 @@ class Compliance:
 
     estimate: Estimate
     honest: Channel
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.estimate._columns()
 
     @property
     def cheaters(self) -> Estimate:
@@ -180,8 +184,8 @@ class Compliance:
         return f"{self.estimate!r}\n{self.test()}"
 
 
-@dataclass(frozen=True)
-class Ratio:
+@dataclass(frozen=True, eq=False)
+class Ratio(Result):
     """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller].
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]

@@ -12,6 +12,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array, number
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
 
@@ -90,8 +91,8 @@ def population_total(found: Estimate, size: float) -> Estimate:
     return found.contrast(size * np.eye(len(found.values)), found.labels)
 
 
-@dataclass(frozen=True)
-class Quantile:
+@dataclass(frozen=True, eq=False)
+class Quantile(Result):
     """The number below which a `share` of the answers lies, with an interval.
 
     >>> from ldpopt.survey import estimate

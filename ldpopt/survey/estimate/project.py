@@ -10,6 +10,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
+from ldpopt.results import Result
 
 
 def simplex_projection(p: Any) -> Array:
@@ -52,7 +53,7 @@ def norm_sub(p: Any) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class Projection(Result):
     """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals.
 
     >>> from ldpopt.survey import estimate, simplex_projection

@@ -10,13 +10,14 @@ import numpy as np
 from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import SolverError, invalid
+from ldpopt.results import Pictured
 from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.intervals import Intervals, two_sided
 from ldpopt.survey.estimate.linear import require_identifiable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogisticRegression:
+class LogisticRegression(Pictured):
     """A fitted model: log-odds of the true answer being `success` = design @ coefficients.
 
     coefficients : (d,); names : what each multiplies.
@@ -71,38 +72,47 @@ class LogisticRegression:
             raise invalid("design", f"{len(self.coefficients)} columns", x.shape[1])
         return np.asarray(expit(x @ self.coefficients))
 
-    def _rows(self) -> list[tuple[str, list[str]]]:
+    _picture, _heads = "coefficients", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        made = self.intervals()
+        return self.names, self.coefficients, made.lower, made.upper
+
+    def _columns(self) -> dict[str, list[Any]]:
         made = self.intervals()
         columns = (self.coefficients, self.standard_errors, self.z_values, self.p_values, made.lower, made.upper)
+        inside = zip(_HEADS, (column.tolist() for column in columns), strict=True)
+        return {"": list(self.names), **dict(inside)}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        (_, names), *columns = self._columns().items()
         forms = ("{:.4f}", "{:.4f}", "{:.3f}", "{:.3f}", "{:.3f}", "{:.3f}")
-        cells = [[form.format(v) for v in column] for form, column in zip(forms, columns, strict=True)]
-        return [(name, list(row)) for name, row in zip(self.names, zip(*cells, strict=True), strict=True)]
+        inside = zip(forms, columns, strict=True)
+        return [("", names), *((head, [form.format(v) for v in column]) for form, (head, column) in inside)]
+
+    def _title(self) -> str:
+        return f"Logistic regression, {self.n} reports"
 
     def summary(self) -> str:
         """The table that a statistics package prints, as text."""
-        head = ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
+        (_, names), *columns = self._cells()
         wide = max(10, *(len(name) for name in self.names))
         title = f"Logistic regression of a privatized outcome (success: {self.success!r})"
         line = "-" * (wide + 66)
-        body = [f"{name:<{wide}}" + "".join(f"{cell:>11}" for cell in row) for name, row in self._rows()]
+        rows = zip(names, zip(*(cells for _, cells in columns), strict=True), strict=True)
+        body = [f"{name:<{wide}}" + "".join(f"{cell:>11}" for cell in row) for name, row in rows]
+        head = " " * wide + "".join(f"{h:>11}" for h, _ in columns)
         facts = (
             f"reports {self.n}   log-likelihood {self.log_likelihood:.4f}   "
             f"null log-likelihood {self.null_log_likelihood:.4f}   Fisher-scoring steps {self.iterations}"
         )
-        return "\n".join([title, facts, line, " " * wide + "".join(f"{h:>11}" for h in head), line, *body, line])
+        return "\n".join([title, facts, line, head, line, *body, line])
 
     def __repr__(self) -> str:
         return self.summary()
 
-    def _repr_html_(self) -> str:
-        from html import escape
 
-        head = "".join(f"<th>{h}</th>" for h in ("", "coef", "std err", "z", "P&gt;|z|", "[0.025", "0.975]"))
-        body = "".join(
-            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
-            for name, row in self._rows()
-        )
-        return f"<p>Logistic regression, {self.n} reports</p><table><tr>{head}</tr>{body}</table>"
+_HEADS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 
 
 def with_constant(design: Any) -> Any:

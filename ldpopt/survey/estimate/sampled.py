@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.linear import NotIdentifiable, efficient_loadings, require_identifiable
 from ldpopt.survey.estimate.project import simplex_projection
@@ -23,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledReports:
+class SampledReports(ByValue):
     """The reports of a sample, or of a group in it, with the design of the whole sample.
 
     at : (n,) every respondent's report, as a position among the outputs of `channel`.

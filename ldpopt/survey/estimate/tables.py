@@ -10,6 +10,8 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
+from ldpopt.labels import as_text
+from ldpopt.results import Result
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.encode import positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -23,7 +25,7 @@ from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoWayTable:
+class TwoWayTable(Result):
     """The joint proportions of two questions, estimated through the product of their channels.
 
     joint : the `Estimate` over pairs of answers, rows by columns.
@@ -114,19 +116,23 @@ class TwoWayTable:
         k1, k2 = self.shape
         return f"TwoWayTable({k1} x {k2} from {self.joint.n} pairs of reports)\n{self.joint!r}"
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    _heads = 1
 
-        head = "".join(f"<th>{escape(str(b))}</th>" for b in self.column_channel.inputs)
-        body = "".join(
-            f"<tr><th>{escape(str(a))}</th>{''.join(f'<td>{v:.4f}</td>' for v in row)}</tr>"
-            for a, row in zip(self.row_channel.inputs, self.proportions, strict=True)
-        )
-        return f"<p>{self.joint.n} pairs of reports</p><table><tr><th></th>{head}</tr>{body}</table>"
+    def _columns(self) -> dict[str, list[Any]]:
+        """The joint proportions: the column question's answers beside the row question's."""
+        columns = zip(map(as_text, self.column_channel.inputs), self.proportions.T.tolist(), strict=True)
+        return {"row \\ column": list(self.row_channel.inputs), **dict(columns)}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        (head, rows), *columns = self._columns().items()
+        return [(head, list(map(str, rows))), *((name, [f"{v:.4f}" for v in column]) for name, column in columns)]
+
+    def _title(self) -> str:
+        return f"{self.joint.n} pairs of reports"
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalProportions:
+class ConditionalProportions(Result):
     """Proportions (k2,) of one answer among those who gave another, with their linearised covariance."""
 
     given: Label

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.exact import ExactChannel
+from ldpopt.results import Result
 from ldpopt.survey.paper.devices import PaperDevice
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
@@ -40,7 +42,7 @@ SIMPLER = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class PaperSurvey:
+class PaperSurvey(Result):
     """A plan whose reports are letters that people find by hand.
 
     plan : with channels over the device's denominator; reports are counted and estimated under it. device : what people
@@ -53,6 +55,11 @@ class PaperSurvey:
     device: PaperDevice
     losses: Mapping[str, float]
     intended: Mapping[str, float]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = list(self.losses)
+        columns = {"loss": list(self.losses.values()), "intended": [self.intended[name] for name in names]}
+        return {"question": names, **columns}
 
     def table(self, question: str, answer: int) -> tuple[str, ...]:
         """The report of every outcome under an answer, given by its position, in the order of the device's table.

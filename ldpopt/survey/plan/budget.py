@@ -13,6 +13,7 @@ from ldpopt.composition import compose
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
+from ldpopt.results import Result
 from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 
@@ -60,12 +61,20 @@ class Budget:
         return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, eq=False)
+class Split(Result):
     """The epsilon of every question, by name, and the respondents that then meet every target."""
 
     epsilons: Mapping[str, float]
     respondents: int
+
+    _heads = 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"question": list(self.epsilons), "epsilon": list(self.epsilons.values())}
+
+    def _title(self) -> str:
+        return f"{self.respondents:,} respondents"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {epsilon:.4g}" for name, epsilon in self.epsilons.items())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldpopt.errors import InvalidInput
+from ldpopt.results import Result
 from ldpopt.survey.plan.budget import Budget, split_budget
 from ldpopt.survey.plan.precision import targets
 from ldpopt.survey.plan.spec import SurveySpec
@@ -14,8 +15,8 @@ from ldpopt.survey.plan.spec import SurveySpec
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
-@dataclass(frozen=True)
-class Needed:
+@dataclass(frozen=True, eq=False)
+class Needed(Result):
     """With a budget of `epsilon` nats: `respondents` meet every target, `invited` people are to be invited for them."""
 
     epsilon: float

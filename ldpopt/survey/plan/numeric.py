@@ -13,6 +13,7 @@ from ldpopt.design import COptimal, Design, FisherInformation, LocalDP, optimal_
 from ldpopt.distribution import Array, distribution, number, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.mechanisms import piecewise
+from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate, estimate_contrasts
 from ldpopt.survey.estimate.intervals import two_sided
 
@@ -23,8 +24,8 @@ POINTS = (2, 3, 5, 9)
 """Numbers of grid points that are tried."""
 
 
-@dataclass(frozen=True)
-class NumericRow:
+@dataclass(frozen=True, eq=False)
+class NumericRow(Result):
     """A way to ask: what it is, the variance of one respondent's part of the mean, and respondents for the target."""
 
     name: str
@@ -33,7 +34,7 @@ class NumericRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumericQuestion:
+class NumericQuestion(Result):
     """A number between `low` and `high`, reported through a grid; made by `numeric_question`.
 
     grid : the points that numbers are moved to. design : the channel between grid points, with its certificate.
@@ -46,6 +47,9 @@ class NumericQuestion:
     grid: Array
     design: Design
     rows: tuple[NumericRow, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [getattr(row, name) for row in self.rows] for name in ("name", "respondents")}
 
     @property
     def channel(self) -> Channel:

@@ -19,6 +19,7 @@ from ldpopt.errors import invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
+from ldpopt.results import Pictured, Result
 from ldpopt.survey.plan.reading import PLAIN_READING, Reading
 from ldpopt.survey.plan.spec import (
     QuestionSpec,
@@ -41,7 +42,7 @@ DERIVATIONS = (1, 2)
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedQuestion:
+class PlannedQuestion(Result):
     """A question with its exact channel; the channel's inputs are the categories.
 
     epsilon (nats), eta : what is claimed of the channel; what its integers prove, by default. Claims that
@@ -126,7 +127,7 @@ class PlannedQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Pictured):
     """A survey ready to be run: frozen, and identified by the checksum of its content.
 
     The fields are those of `SurveySpec`, with planned questions; the columns of `sample` are among those carried.
@@ -143,6 +144,17 @@ class Plan:
     derivation: int = DERIVATIONS[-1]
     file: Dialect = PLAIN
     sample: SampleSpec | None = None
+
+    _picture, _heads = "budget_split", 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        asked = self.questions
+        columns = {name: [getattr(question, name) for question in asked] for name in ("column", "epsilon", "eta")}
+        sizes = {"categories": [len(q.categories) for q in asked], "reports": [len(q.reports) for q in asked]}
+        return {"question": [question.name for question in asked], **columns, **sizes}
+
+    def _title(self) -> str:
+        return f"Plan {self.name}"
 
     def __post_init__(self) -> None:
         text(self.name, "survey name")

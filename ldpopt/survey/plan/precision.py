@@ -14,6 +14,7 @@ from ldpopt.design.utilities.criteria import Criterion
 from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.rounding import up
 from ldpopt.survey.estimate.intervals import check_level, two_sided
 from ldpopt.survey.estimate.linear import asymptotic_covariance
@@ -105,7 +106,7 @@ class HalfWidth:
 
 
 @dataclass(frozen=True, eq=False)
-class TestPower:
+class TestPower(ByValue):
     """A goodness-of-fit test of the pilot at significance `level` that finds `alternative` with probability `power`.
 
     >>> from ldpopt.survey import QuestionPlanner
@@ -143,7 +144,7 @@ class TestPower:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class Together(ByValue):
     """Several targets at once; the respondents that meet all of them.
 
     >>> from ldpopt.survey import QuestionPlanner

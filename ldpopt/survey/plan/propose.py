@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ldpopt.datafiles.profile import ColumnProfile, FileProfile
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
+from ldpopt.results import Result
 from ldpopt.survey.plan.reading import Reading
 from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.sample.spec import SampleSpec
@@ -39,8 +41,8 @@ _SAID_MISSING = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ProposedQuestion:
+@dataclass(frozen=True, eq=False)
+class ProposedQuestion(Result):
     """A question that a column could be, and what a person should know of it.
 
     >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), ("Seen once in the file: 'yes'.",)).spec.name
@@ -50,9 +52,16 @@ class ProposedQuestion:
     spec: QuestionSpec
     remarks: tuple[str, ...] = ()
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "question": [self.spec.name],
+            "categories": [len(self.spec.categories)],
+            "remarks": [" ".join(self.remarks)],
+        }
 
-@dataclass(frozen=True)
-class Proposal:
+
+@dataclass(frozen=True, eq=False)
+class Proposal(Result):
     """What a survey over a file could be.
 
     questions : the columns that could be asked. aside : other columns, each with why.
@@ -65,6 +74,14 @@ class Proposal:
     respondent: str | None = None
     carry: tuple[str, ...] = ()
     sample: SampleSpec | None = None
+
+    def _columns(self) -> dict[str, list[Any]]:
+        asked = self.questions
+        columns: dict[str, list[Any]] = {
+            "question": self.names,
+            "categories": [len(question.spec.categories) for question in asked],
+        }
+        return columns | {"remarks": [" ".join(question.remarks) for question in asked]}
 
     @property
     def names(self) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
 from ldpopt.privacy import local_dp, total_variation
+from ldpopt.results import Pictured, Result
 from ldpopt.survey.estimate.linear import NotIdentifiable, require_identifiable
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
@@ -25,8 +25,8 @@ LARGEST = 2**22
 """Entries of the largest channel that is tabulated for a comparison."""
 
 
-@dataclass(frozen=True)
-class ProtocolRow:
+@dataclass(frozen=True, eq=False)
+class ProtocolRow(Result):
     """One protocol: its guarantees, the respondents that it needs, and how many times those without privacy."""
 
     protocol: str
@@ -36,8 +36,8 @@ class ProtocolRow:
     design_effect: float
 
 
-@dataclass(frozen=True, repr=False)
-class ProtocolTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProtocolTable(Pictured):
     """Protocols for one question, the fewest respondents first.
 
     rows : `ProtocolRow`s. precision : the target. unprivate : respondents that it takes without privacy.
@@ -59,33 +59,28 @@ class ProtocolTable:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _cells(self) -> list[list[str]]:
-        return [
-            [r.protocol, f"{r.epsilon:.4g}", f"{r.eta:.4g}", f"{r.respondents:,}", f"{r.design_effect:.4g}"]
-            for r in self.rows
-        ]
+    _picture = "protocols"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(ProtocolRow)}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        forms = ("{}", "{:.4g}", "{:.4g}", "{:,}", "{:.4g}")
+        columns = zip(forms, self._columns().items(), strict=True)
+        return [(name.replace("_", " "), [form.format(one) for one in values]) for form, (name, values) in columns]
+
+    def _title(self) -> str:
+        what = f"half-width {self.precision.width:g} at {100 * self.precision.level:g} %"
+        return f"Respondents for {what}; {self.unprivate:,} without privacy"
 
     def __repr__(self) -> str:
-        head = ["protocol", "epsilon", "eta", "respondents", "design effect"]
-        cells = [head, *self._cells()]
-        wide = [max(len(row[at]) for row in cells) for at in range(5)]
+        columns = [[head, *values] for head, values in self._cells()]
+        wide = [max(map(len, column)) for column in columns]
         lines = [
             "  ".join([row[0].ljust(wide[0]), *(c.rjust(w) for c, w in zip(row[1:], wide[1:], strict=True))])
-            for row in cells
+            for row in zip(*columns, strict=True)
         ]
-        what = f"half-width {self.precision.width:g} at {100 * self.precision.level:g} %"
-        return f"Respondents for {what}; {self.unprivate:,} without privacy\n" + "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = "<tr><th>protocol</th><th>epsilon</th><th>eta</th><th>respondents</th><th>design effect</th></tr>"
-        body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in self._cells())
-        return f"<table>{head}{body}</table>"
-
-    def to_pandas(self) -> Any:
-        """A pandas data frame with a row for each protocol; needs pandas."""
-        import pandas
-
-        return pandas.DataFrame([vars(row) for row in self.rows])
+        return self._title() + "\n" + "\n".join(lines)
 
 
 def compare_protocols(

@@ -30,6 +30,7 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, positive_
 from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
+from ldpopt.results import ByValue
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, require_precision
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 16.0
@@ -43,7 +44,7 @@ ACCURACY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionPlanner:
+class QuestionPlanner(ByValue):
     """What is known of a question: the pilot (k,), and how far it is trusted.
 
     >>> question = QuestionPlanner([0.1, 0.9])

@@ -15,6 +15,7 @@ from ldpopt.distribution import Array, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.labels import distinct_labels
 from ldpopt.mechanisms import randomized_response
+from ldpopt.results import Result
 from ldpopt.rounding import toward_privacy
 from ldpopt.survey.estimate.estimate import Estimate, estimate_contrasts
 from ldpopt.survey.estimate.intervals import two_sided
@@ -27,7 +28,7 @@ SEARCHED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class SetDesign:
+class SetDesign(Result):
     """One way to ask: a `channel` over the sets, and the largest `variance` of an option's share, per respondent.
 
     why : what it does, in words. respondents : for the half-width that was asked for.
@@ -41,7 +42,7 @@ class SetDesign:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultiSelect:
+class MultiSelect(Result):
     """A question of which any number of J options may be chosen; made by `multi_select`.
 
     options : the J options. epsilon : in nats, for the whole answer. designs : the ways to ask, the fewest respondents
@@ -51,6 +52,10 @@ class MultiSelect:
     options: tuple[Label, ...]
     epsilon: float
     designs: tuple[SetDesign, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = ("name", "respondents", "why")
+        return {name: [getattr(one, name) for one in self.designs] for name in names}
 
     @property
     def best(self) -> SetDesign:

@@ -10,12 +10,13 @@ from ldpopt.datafiles.dialect import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels
+from ldpopt.results import ByValue
 from ldpopt.survey.plan.reading import PLAIN_READING, Reading
 from ldpopt.survey.sample.spec import SampleSpec
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionSpec:
+class QuestionSpec(ByValue):
     """One question to plan.
 
     name : unique in the survey; column : where the answers stand, `name` by default.

@@ -15,6 +15,7 @@ from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, op
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import ByValue, Pictured
 from ldpopt.rounding import up
 from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.batch import privatize_frame
@@ -44,12 +45,23 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedSurvey:
+class PlannedSurvey(Pictured):
     """A plan, and the design behind each of its channels, by question."""
 
     plan: Plan
     designs: dict[str, Design]
     delta: float = 0.0
+
+    _picture, _heads = "budget_split", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        return (self.plan,)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.plan._columns()
+
+    def _title(self) -> str:
+        return f"Planned survey {self.plan.name}"
 
     def __repr__(self) -> str:
         lines = [f"Plan {self.plan.name!r}: epsilon {self.plan.epsilon:.6g}, eta {self.plan.eta:.6g} in all"]
@@ -152,7 +164,7 @@ def _expecting(planned: PlannedQuestion, question: QuestionSpec, spec: SurveySpe
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class Survey(ByValue):
     """A planned survey in Python: privatize frames, count reports, estimate.
 
     >>> survey = Survey.from_toml('''

@@ -14,6 +14,7 @@ from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_ch
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import Result
 from ldpopt.survey.estimate.estimate import Estimate
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
 from ldpopt.survey.estimate.project import simplex_projection
@@ -85,7 +86,7 @@ LEAST = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TwoStagePlan:
+class TwoStagePlan(Result):
     """How many respondents the pilot wave takes, through which channel, and what two stages are expected to gain.
 
     pilot, second : respondents of the waves; no pilot where one stage is expected to do as well.

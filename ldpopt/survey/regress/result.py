@@ -11,12 +11,13 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array
+from ldpopt.results import Pictured
 from ldpopt.survey.estimate.intervals import Intervals, two_sided
 from ldpopt.survey.test.hypothesis_tests import TestResult, wald_result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression:
+class Regression(Pictured):
     """A fitted regression; coefficients are of the true answers, not of the reports.
 
     formula : as it was given. kind : "logistic", "multinomial" or "linear".
@@ -112,10 +113,25 @@ class Regression:
             "log_likelihood": self.log_likelihood,
         }
 
+    _picture, _heads = "coefficients", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        made = self.intervals()
+        return self.labels, self.values, made.lower, made.upper
+
+    def _columns(self) -> dict[str, list[Any]]:
+        made = self.intervals()
+        columns = (self.values, self.standard_errors.ravel(), self.p_values.ravel(), made.lower, made.upper)
+        inside = zip(("coefficient", "se", "p", "lower", "upper"), (c.tolist() for c in columns), strict=True)
+        return {"label": list(self.labels), **dict(inside)}
+
+    def _title(self) -> str:
+        return f"{self.kind.capitalize()} regression of privatized answers, {self.n} respondents: {self.formula}"
+
     def __repr__(self) -> str:
         shown = self.intervals()
         wide = max(10, *(len(label) for label in self.labels))
-        lines = [f"{self.kind.capitalize()} regression of privatized answers, {self.n} respondents: {self.formula}"]
+        lines = [self._title()]
         if self.kind != "linear":
             lines.append(f"log-odds of {', '.join(map(str, self.equations))} against {self.reference}")
         lines.append(f"{'':{wide}}  {'coefficient':>11}  {'se':>9}  {'p':>7}  95 % interval")

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.strata import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False)
-class Subsample:
+class Subsample(ByValue):
     """Some of the respondents of a design, who are meant alone.
 
     design : of all. inside : (n,) who is meant, a mask. Those outside stay in the design with no share in a total: that

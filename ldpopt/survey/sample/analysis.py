@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue, Pictured
 from ldpopt.survey.collect.rows import ReportRows
 from ldpopt.survey.estimate.counts import CountTable
 from ldpopt.survey.estimate.estimate import Estimate, estimate
@@ -24,7 +25,7 @@ MOST_GROUPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Findings(Pictured):
     """The estimates of one question: of all who are meant, and of every group by name.
 
     >>> Findings(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), {}).whole.n
@@ -34,9 +35,21 @@ class Findings:
     whole: Estimate
     groups: Mapping[str, Estimate]
 
+    _picture, _heads = "shares", 2
+
+    def _drawn(self) -> tuple[Any, ...]:
+        return self.whole._drawn()
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The table of the whole, and then that of every group."""
+        parts = [(name, made._columns()) for name, made in [("all", self.whole), *self.groups.items()]]
+        heads = list(parts[0][1])
+        groups = [name for name, columns in parts for _ in columns[heads[0]]]
+        return {"group": groups} | {head: [one for _, columns in parts for one in columns[head]] for head in heads}
+
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
+class Analysis(ByValue):
     """How a survey's reports are analysed.
 
     sample : the public columns that hold the design; a simple sample by default.

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.estimate.encode import factor
 from ldpopt.survey.sample.replicates import Linearization, Replication
 from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance, over_strata
@@ -23,7 +24,7 @@ Margin = tuple[Codes, Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SampleDesign:
+class SampleDesign(ByValue):
     """How n respondents were drawn from their population [SSW, chapters 3 to 5; Kish].
 
     Parameters

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.sample.raking import raked
 from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance, refuse_lonely
 
@@ -224,7 +225,7 @@ class RescaledBootstrap(Replication):
 
 
 @dataclass(frozen=True, eq=False)
-class GivenReplicates(Replication):
+class GivenReplicates(ByValue, Replication):
     """Replicate weights that come with a data file: what a statistical office publishes in the place of its design.
 
     weights : (n, R), a column a replicate, non-negative, as whole weights. scales : (R,) or one number, what the square

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.collect.delivery import refuse_twice
 from ldpopt.survey.collect.rows import ReportRows, read_rows
 from ldpopt.survey.estimate.counts import CountTable
@@ -40,7 +41,7 @@ Differences = dict[tuple[str, str, str], Difference]
 
 
 @dataclass(frozen=True, eq=False)
-class Respondents:
+class Respondents(ByValue):
     """The reports of a plan with public columns, respondent by respondent, and whom an analysis is about.
 
     plan : what the reports are of. rows : reports and columns. asked : the design of the sample, and conditions.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.margins import rake
 from ldpopt.survey.sample.replicates import (
@@ -29,7 +30,7 @@ FIELDS = {*COLUMNS, "lonely", "variance", "replications", "seed", "replicate_wei
 
 
 @dataclass(frozen=True, eq=False)
-class SampleSpec:
+class SampleSpec(ByValue):
     """Which public columns hold a sample's design, and how variances are computed.
 
     weights, strata, clusters, fpc : names of columns, as in `SampleDesign`.

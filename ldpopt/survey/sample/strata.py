@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.results import Result
 
 
 class LonelyUnit(Enum):
@@ -39,8 +40,8 @@ class LonelyUnit(Enum):
         return words[word]
 
 
-@dataclass(frozen=True)
-class SamplingVariance:
+@dataclass(frozen=True, eq=False)
+class SamplingVariance(Result):
     """The covariance (r, r) of r linear functions, and the degrees of freedom it rests on (inf if simple).
 
     >>> from ldpopt.survey import SampleDesign

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from ldpopt.errors import LdpoptError
+from ldpopt.results import Result
 from ldpopt.survey.server.submission import Submission
 
 Rows = list[tuple[bytes, str, bytes]]
@@ -32,8 +33,8 @@ class Outcome(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True)
-class RoundState:
+@dataclass(frozen=True, eq=False)
+class RoundState(Result):
     """Whether a round takes no more submissions, and whether it takes only those with an invitation.
 
     >>> RoundState(closed=False, invited=True)
@@ -44,8 +45,8 @@ class RoundState:
     invited: bool
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, eq=False)
+class Summary(Result):
     """What a round holds: reports by day, and invitations drawn and used.
 
     >>> Summary(closed=False, days={"2026-01-30": 2, "2026-01-31": 3}, drawn=0, used=0).reports
@@ -56,6 +57,9 @@ class Summary:
     days: Mapping[str, int]
     drawn: int
     used: int
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"day": list(self.days), "reports": list(self.days.values())}
 
     @property
     def reports(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number, positive_integer
 from ldpopt.errors import invalid
+from ldpopt.results import Result
 from ldpopt.survey.estimate.counts import as_table
 from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance, efficient_loadings
 from ldpopt.survey.estimate.linearization import Table, sampling_variance
@@ -20,8 +21,8 @@ ENUMERATED = 200_000
 """Most count tables that an exact power enumerates."""
 
 
-@dataclass(frozen=True)
-class TestResult:
+@dataclass(frozen=True, eq=False)
+class TestResult(Result):
     """A chi-squared statistic with `degrees` of freedom, and the probability of a larger one under the null.
 
     denominator : degrees of freedom of the estimated variance, when a complex sample turns the reference
@@ -45,8 +46,8 @@ class TestResult:
         return f"{self.name}: chi-squared {self.statistic:.4f} on {self.degrees} degrees, p = {self.p_value:.4g}"
 
 
-@dataclass(frozen=True)
-class Power:
+@dataclass(frozen=True, eq=False)
+class Power(Result):
     """The probability of rejecting; `exact` when every count table was enumerated, else noncentral chi-squared."""
 
     value: float

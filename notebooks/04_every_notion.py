@@ -15,7 +15,7 @@
 # knows, shows how the notions relate, and where a published formula understates the loss.
 
 # %%
-# %config InlineBackend.figure_formats = ["svg"]
+# %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import numpy as np
 from matplotlib.figure import Figure

@@ -16,7 +16,7 @@
 # the optimum is made.
 
 # %%
-# %config InlineBackend.figure_formats = ["svg"]
+# %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import numpy as np
 

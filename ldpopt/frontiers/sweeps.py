@@ -1,4 +1,4 @@
-"""The frontier over the parameter of a family of constraints."""
+"""The sweep: the optimum over the parameter of any family of constraints."""
 
 from __future__ import annotations
 
@@ -11,63 +11,58 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel
-from ldpopt.design import AgainstSet, Constraint, Design, Divergence, ExpectedLoss, PrivateSampling, optimal_channel
+from ldpopt.design import Constraint, Design, optimal_channel
 from ldpopt.design.candidate import Method
 from ldpopt.design.problems.problem import listed
-from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.design.utilities.base import Utility
 from ldpopt.distribution import Array, number
 from ldpopt.errors import Phrase, invalid
+from ldpopt.files import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, number_to_json, run
-from ldpopt.frontiers.table import Table, shown
 from ldpopt.privacy import Guarantee
+from ldpopt.results import Pictured, Result, shown
 
 Parameter: TypeAlias = float | tuple[float, ...]
 Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyRow:
+class SweepRow(Result):
     """The optimum at one parameter: what a `Design` says, but for its certificate.
 
-    parameter : what the family was called with. value, upper_bound : of the utility; inf where nothing bounds it.
-    certified : whether the two agree within the design's tolerance. method, note : as in `Design`.
+    parameter : what the family was called with. value : of the utility, or the error. lower_bound, upper_bound : the
+    optimum lies between them; one is the value itself, the other infinite where nothing is proved. relative_gap : as of
+    the `Design`. certified : whether it is within the design's tolerance. method, note : as in `Design`.
     channel : the mechanism. guarantees : its own measures, one for each constraint, each within its cap.
     """
 
     parameter: Parameter
     value: float
+    lower_bound: float
     upper_bound: float
+    relative_gap: float
     certified: bool
     method: str
     note: str
     channel: Channel
     guarantees: tuple[Guarantee, ...]
 
-    @property
-    def relative_gap(self) -> float:
-        """(upper_bound - value) / |upper_bound|, at least 0; 0 when the two are equal."""
-        gap = max(0.0, self.upper_bound - self.value)
-        return gap if gap in (0.0, math.inf) else gap / abs(self.upper_bound)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FamilyRow) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
-
     def __repr__(self) -> str:
-        shown = "certified" if self.certified else "not certified"
-        return f"FamilyRow(parameter {self.parameter}, value {self.value:.9g}, {shown})"
+        proved = "certified" if self.certified else "not certified"
+        return f"SweepRow(parameter {shown(self.parameter)}, value {self.value:.9g}, {proved})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyFrontier(Table):
-    """The rows of a frontier in the order of its parameters, as a small table."""
+class Sweep(Pictured):
+    """The rows of a sweep in the order of its parameters, as a small table.
 
-    rows: tuple[FamilyRow, ...]
+    utility : what was designed for, or what it was at the first parameter.
+    """
+
+    rows: tuple[SweepRow, ...]
+    utility: Utility
+
+    _picture = "sweep"
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -85,13 +80,19 @@ class FamilyFrontier(Table):
         return np.array([row.upper_bound for row in self.rows])
 
     @property
+    def lower_bound(self) -> Array:
+        """(rows,) bounds that no channel is below, where less is better; else the values."""
+        return np.array([row.lower_bound for row in self.rows])
+
+    @property
     def certified(self) -> bool:
         """Whether every row is."""
         return all(row.certified for row in self.rows)
 
     def _columns(self) -> dict[str, list[Any]]:
         table: dict[str, list[Any]] = {"parameter": list(self.parameters)}
-        for name in ("value", "upper_bound", "relative_gap", "certified"):
+        bound = "lower_bound" if self.utility.error else "upper_bound"
+        for name in ("value", bound, "relative_gap", "certified"):
             table[name] = [getattr(row, name) for row in self.rows]
         for row in self.rows:
             for guarantee in row.guarantees:
@@ -101,14 +102,17 @@ class FamilyFrontier(Table):
                 table[guarantee.notion][at] = guarantee.value
         return table | {"outputs": [row.channel.shape[1] for row in self.rows]}
 
-    def __iter__(self) -> Iterator[FamilyRow]:
+    def _title(self) -> str:
+        return f"Sweep of {self.utility.name}, {len(self)} designs"
+
+    def __iter__(self) -> Iterator[SweepRow]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        lines = [f"FamilyFrontier of {len(self)} designs", f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"]
+        lines = [self._title(), f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"]
         for row in self.rows[:30]:
             proved = "yes" if row.certified else "no"
             lines.append(f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {proved}")
@@ -125,20 +129,48 @@ class Point:
     method: Method | None
 
 
-def family_frontier(
-    utility: Any, family: Family, parameters: Iterable[Parameter], method: Method | None, **how: Any
-) -> FamilyFrontier:
-    """The frontier over `parameters`; see `ldpopt.frontier`. how : what `run` takes besides."""
+def sweep(
+    utility: Any,
+    family: Family,
+    parameters: Iterable[Parameter],
+    *,
+    each: Callable[[SweepRow], object] | None = None,
+    method: Method | None = None,
+    jobs: int = 1,
+    client: Any = None,
+    resume: PathLike | None = None,
+    progress: bool = False,
+) -> Sweep:
+    """Design the optimal channel at every parameter of a family of constraints.
+
+    Parameters
+    ----------
+    utility : anything that `optimal_channel` takes, or a function from the parameter to it.
+    family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
+    parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
+    each, jobs, client, resume, progress : as for `frontier`.
+
+    `InvalidInput` for no parameters, for utilities and constraints that are none, and for a folder of another problem.
+
+    >>> from ldpopt import Divergence, RenyiLDP
+    >>> from ldpopt.divergences import KL
+    >>> utility = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> sweep(utility, lambda epsilon: RenyiLDP(2.0, epsilon), [0.2, 0.4]).value.round(4)
+    array([0.0101, 0.0216])
+    """
+    if not callable(family):
+        raise invalid("family", "a function from a parameter to constraints (frontier takes epsilons and etas)", family)
     points = []
     for given in parameters:
         parameter = tuple(map(_number, given)) if isinstance(given, tuple) else _number(given)
-        posed = utility(parameter) if callable(utility) else utility
-        if not isinstance(posed, (Divergence, ExpectedLoss, ColumnUtility, AgainstSet, PrivateSampling)):
-            raise invalid("utility", "a Divergence, an ExpectedLoss or a column utility", type(posed).__name__)
+        posed = utility(parameter) if callable(utility) and not isinstance(utility, Utility) else utility
+        if not isinstance(posed, Utility):
+            raise invalid("utility", "a utility such as Divergence or MutualInformation", type(posed).__name__)
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
-        raise invalid("frontier", "at least one parameter", "none")
-    return FamilyFrontier(run(Work(points, _design, _pack, _unpack, _one), **how))
+        raise invalid("sweep", "at least one parameter", "none")
+    rows = run(Work(points, _design, _pack, _unpack, _one), each, jobs, client, resume, progress)
+    return Sweep(rows, points[0].utility)
 
 
 def _number(given: Any) -> float:
@@ -149,16 +181,19 @@ def _one(_: Point) -> int:
     return 1
 
 
-def _design(point: Point) -> list[FamilyRow]:
+def _design(point: Point) -> list[SweepRow]:
     design: Design = optimal_channel(point.utility, point.constraints, method=point.method)
-    fields = (design.value, design.upper_bound, design.certified, design.method, design.note)
-    return [FamilyRow(point.parameter, *fields, design.channel, design.guarantees)]
+    bounds = (design.value, design.lower_bound, design.upper_bound, design.relative_gap)
+    fields = (*bounds, design.certified, design.method, design.note)
+    return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]
 
 
-def _pack(row: FamilyRow) -> dict[str, Any]:
+def _pack(row: SweepRow) -> dict[str, Any]:
     return {
         "value": number_to_json(row.value),
+        "lower_bound": number_to_json(row.lower_bound),
         "upper_bound": number_to_json(row.upper_bound),
+        "relative_gap": number_to_json(row.relative_gap),
         "certified": row.certified,
         "method": row.method,
         "note": row.note,
@@ -166,16 +201,17 @@ def _pack(row: FamilyRow) -> dict[str, Any]:
     }
 
 
-def _unpack(point: Point, _: int, saved: dict[str, Any]) -> FamilyRow:
+def _unpack(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
     """The row as it was; what the channel guarantees is measured again, not read."""
-    value, bound = number_from_json(saved["value"]), number_from_json(saved["upper_bound"])
+    names = ("value", "lower_bound", "upper_bound", "relative_gap")
+    value, below, above, gap = (number_from_json(saved[name]) for name in names)
     channel = Channel.from_json(strictjson.dumps(saved["channel"]))
     size = None if getattr(point.utility, "continuous", False) else getattr(point.utility, "size", None)
     if size is not None and channel.shape[0] != size:
         raise invalid("channel", f"{size} inputs", channel.shape[0])
-    fields = (value, bound, saved["certified"] is True, str(saved["method"]), str(saved["note"]))
+    told = (saved["certified"] is True, str(saved["method"]), str(saved["note"]))
     guarantees = tuple(constraint.measure(channel) for constraint in point.constraints)
     for constraint, guarantee in zip(point.constraints, guarantees, strict=True):
         if not guarantee.value <= constraint.bound:
             raise invalid("channel", f"one that meets {constraint!r}", Phrase(f"{guarantee}"))
-    return FamilyRow(point.parameter, *fields, channel, guarantees)
+    return SweepRow(point.parameter, value, below, above, gap, *told, channel, guarantees)

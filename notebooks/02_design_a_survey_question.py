@@ -16,7 +16,7 @@
 # simulated survey, and an estimate from privatized reports.
 
 # %%
-# %config InlineBackend.figure_formats = ["svg"]
+# %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import numpy as np
 

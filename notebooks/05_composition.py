@@ -15,7 +15,7 @@
 # the bounds that are usually quoted.
 
 # %%
-# %config InlineBackend.figure_formats = ["svg"]
+# %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import numpy as np
 from matplotlib.figure import Figure

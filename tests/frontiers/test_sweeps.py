@@ -1,4 +1,4 @@
-"""Frontiers over any family of constraints."""
+"""Sweeps over any family of constraints."""
 
 import csv
 import io
@@ -12,6 +12,7 @@ from design_problems import utility
 from ldpopt import (
     ApproximateLDP,
     ExpectedLoss,
+    FisherInformation,
     InvalidInput,
     LocalDP,
     MutualInformation,
@@ -19,9 +20,10 @@ from ldpopt import (
     TotalVariation,
     frontier,
     optimal_channel,
+    sweep,
 )
 from ldpopt.design import Exchange
-from ldpopt.frontiers import FamilyFrontier
+from ldpopt.frontiers import Sweep
 from ldpopt.privacy import local_dp
 
 
@@ -49,8 +51,8 @@ def test_rows_are_the_designs():
         "line": (lambda epsilon: [LocalDP(epsilon, nx.path_graph(3)), TotalVariation(0.3)], [0.5]),
     }
     for family, parameters in families.values():
-        table = frontier(problem, family, parameters)
-        assert isinstance(table, FamilyFrontier)
+        table = sweep(problem, family, parameters)
+        assert isinstance(table, Sweep)
         assert table.parameters == tuple(parameters)
         assert table.certified
         for row in table:
@@ -62,23 +64,35 @@ def test_rows_are_the_designs():
 
 def test_other_utilities_and_own_constraints():
     """Losses, informations, utilities of the parameter, and a constraint that the package does not know."""
-    losses = frontier(ExpectedLoss(None, 1 - np.eye(3)), LocalDP, [0.5, 1.0])
+    losses = sweep(ExpectedLoss(None, 1 - np.eye(3)), LocalDP, [0.5, 1.0])
     assert losses.value == pytest.approx([-2 / (math.exp(e) + 2) for e in (0.5, 1.0)], rel=1e-8)
-    assert np.diff(frontier(MutualInformation([0.5, 0.3, 0.2]), LocalDP, [0.5, 1.0, 2.0]).value).min() > 0
-    moving = frontier(lambda epsilon: utility(3, int(epsilon)), LocalDP, [1.0, 2.0])
+    assert np.diff(sweep(MutualInformation([0.5, 0.3, 0.2]), LocalDP, [0.5, 1.0, 2.0]).value).min() > 0
+    moving = sweep(lambda epsilon: utility(3, int(epsilon)), LocalDP, [1.0, 2.0])
     assert moving.value[1] == optimal_channel(utility(3, 2), LocalDP(2.0)).value
-    own = frontier(utility(3, 1), Square, [1.5])
+    own = sweep(utility(3, 1), Square, [1.5])
     assert own.value[0] == pytest.approx(optimal_channel(utility(3, 1), LocalDP(2 * math.log(1.5))).value, rel=1e-5)
     # Nothing is known of a constraint of one's own, so that no more is proved than for full disclosure.
     assert own.upper_bound[0] == pytest.approx(utility(3, 1).unprivate, rel=1e-9)
     assert not own.certified
-    named = frontier(utility(3, 1), LocalDP, [1.0], method=Exchange())
+    named = sweep(utility(3, 1), LocalDP, [1.0], method=Exchange())
     assert "exchange" in named.rows[0].method
+
+
+def test_errors_are_bounded_from_below():
+    """Where less is better the proved bound lies below the error, and the gap is that of the design."""
+    utility = FisherInformation([0.5, 0.3, 0.2])
+    made = sweep(utility, LocalDP, [0.5, 1.0])
+    for row in made:
+        design = optimal_channel(utility, LocalDP(row.parameter))
+        assert (row.lower_bound, row.upper_bound) == (design.lower_bound, design.value)
+        assert row.relative_gap == design.relative_gap
+    assert "lower_bound" in made.to_pandas()
+    assert "upper_bound" not in made.to_pandas()
 
 
 def test_tables():
     """CSV, DataFrame, text and HTML show the same rows."""
-    table = frontier(utility(3, 1), lambda at: [LocalDP(at[0]), TotalVariation(at[1])], [(1.0, 0.2), (1.0, 0.3)])
+    table = sweep(utility(3, 1), lambda at: [LocalDP(at[0]), TotalVariation(at[1])], [(1.0, 0.2), (1.0, 0.3)])
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert float(rows[1]["value"]) == table.rows[1].value == table.to_pandas().value[1]
     assert float(rows[0]["total_variation"]) <= 0.2
@@ -91,12 +105,14 @@ def test_bad_input():
     """Empty ranges, parameters, utilities and constraints that are none are refused."""
     problem = utility(3, 1)
     with pytest.raises(InvalidInput, match="at least one parameter"):
-        frontier(problem, LocalDP, [])
+        sweep(problem, LocalDP, [])
     with pytest.raises(InvalidInput, match="parameter: expected"):
-        frontier(problem, LocalDP, ["a"])
+        sweep(problem, LocalDP, ["a"])
     with pytest.raises(InvalidInput, match="utility: expected"):
-        frontier(3, LocalDP, [1.0])
+        sweep(3, LocalDP, [1.0])
     with pytest.raises(InvalidInput, match="constraint: expected"):
-        frontier(problem, lambda e: [e], [1.0])
-    with pytest.raises(InvalidInput, match="method: expected None"):
-        frontier(problem, [1.0], [0.2], method=Exchange())
+        sweep(problem, lambda e: [e], [1.0])
+    with pytest.raises(InvalidInput, match="family: expected a function"):
+        sweep(problem, [1.0], [0.2], method=Exchange())
+    with pytest.raises(InvalidInput, match="sweep takes a family"):
+        frontier(problem, LocalDP, [0.2])

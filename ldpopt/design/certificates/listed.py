@@ -1,0 +1,90 @@
+"""What the proofs share that look at every extreme column of a list.
+
+Primal, over weights theta_c >= 0 of the columns c, for criteria mu_j, with a cap r on what v[x,x'](c) >= 0 sums to:
+
+    max  min_j sum_c theta_c mu_j(c)   s.t.  sum_c theta_c c = 1,  sum_c theta_c v[x,x'](c) <= r
+
+Dual, for weights w >= 0 of the criteria that sum to one:
+
+    min  sum lambda + r sum nu   s.t.  lambda.c + sum nu[x,x'] v[x,x'](c) >= sum_j w_j mu_j(c)
+
+Multipliers that fall short of a constraint by a factor kappa prove kappa times their bound: all of it is homogeneous.
+A linear utility l is set aside before, worth sum l on every channel: the one that touches sum_j w_j mu_j at the
+constant column, so that no column is worth less than nothing. Any other would only make the bound larger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.numbers import nonnegative_array, real_array
+from ldpopt.design.certificates.plain import Mixed, factor
+from ldpopt.design.utilities.base import ColumnUtility
+from ldpopt.distribution import Array
+from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
+
+BLOCK = 4096
+"""Columns that are looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Columns base (n,) + rise (k, n) in any scale, and what the caps charge for them (n,), if anything."""
+
+    base: Enclosure
+    rise: Enclosure
+    charged: Enclosure | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ListedDual(Certificate):
+    """Multipliers of a program over listed columns, for any column utility.
+
+    rows : (k,); pairs : (k, k) non-negative, of the caps, entry (x, x') for columns larger at x than at x', the
+    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for
+    the utility less its tangent at the constant column.
+    """
+
+    proves = ColumnUtility
+
+    rows: Array
+    pairs: Array
+    weights: Array
+
+    def _size(self) -> int:
+        """The number of inputs k; `Unproved` for a utility that is no sum over columns."""
+        if self.utility.continuous:
+            raise Unproved(f"{self.utility.name} is no sum over outputs of convex functions of a finite column")
+        size: int = self.utility.size
+        return size
+
+    def _multipliers(self) -> tuple[Array, Array]:
+        """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
+        k = self._size()
+        pairs = nonnegative_array(self.pairs, (k, k), "pairs")
+        return real_array(self.rows, (k,), "rows"), pairs * ~np.eye(k, dtype=bool)
+
+    def _proved(self, columns: Iterable[Listed], cap: Enclosure | float, arithmetic: Arithmetic) -> Enclosure:
+        """sum l, and sum rows + cap sum pairs times the factor by which the multipliers fall short of the columns."""
+        rows, pairs = self._multipliers()
+        mixed = Mixed.of(self.utility, self.weights, arithmetic)
+        # Without rounding, as it is charged for every base: a total of zero stays zero.
+        total, prices, linear = arithmetic.of(exact_sum(rows)), arithmetic.of(rows), arithmetic.of(mixed.linear)
+        kappa = 1.0
+        for some in columns:
+            worth = mixed.shares @ self.utility.enclosed_columns(some.base, some.rise)
+            if mixed.linear.any():
+                worth = worth - (some.base * mixed.kept + linear @ some.rise)
+            paid = some.base * total + prices @ some.rise
+            if some.charged is not None:
+                paid = paid + some.charged
+            kappa = max(kappa, factor(worth, paid))
+            if not kappa < math.inf:
+                raise Unproved("a column that may pay nothing may be worth something")
+        return mixed.kept + (total + arithmetic.of(pairs).sum() * cap) * kappa

@@ -1,0 +1,373 @@
+"""What results share: equality by value, pickling, and the ways out to dictionaries, frames, HTML, LaTeX, pictures.
+
+A result is what a function of the package returns: a frozen dataclass that inherits `Result`, and says by `_columns`
+what its table is. What one describes a problem with (utilities, constraints, mechanisms) inherits `ByValue` alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.labels import as_text
+
+__all__ = ["ByValue", "Pictured", "Result"]
+
+_SCALARS = str, bool, int, float, np.generic, Fraction
+
+SHOWN = 20
+"""Rows and columns that HTML shows of a table, unless its class says otherwise."""
+
+
+class ByValue:
+    """Equality, hashing and pickling by what an object holds, arrays, Series of laws and graphs among it.
+
+    Two objects are equal that are of one class and hold the same; arrays are compared entry by entry, and NaN equals
+    NaN. Functions equal themselves only. What was computed on the way and can be computed again is neither compared nor
+    pickled, and arrays that were read-only are so when they come back.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or _held(self) == _held(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, _held(self)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _packed(value) for name, value in _state(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update((name, _unpacked(value)) for name, value in state.items())
+
+
+class Result(ByValue):
+    """The manners of a result: `to_dict`, `to_pandas`, `to_polars`, `to_csv`, `to_latex` and a table in notebooks.
+
+    A class that is a table says so by `_columns`, lists of one length by name; any other result is a table of one row.
+    """
+
+    _limit: ClassVar[int] = SHOWN
+    _heads: ClassVar[int] = 0
+    """How many columns name the rows, and are shown whatever else is cut."""
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The table: columns of one length by name; of a result that is none, one row of what fits into a cell."""
+        plain = ((name, shown(value) if _is_short(value) else value) for name, value in _public(self))
+        return {name: [value] for name, value in plain if value is None or isinstance(value, _SCALARS)}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        """The columns as people read them, each with what stands above it."""
+        return [(str(name), [shown(value) for value in values]) for name, values in self._columns().items()]
+
+    def _title(self) -> str:
+        """What stands above the table."""
+        return type(self).__name__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON-ready values; numbers that are not finite are text such as ``"inf"``."""
+        return {name: jsonable(value) for name, value in _public(self)}
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The table as a `polars.DataFrame`; needs polars. Labels of several kinds become text."""
+        import polars
+
+        columns = {str(name): _one_kind(values) for name, values in self._columns().items()}
+        return polars.DataFrame(columns, strict=False)
+
+    def to_csv(self) -> str:
+        """The table as CSV text, numbers to their last digit."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        columns = self._columns()
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        return out.getvalue()
+
+    def to_latex(self) -> str:
+        r"""The table as a LaTeX ``tabular`` with the rules of the package ``booktabs``, numbers as notebooks show them.
+
+        Raises `InvalidInput` for a table without columns.
+        """
+        cells = self._cells()
+        if not cells:
+            raise invalid("to_latex", "a table with columns", Phrase("none"))
+        numeric = [all(_is_number(value) for value in values) for _, values in cells]
+        rows = [[_latex(name) for name, _ in cells], *zip(*(map(_latex, values) for _, values in cells), strict=True)]
+        lines = [" & ".join(row) + r" \\" for row in rows]
+        layout = "".join("r" if right else "l" for right in numeric)
+        return "\n".join(
+            [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
+             r"\end{tabular}", ""]
+        )  # fmt: skip
+
+    def _html(self, limit: int | None) -> str:
+        """The table as HTML, of which `limit` rows; it says what it leaves out."""
+        cells = self._cells()
+        title = escape(self._title())
+        if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
+            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(one)}</td></tr>" for name, (one,) in cells)
+            return f"<table><caption>{title}</caption>{body}</table>"
+        heads, wide = self._heads, None if limit is None else limit + self._heads
+        rows = list(zip(*(values for _, values in cells[:wide]), strict=True))
+        note = left_out((len(rows), limit, "rows"), (len(cells) - heads, limit, "columns"))
+        head = "".join(f"<th>{escape(name)}</th>" for name, _ in cells[:wide])
+        body = "".join(
+            "<tr>"
+            + "".join(f"<th>{escape(cell)}</th>" for cell in row[:heads])
+            + "".join(f"<td>{escape(cell)}</td>" for cell in row[heads:])
+            + "</tr>"
+            for row in rows[:limit]
+        )
+        return f"<table><caption>{title}{note}</caption><tr>{head}</tr>{body}</table>"
+
+    def _repr_html_(self) -> str:
+        return self._html(self._limit)
+
+
+class Pictured(Result):
+    """A result that has a picture: `_picture` is the name of the function in `ldpopt.plots` that draws it."""
+
+    _picture: ClassVar[str]
+
+    def _drawn(self) -> tuple[Any, ...]:
+        """What the function that draws takes first."""
+        return (self,)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the result on matplotlib axes, new ones without `ax`, and return them.
+
+        options : whatever else the function of `ldpopt.plots` takes that draws it.
+        """
+        # By name: pictures stand above all that they show, and are loaded when they are asked for.
+        draw = getattr(import_module("ldpopt.plots"), self._picture)
+        return draw(*self._drawn(), ax=ax, **options)
+
+
+def left_out(*cuts: tuple[int, int | None, str]) -> str:
+    """What a table leaves out, to stand behind its title: (how many there are, how many are shown, of what).
+
+    >>> left_out((24, 20, "rows"), (7, 20, "columns"))
+    ' (first 20 of 24 rows)'
+    """
+    said = [f"first {limit} of {n} {what}" for n, limit, what in cuts if limit is not None and n > limit]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def shown(value: Any) -> str:
+    """A value of a table as people read it.
+
+    >>> shown(0.1234567), shown((1.0, 0.5)), shown(None), shown("yes")
+    ('0.123457', '1, 0.5', '', 'yes')
+    """
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value))
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def jsonable(value: Any) -> Any:
+    """`value` as strict JSON has it: arrays and tuples are lists, results what their `to_dict` gives.
+
+    >>> jsonable({"bound": np.inf, "pair": (0, "a")})
+    {'bound': 'inf', 'pair': [0, 'a']}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else as_text(key): jsonable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(one) for one in value]
+    made = getattr(value, "to_dict", None)
+    if isinstance(value, Result) and made is not None:
+        return made()
+    named = getattr(value, "name", None)
+    return named if isinstance(named, str) else repr(value)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a few labels or numbers, which fit into a cell."""
+    return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(one, _SCALARS) for one in value)
+
+
+def _public(value: Any) -> Iterable[tuple[str, Any]]:
+    return ((f.name, getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_"))
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """What an object holds, without what was computed from it and kept."""
+    held = vars(value).items()
+    return {name: one for name, one in held if not isinstance(getattr(type(value), name, None), cached_property)}
+
+
+def _held(value: Any) -> tuple[Any, ...]:
+    aside = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
+    return tuple((name, key(one)) for name, one in sorted(_state(value).items()) if name not in aside)
+
+
+def key(value: Any) -> Any:
+    """What is equal, and hashes alike, exactly for values that hold the same.
+
+    >>> key(np.array([0.0, np.nan])) == key(np.array([-0.0, np.nan]))
+    True
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if value == value else "nan"
+    if isinstance(value, np.ndarray):
+        return _of_array(value)
+    if isinstance(value, Mapping):
+        return ("mapping", frozenset((one, key(held)) for one, held in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(map(key, value))
+    if hasattr(value, "dist") and hasattr(value, "args") and hasattr(value, "kwds"):
+        return _of_law(value)
+    if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
+        return _of_graph(value)
+    try:
+        hash(value)
+    except TypeError:
+        return _Compared(value)
+    return value
+
+
+def _of_array(array: Any) -> Any:
+    if array.dtype.kind in "biu" and (not array.size or max(abs(int(array.max())), abs(int(array.min()))) < 2**53):
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        return ("array", array.shape, tuple(map(key, array.ravel().tolist())))
+    plain = array.astype(np.float64) + 0.0  # a negative zero becomes zero
+    plain[np.isnan(plain)] = np.nan
+    return ("array", plain.shape, plain.tobytes())
+
+
+def _of_law(law: Any) -> Any:
+    """A frozen distribution of `scipy.stats`, which makes a new family with every instance."""
+    family = law.dist
+    if not type(family).__module__.startswith("scipy.stats._"):
+        return law  # somebody's own, of which nothing is known
+    inside = {name: one for name, one in vars(family).items() if name in ("name", "a", "b", "_histogram")}
+    return ("law", type(family), key(inside), key(law.args), key(law.kwds))
+
+
+def _of_graph(graph: Any) -> Any:
+    edges = [(frozenset((a, b)) if not graph.is_directed() else (a, b), key(held)) for a, b, held in graph.edges.data()]
+    return ("graph", graph.is_directed(), frozenset(graph.nodes), frozenset(edges), len(edges))
+
+
+class _Compared:
+    """A value that cannot be hashed, such as a table of Arrow or a data frame, by its own equality."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Compared) or type(self.value) is not type(other.value):
+            return False
+        if self.value is other.value:
+            return True
+        equals = getattr(self.value, "equals", None)
+        same = equals(other.value) if callable(equals) else self.value == other.value
+        return isinstance(same, bool | np.bool) and bool(same)
+
+
+class _ReadOnly:
+    """A pickled array that was read-only."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+class _Proxy:
+    """A pickled mapping that was read-only."""
+
+    def __init__(self, held: dict[Any, Any]) -> None:
+        self.held = held
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return _ReadOnly(value)
+    if isinstance(value, MappingProxyType):
+        return _Proxy({name: _packed(one) for name, one in value.items()})
+    return tuple(map(_packed, value)) if type(value) is tuple else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, _ReadOnly):
+        made = np.asarray(value.array)
+        made.setflags(write=False)
+        return made
+    if isinstance(value, _Proxy):
+        return MappingProxyType({name: _unpacked(one) for name, one in value.held.items()})
+    return tuple(map(_unpacked, value)) if type(value) is tuple else value
+
+
+def _one_kind(values: list[Any]) -> list[Any]:
+    """A column of one kind, as Polars wants it: values of several kinds, or tuples, as text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} or (len(kinds) <= 1 and kinds <= {str, bool}):
+        return values
+    write = {True: as_text, False: shown}
+    return [None if value is None else write[isinstance(value, str | tuple)](value) for value in values]
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "ε": r"$\varepsilon$",
+    "δ": r"$\delta$", "η": r"$\eta$", "<": "$<$", ">": "$>$", "|": r"$|$", "…": r"\dots{}", "\n": " ",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    """Text as LaTeX has it; infinities as symbols, powers of ten as powers.
+
+    >>> _latex("a_1 & 50 %"), _latex("1e-09"), _latex("-inf")
+    ('a\\\\_1 \\\\& 50 \\\\%', '$1 \\\\cdot 10^{-9}$', '$-\\\\infty$')
+    """
+    if text in ("inf", "-inf"):
+        return rf"${text.replace('inf', chr(92) + 'infty')}$"
+    if _is_number(text) and "e" in text:
+        mantissa, power = text.split("e")
+        return rf"${mantissa} \cdot 10^{{{int(power)}}}$"
+    if _is_number(text) and text.startswith("-"):
+        return f"${text}$"
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text == ""
+    return True

@@ -1,0 +1,147 @@
+"""One result of every public class of results, made as a user makes it."""
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from ldpopt import (
+    Channel,
+    Denominator,
+    Divergence,
+    FisherInformation,
+    Ledger,
+    LocalDP,
+    MutualInformation,
+    TotalVariation,
+    audit,
+    bounds,
+    compose,
+    datasets,
+    frontier,
+    k_fold,
+    optimal_channel,
+    privacy,
+    structures,
+    survey,
+    sweep,
+)
+from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer
+from ldpopt.datafiles.profile import profile
+from ldpopt.divergences import KL
+from ldpopt.io import Populations
+from ldpopt.reproduce import Outcome, Table, Verdict
+from ldpopt.survey.paper.devices import DICE
+from ldpopt.survey.server import RoundState, Summary
+
+FLIP = Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["yes", "no"])
+P, Q = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+
+
+@cache
+def surveyed():
+    """A planned survey with its simulated reports, and what is made of them."""
+    spec = survey.SurveySpec("demo", (survey.QuestionSpec("vote", ("no", "yes"), epsilon=1.0),), carry=("sex",))
+    planned = survey.plan_survey(spec)
+    rng = np.random.default_rng(1)
+    yes, old = rng.random(400) < 0.3, rng.random(400) < 0.5
+    answers = np.where(yes, "yes", "no").tolist()
+    channel = planned.designs["vote"].channel
+    reports = channel.sample(answers, rng).tolist()
+    return planned, channel, reports, np.where(old, "old", "young").tolist(), spec
+
+
+def estimated():
+    """An estimate, the channel and the reports behind it, and a public column."""
+    _, channel, reports, ages, _ = surveyed()
+    return survey.estimate(reports, channel), channel, reports, ages
+
+
+def of_survey():
+    """What surveys give."""
+    planned, _, _, _, spec = surveyed()
+    made, channel, reports, ages = estimated()
+    groups = {
+        name: survey.estimate(table, channel) for name, table in survey.tables_by_group(reports, channel, ages).items()
+    }
+    design = np.column_stack([np.ones(400), np.array(ages) == "old"])
+    data = {"vote": reports, "age": ages}
+    precision = survey.HalfWidth(0.05)
+    told = [
+        ({"no": 60, "yes": 40}, survey.directed_answers(0.25)),
+        ({"no": 40, "yes": 60}, survey.directed_answers(0.75)),
+    ]
+    checked = survey.estimate_compliance(told, "no")
+    ages = survey.estimate({"0-9": 300, "10-19": 100}, Channel(FLIP.matrix, ["0-9", "10-19"], ["0-9", "10-19"]))
+    yield from (planned, planned.plan, planned.plan.questions[0], made, made.intervals(), made.table)
+    yield survey.difference(groups["old"], groups["young"])
+    yield survey.Findings(made, groups)
+    yield made.project(survey.simplex_projection)
+    yield survey.parametric_bootstrap(reports, channel, np.random.default_rng(2), 50)
+    yield survey.two_way(reports, reports[::-1], channel, channel)
+    yield survey.logistic_regression(reports, design, channel)
+    yield survey.logit_regression("vote ~ age", data, {"vote": channel})
+    yield survey.goodness_of_fit(reports, channel, [0.7, 0.3])
+    yield survey.goodness_of_fit_power(channel, [0.7, 0.3], [0.5, 0.5], 500)
+    yield from (checked, checked.among_compliers("yes"), survey.quantile(ages, 0.5))
+    yield survey.compare_protocols([0.3, 0.7], precision, 1.0)
+    yield survey.multi_select(["a", "b"], 1.0)
+    yield survey.numeric_question(0.0, 10.0, 1.0, 0.5)
+    yield survey.split_budget({"vote": ([0.3, 0.7], precision)}, survey.Budget(1.0))
+    yield survey.respondents_needed(spec, [1.0])[0]
+    yield survey.plan_two_stages(2000, 1.0, [[0.3, 0.7]], draws=2)
+    yield survey.paper_survey(planned.plan, DICE)
+    yield survey.SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).total_variance([0, 1, 1, 0])
+    with TemporaryDirectory() as folder:
+        Path(folder, "answers.csv").write_text("vote,sex\nno,f\nyes,m\nno,f\n", "utf-8")
+        proposed = survey.propose(profile(Path(folder, "answers.csv")))
+        yield from (proposed, proposed.questions[0])
+        drawn = survey.Simulated(np.random.default_rng(1))
+        survey.privatize(planned.plan, Path(folder, "answers.csv"), Path(folder, "out"), drawn)
+        yield survey.aggregate(planned.plan, Path(folder, "out"))
+        yield survey.read_rows(planned.plan, Path(folder, "out"), ["sex"])
+
+
+def of_channels():
+    """What a channel, a pair and a composition give."""
+    pair = privacy.FinitePair([0.75, 0.25], [0.25, 0.75])
+    report = audit(FLIP)
+    yield from (FLIP, FLIP.exact(8), FLIP.exact(8).proof(), FLIP.exact(8).loss(FLIP.matrix))
+    yield from (report, report["local_dp"], report["local_dp"].witness, report.curve, pair, privacy.mcdp(FLIP))
+    yield from (compose([FLIP, FLIP]), k_fold(0.5, count=5), GaussianLimit(1.0, 0.01), Ledger().add(FLIP, 3))
+    yield from (PrivacyFilter(privacy.PureDP(1.0)).add((0.5,)), PrivacyOdometer(1e-6).add(FLIP))
+    yield from (privacy.PureDP(1.0), privacy.ApproximateDP(1.0, 1e-6), privacy.TV(0.5), privacy.RenyiDP(2.0, 0.5))
+    yield from (privacy.ZCDP(0.0, 0.5), privacy.MCDP(0.1, 0.5), privacy.ApproximateZCDP(1e-6, 0.0, 0.5))
+
+
+def of_designs():
+    """Designs of every kind with their certificates, tables of designs, and bounds."""
+    pair = Divergence(KL, P, Q)
+    two = [LocalDP(1.0), TotalVariation(0.3)]
+    made = optimal_channel(pair, two)
+    yield from (made, made.verify(), made.certificate)
+    yield optimal_channel(FisherInformation(P), LocalDP(1.0))
+    yield optimal_channel(MutualInformation(P), two).certificate
+    yield optimal_channel(pair, [LocalDP(1.0), Denominator(12)])
+    table = frontier(pair, [1.0], np.linspace(0.01, 0.4, 24))
+    swept = sweep(pair, LocalDP, [0.5, 1.0])
+    yield from (table, table.rows[0], swept, swept.rows[0])
+    found = structures(pair, 0.1, 5.0, tolerance=1e-3)
+    yield from (found, found.pieces[0])
+    compared = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0)
+    yield from (compared, compared.rows[0])
+
+
+def others():
+    """Records of files, data and experiments."""
+    yield Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
+    yield from (datasets.load_anes96(), datasets.load_anes96()["vote"])
+    yield from (Table(({"k": 3, "value": 0.5},)), Verdict(next(iter(Outcome)), "holds", {"worst": 0.5}))
+    yield from (Summary(False, {"2026-01-30": 2}, 0, 0), RoundState(False, True))
+
+
+@cache
+def results():
+    """All of them."""
+    return tuple(one for source in (of_channels, of_designs, of_survey, others) for one in source())
