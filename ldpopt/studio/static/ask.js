@@ -92,8 +92,10 @@ export const view = {
       const bar = h("progress", { "aria-label": "designing", max: 1, value: 0 });
       work = mine;
       progress.replaceChildren(bar, button("Cancel", () => {
-        root.dataset.state = "cancelled";
         mine.cancel();
+        badge.textContent = "cancelled";
+        progress.hidden = true;
+        root.dataset.state = "cancelled";
       }));
       const timer = setTimeout(() => {
         if (work === mine) progress.hidden = false;

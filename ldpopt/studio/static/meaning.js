@@ -83,7 +83,9 @@ export const view = {
       delta.set(now.delta);
       source.textContent = now.source === "question" ? `The survey’s question: ${now.question.name || "without a name"}` : "A channel that was brought here.";
       root.dataset.state = "busy";
-      const found = await studio.ask("meaning", now);
+      // A link may bring a question of fewer answers than the example's.
+      const most = now.source === "question" ? now.question.labels?.length : now.matrix?.length;
+      const found = await studio.ask("meaning", now.answer >= most ? { ...now, answer: 0 } : now);
       if (mine !== turn) return;
       if (!found) {
         root.dataset.state = "failed";

@@ -140,25 +140,31 @@ def _smallest(needed: Callable[[float], float], n: int, ends: tuple[float, float
     where the numbers are whole, the bracket is halved.
     """
     low, high = 0.0, math.inf  # fails, reaches
-    at, before = min(max(1.0, ends[0]), ends[1]), (0.0, 0.0)
+    at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), ACCURACY / 3
     for step in range(200):
         off = math.log(max(needed(at), 1e-300) / n)
         low, high = (low, at) if off <= 0 else (at, high)
         if low >= ends[1]:
-            raise InvalidInput(
-                f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
-                "take more respondents or a wider interval"
-            )
+            break
         if high <= ends[0] or high <= low * (1 + ACCURACY):
             return high
-        if step and off != before[1]:
-            slope = min(max((off - before[1]) / (math.log(at) - before[0]), -50.0), -0.05)
-        before = math.log(at), off
-        aim = math.exp(min(max(before[0] - off / slope, -700.0), 700.0)) * (1 + math.copysign(ACCURACY / 3, off))
+        if math.isfinite(off):
+            found = (off - before[1]) / (math.log(at) - before[0]) if math.log(at) != before[0] else math.nan
+            if found < 0:
+                slope = min(max(found, -50.0), -0.05)
+            # On one side twice in a row, the next step goes further beyond: a flat stretch ends.
+            further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else ACCURACY / 3
+            before = math.log(at), off
+            aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
+        else:
+            aim = 4 * at
         at = min(max(aim, ends[0]), ends[1])
         if not low < at < high or (step > 8 and math.isfinite(high) and low > 0):
             at = math.sqrt(max(low, ends[0]) * min(high, ends[1]))
-    return high
+    raise InvalidInput(
+        f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
+        "take more respondents or a wider interval"
+    )
 
 
 def unprivate(pilot: Array) -> Channel:
