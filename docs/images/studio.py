@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
-WIDTH, HEIGHT = 1280, {"tell": 1345, "ask": 1000, "meaning": 900, "inspect": 900}
+WIDTH, HEIGHT = 1280, {"tell": 1322, "ask": 1000, "meaning": 900, "inspect": 900}
 
 
 def settled(page: Any) -> None:

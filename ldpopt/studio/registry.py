@@ -20,6 +20,7 @@ VIEWS = {
 
 JOBS = {
     "report": "ldpopt.studio.report:view",
+    "takeaway": "ldpopt.studio.takeaway:taken",
     "inspect": "ldpopt.studio.inspect:view",
     "design": "ldpopt.studio.tell:job",
     "envelope": "ldpopt.studio.tell_curves:envelope",

@@ -19,8 +19,7 @@ from ldpopt.rounding import ceil_digits
 from ldpopt.studio.fields import State, plain
 from ldpopt.studio.inspect import view as inspected
 from ldpopt.studio.pasted import NAMELESS
-from ldpopt.studio.takeaway import view as taken
-from ldpopt.studio.takeaway import which
+from ldpopt.studio.takeaway import taken, which
 from ldpopt.studio.tell import respondents, solved
 from ldpopt.version import __version__
 

@@ -16,19 +16,11 @@ from ldpopt.studio.tell import Posed
 from ldpopt.version import __version__
 
 SHORT = frozenset(
-    [
-        "ApproximateLDP",
-        "Channel",
-        "Divergence",
-        "FisherInformation",
-        "LocalDP",
-        "RenyiLDP",
-        "TotalVariation",
-        "audit",
-        "compose",
-        "optimal_channel",
-    ]
-)
+    {
+        "ApproximateLDP", "Channel", "Divergence", "FisherInformation", "LocalDP", "RenyiLDP", "TotalVariation",
+        "audit", "compose", "optimal_channel",
+    }
+)  # fmt: skip
 """Names that the package itself exports, among those that programs of the page import."""
 INLINE = 30
 """Answers up to which a command has them on its line; more stand in a file that it writes first."""

@@ -16,7 +16,8 @@ from ldpopt.studio import source
 from ldpopt.studio.fields import State, choice, mapping, take
 from ldpopt.studio.files import Taken, channel_files
 from ldpopt.studio.inspect import hypotheses, looked, own_limits
-from ldpopt.studio.tell import respondents, solved
+from ldpopt.studio.pasted import contents
+from ldpopt.studio.tell import posed, respondents, solved
 from ldpopt.tolerances import MINIMUM_EPSILON
 
 DOWNLOAD = "Download the files first; the commands read them."
@@ -24,16 +25,27 @@ TYPES = {".json": "application/json", ".csv": "text/csv", ".py": "text/x-python"
 
 
 def view(state: State) -> dict[str, Any]:
-    """What is taken away from a view in a state.
+    """What `taken` gives; where that takes long, only ``{"slow": True}``, and it is to be asked for as a job.
+
+    >>> view({"view": "inspect", "state": {"text": " " * 5000 + "[[1.0]]"}})
+    {'slow': True}
+    """
+    name, inner = which(state)
+    return {"slow": True} if SLOW[name](inner) else taken(state)
+
+
+def taken(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
+    """What is taken away from a view in a state: code, a command, files and a link.
 
     view : its name. state : its state.
 
     >>> asked = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
-    >>> made = view({"view": "tell", "state": asked})
+    >>> made = taken({"view": "tell", "state": asked})
     >>> made["command"].split()[:2], [file["name"] for file in made["files"]]
     (['ldpopt', 'design'], ['design.json', 'channel.json', 'channel.csv', 'populations.json', 'design.py'])
     """
     name, inner = which(state)
+    report(0.0)
     made = MAKERS[name](inner)
     files = {**made.files, made.code_name: made.code}
     return {
@@ -129,4 +141,19 @@ def _ask(state: State) -> Taken:
     return taken(state)
 
 
+def _slow_survey(state: State) -> bool:
+    from ldpopt.studio import ask
+
+    return ask.view(state) == {"slow": True}
+
+
+AT_ONCE = 4000
+"""Letters of a file up to which it is looked at in a fraction of a second."""
+SLOW: dict[str, Callable[[State], bool]] = {
+    "tell": lambda state: not posed(state).quick,
+    "ask": _slow_survey,
+    "meaning": lambda state: False,
+    "inspect": lambda state: len(take(state, "text", contents)) > AT_ONCE,
+}
+"""Whether a view's state takes so long that its work should be one that can be cancelled."""
 MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell, "ask": _ask, "meaning": _meaning, "inspect": _inspect}

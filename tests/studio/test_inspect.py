@@ -115,6 +115,8 @@ def test_the_populations_compared():
     assert view({"text": TEXT})["comparison"]["whose"] == "the populations of the file"
     given = view({"text": TEXT, "p0": P1, "p1": P0})["comparison"]
     assert (given["whose"], given["p0"]) == ("the populations given", P1)
+    assert view({"text": TEXT, "divergence": None})["comparison"]["divergence"] == "KL divergence"
+    assert view({"text": TEXT, "divergence": "le-cam"})["comparison"]["divergence"] == "Le Cam distance"
     assert "invented" in view({"text": "[[1,0],[0.5,0.5]]"})["comparison"]["whose"]
     asked = optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))
     shown = view({"text": design_text(asked)})

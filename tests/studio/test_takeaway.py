@@ -79,7 +79,7 @@ def test_exported_code_makes_the_same_again(seed):
     """
     state = STATES[seed]
     shown = tell.view(state)
-    code = takeaway.view({"view": "tell", "state": state})["code"]
+    code = takeaway.taken({"view": "tell", "state": state})["code"]
     space = {}
     exec(compile(code, "taken.py", "exec"), space)
     design = space["design"]
@@ -99,7 +99,7 @@ def test_exported_code_makes_the_same_again(seed):
 def test_taken_files_are_the_state(seed):
     """The design file verifies and has the page's value; both channel files hold the design's very numbers."""
     state = STATES[seed]
-    files = {file["name"]: file["content"] for file in takeaway.view({"view": "tell", "state": state})["files"]}
+    files = {file["name"]: file["content"] for file in takeaway.taken({"view": "tell", "state": state})["files"]}
     design = design_of(files["design.json"])
     assert design.value == tell.view(state)["value"]
     assert bool(design.verify())
@@ -147,7 +147,7 @@ def same(text, seed):
 def test_the_command_makes_the_same_again(shell):
     """The command, run by a shell, writes a design of the page's value and channel, whatever the labels are."""
     seed = next(at for at, one in enumerate(STATES) if ODD[1] in one["labels"])
-    folder = shell(takeaway.view({"view": "tell", "state": STATES[seed]})["command"])
+    folder = shell(takeaway.taken({"view": "tell", "state": STATES[seed]})["command"])
     same((folder / "design.json").read_text("utf-8"), seed)
 
 
@@ -155,7 +155,7 @@ def test_the_command_makes_the_same_again(shell):
 def test_commands_on_one_line(seed, tmp_path, monkeypatch):
     """The options of a command say the state's numbers to the last digit."""
     monkeypatch.chdir(tmp_path)
-    command = takeaway.view({"view": "tell", "state": STATES[seed]})["command"]
+    command = takeaway.taken({"view": "tell", "state": STATES[seed]})["command"]
     if "<<" in command:
         (tmp_path / "populations.json").write_text(command.split("\n")[1])
     line = shlex.split(command.splitlines()[-1])
@@ -227,7 +227,7 @@ def survey_state(seed):
 def test_exported_code_of_surveys(seed):
     """The program of a survey makes the very plan and designs that are taken away, whatever questions are called."""
     state = survey_state(seed)
-    taken = takeaway.view({"view": "ask", "state": state})
+    taken = takeaway.taken({"view": "ask", "state": state})
     files = {file["name"]: file["content"] for file in taken["files"]}
     space = {}
     exec(compile(taken["code"], "taken.py", "exec"), space)
@@ -242,13 +242,13 @@ def test_exported_code_of_surveys(seed):
 
 def test_the_command_of_a_survey(shell):
     """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channels that are taken away."""
-    taken = takeaway.view({"view": "ask", "state": survey_state(0)})
+    taken = takeaway.taken({"view": "ask", "state": survey_state(0)})
     folder = shell(taken["command"])
     made = Plan.from_json((folder / "plan.json").read_text("utf-8"))
     kept = Plan.from_json(next(file["content"] for file in taken["files"] if file["name"] == "plan.json"))
     assert [one.name for one in made.questions] == [one.name for one in kept.questions]
     assert [one.channel for one in made.questions] == [one.channel for one in kept.questions]
-    assert takeaway.view({"view": "ask", "state": survey_state(1)})["command"].startswith("cat > survey.py")
+    assert takeaway.taken({"view": "ask", "state": survey_state(1)})["command"].startswith("cat > survey.py")
 
 
 def test_exported_code_of_what_it_means(capsys):
@@ -256,7 +256,7 @@ def test_exported_code_of_what_it_means(capsys):
     state = {"question": {"pilot": [0.5, 0.3, 0.2]}, "epsilon": 1.0, "prior": 0.01, "rounds": 3, "answer": 1}
     shown = meaning.view(state)
     space = {}
-    exec(compile(takeaway.view({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
+    exec(compile(takeaway.taken({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
     assert abs(1 / (1 + space["against"]) - shown["posterior"]["most"]) <= 1e-12
     assert f"at most {1 / (1 + space['against'])}" in capsys.readouterr().out
     assert space["together"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
@@ -290,7 +290,7 @@ def test_reports_of_surveys_and_meaning():
 def test_code_of_any_channel(state, capsys):
     """The program of a channel has the very channel that is looked at, mended or not, and finds the same best one."""
     shown = inspect.view(state)
-    taken = takeaway.view({"view": "inspect", "state": state})
+    taken = takeaway.taken({"view": "inspect", "state": state})
     space = {}
     exec(compile(taken["code"], "taken.py", "exec"), space)
     assert space["channel"].matrix.tolist() == shown["matrix"]
@@ -305,9 +305,9 @@ def test_code_of_any_channel(state, capsys):
 
 def test_a_dropped_design_is_taken_away_as_it_is():
     """Forged or not, the file that was dropped is the file that is taken away."""
-    text = takeaway.view({"view": "tell", "state": STATES[0]})["files"][0]["content"]
+    text = takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"]
     files = {
-        one["name"]: one["content"] for one in takeaway.view({"view": "inspect", "state": {"text": text}})["files"]
+        one["name"]: one["content"] for one in takeaway.taken({"view": "inspect", "state": {"text": text}})["files"]
     }
     assert files["design.json"] == text
 
@@ -333,7 +333,7 @@ def test_the_report_of_a_design():
 
 def test_the_report_of_any_channel():
     """A forged design is called forged in its report, too; a mended matrix says how it was mended."""
-    text = json.loads(takeaway.view({"view": "tell", "state": STATES[0]})["files"][0]["content"])
+    text = json.loads(takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"])
     forged = json.dumps(text | {"upper_bound": text["value"]})
     page = report.view({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
     assert "The proof fails" in page
@@ -347,8 +347,17 @@ def test_views_that_are_none():
     for state, field in (({"view": "x", "state": {}}, "view"), ({"view": "tell"}, "state"), ({}, "view"),
                          ({"view": "tell", "state": {"p0": [1]}}, "p1")):  # fmt: skip
         with pytest.raises(InvalidInput) as error:
-            takeaway.view(state)
+            takeaway.taken(state)
         assert error.value.field == field
+
+
+def test_what_takes_long_is_left_to_a_job():
+    """Limits that take longer than a move, large surveys and large files are not computed at once; the rest is."""
+    quick = next(one for one in STATES if not {"delta", "renyi", "outputs"} & set(one))
+    assert "code" in takeaway.view({"view": "tell", "state": quick})
+    large = {"questions": [{"pilot": [1] * 20}], "epsilon": 1.0}
+    for name, state in (("tell", {**quick, "outputs": 2}), ("ask", large), ("inspect", {"text": "1,0\n0,1\n" * 1000})):
+        assert takeaway.view({"view": name, "state": state}) == {"slow": True}
 
 
 def test_programs_import_names_from_where_users_find_them():

@@ -4,7 +4,7 @@ import { heatmap, lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
 import { button, fieldOf, numberField, select, showError, textField } from "./fields.js";
 
-const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: "kl" };
+const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: null };
 const LARGEST = 4_000_000; // letters that the studio takes
 const AT_ONCE = 4000; // up to so many letters a file is small enough to be looked at in a fraction of a second
 const MOST_DRAWN = 150;
@@ -17,7 +17,7 @@ const EXAMPLES = {
   counts: ["A table of counts: who reported what", "answer,yes,no,refused\nyes,310,160,30\nno,140,420,40\n"],
 };
 
-const DIVERGENCES = [["kl", "KL divergence"], ["total-variation", "total variation"], ["chi-squared", "chi-squared"], ["jensen-shannon", "Jensen–Shannon"]];
+const DIVERGENCES = [["", "that of the design, or KL"], ["kl", "KL divergence"], ["total-variation", "total variation"], ["chi-squared", "chi-squared"], ["jensen-shannon", "Jensen–Shannon"]];
 
 export const view = {
   name: "inspect",
@@ -104,6 +104,7 @@ function source(host, studio) {
     if (EXAMPLES[which]) return studio.change({ text: EXAMPLES[which][1], name: null, mend: false });
     if (which !== "tell" && which !== "forged") return undefined;
     const made = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
+    if (made?.slow) return showError(host, "example", "That design takes long: download its file in that view, and drop it here.");
     const design = made?.files.find((one) => one.name === "design.json");
     if (!design) return showError(host, "example", "There is no design in that view: look there.");
     if (which === "tell") return studio.change({ text: design.content, name: "design.json", mend: false });
@@ -148,14 +149,14 @@ function comparison(host, studio) {
     return studio.change({ [name]: found });
   } });
   const p0 = list("p0", "P0"), p1 = list("p1", "P1");
-  const divergence = select({ name: "divergence", label: "Measured by", value: "kl", options: DIVERGENCES, onChange: (value) => studio.change({ divergence: value }) });
+  const divergence = select({ name: "divergence", label: "Measured by", value: "", options: DIVERGENCES, onChange: (value) => studio.change({ divergence: value || null }) });
   host.append(h("section", { class: "card", "aria-label": "Compared for" }, h("h2", {}, "Compared for"),
     h("p", { class: "note" }, "Two populations to tell apart; left empty, those of the design, or two invented ones."), h("div", { class: "two" }, p0, p1), divergence));
   return {
     update(now) {
       p0.set(now.p0?.join(", ") ?? "");
       p1.set(now.p1?.join(", ") ?? "");
-      divergence.set(now.divergence);
+      divergence.set(now.divergence ?? "");
     },
   };
 }

@@ -13,7 +13,9 @@ export function panel(root, studio) {
     h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, pictures, link"), report));
   const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, pictures, a link"), trouble, body);
   root.replaceChildren(details);
-  let turn = 0, running = null;
+  const progress = h("div", { class: "progress", hidden: true });
+  details.insertBefore(progress, trouble);
+  let turn = 0, running = null, work = null;
 
   const asked = () => ({ view: studio.view(), state: studio.state() });
 
@@ -21,7 +23,11 @@ export function panel(root, studio) {
     const mine = ++turn;
     trouble.hidden = true;
     details.dataset.state = "busy";
-    const found = await quietly(() => studio.quiet("takeaway", asked()));
+    work?.cancel();
+    work = null;
+    progress.hidden = true;
+    let found = await quietly(() => studio.quiet("takeaway", asked()));
+    if (mine === turn && found?.slow) found = await longer();
     if (mine !== turn || found === undefined) return;
     if (found instanceof Error) {
       body.hidden = true;
@@ -36,6 +42,22 @@ export function panel(root, studio) {
     note.textContent = found.about;
     files.replaceChildren(...found.files.map((one) => button(one.name, () => download(one.content, one.name, one.type), { "aria-label": `Download ${one.name}` })));
     details.dataset.state = "done";
+  }
+
+  /** What takes longer, in a process of its own. */
+  async function longer() {
+    const mine = studio.job("takeaway", asked());
+    work = mine;
+    progress.replaceChildren(h("progress", { "aria-label": "making what is taken away" }), button("Cancel", () => {
+      turn++;
+      mine.cancel();
+      progress.hidden = true;
+      details.open = false;
+    }));
+    progress.hidden = false;
+    const found = await mine.done;
+    if (work === mine) progress.hidden = true;
+    return found ?? new Error("what is wrong is said above.");
   }
 
   function offers() {
