@@ -16,6 +16,7 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "dp_accounting": "interop",
+    "opendp": "interop",
     "starlette": "collect",
     "uvicorn": "collect",
     "psycopg": "collect",

@@ -196,6 +196,18 @@ def test_zero_and_nan_and_kinds():
         assert Held(a) != Held(b)
 
 
+@pytest.mark.parametrize("one", MADE, ids=name)
+def test_printed_limits_are_not_understated(one):
+    """Whatever a table calls a limit or an upper bound is printed at its value or above, lower bounds at or below."""
+    cells = dict(one._cells())
+    for column, values in one._columns().items():
+        for value, cell in zip(values, cells.get(column, []), strict=False):
+            if isinstance(value, float) and one._is_limit(column):
+                assert not float(cell) < value
+            if isinstance(value, float) and column == "lower_bound":
+                assert not float(cell) > value
+
+
 def test_cut_tables_say_what_they_cut():
     """HTML shows twenty rows and columns, and says of how many; labels are escaped."""
     html = Channel(np.full((24, 30), 1 / 30), [f"<{x}>" for x in range(24)])._repr_html_()

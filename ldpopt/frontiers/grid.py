@@ -142,7 +142,7 @@ def frontier(
     >>> len(table), bool((table.gap("binary_with_erasure") >= -1e-12).all())
     (4, True)
     >>> frontier(MutualInformation([0.5, 0.3, 0.2]), [1.0], [0.2, 0.4]).column("optimum").round(4)
-    array([0.0402, 0.0803])
+    array([0.0627, 0.1141])
     """
     if callable(epsilons):
         raise invalid("epsilons", "numbers (sweep takes a family of constraints)", epsilons)

@@ -45,7 +45,7 @@ ACCURACY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class QuestionPlanner(ByValue):
-    """What is known of a question: the pilot (k,), and how far it is trusted.
+    """Answers for one question, from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
 
     >>> question = QuestionPlanner([0.1, 0.9])
     >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
