@@ -52,6 +52,7 @@ CHANNELS: dict[str, Any] = {
     "sums": [[0.5 + 1e-10, 0.5], [0.25, 0.75 - 1e-10]],
     "equal": [[0.3, 0.7], [0.3, 0.7], [0.4, 0.6]],
     "scaled": [[0.3, 0.7], [0.3 * (1 + 2.0**-40), 0.7 * (1 + 2.0**-40)]],
+    "flat": [[0.5, 0.5], [0.5 + 2.0**-40, 0.5 + 2.0**-40]],
     "many": matrix(12, 5, 3),
 }
 PAIRS = {name: (np.array(rows[:1]), np.array(rows[1:2])) for name, rows in CHANNELS.items()}
@@ -139,8 +140,10 @@ def odd(name: str, call: Callable[[Any], Any]) -> list[Case]:
 if __name__ == "__main__":
     import collect_cases
     import composition_cases
+    import kernel_cases
     import privacy_cases
 
     write("privacy", privacy_cases.CASES)
     write("composition", composition_cases.CASES)
     write("collect", collect_cases.CASES)
+    write("kernel", kernel_cases.CASES)

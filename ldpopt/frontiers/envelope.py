@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from ldpopt.design.methods.coins import Cut
 from ldpopt.design.problems.problem import pose
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.results import Result
 
 MOST_INPUTS = 2000
 """Inputs of distinct ratio for which all corners are looked for; more take minutes."""
 
 
-@dataclass(frozen=True)
-class Corner:
+@dataclass(frozen=True, eq=False)
+class Corner(Result):
     """A partition that is optimal for a cap: its total variation `eta`, what it keeps, and its number of blocks.
 
     >>> Corner(0.5, 0.1, 3).blocks
@@ -31,7 +33,7 @@ class Corner:
 
 
 @dataclass(frozen=True, eq=False)
-class Envelope:
+class Envelope(Result):
     """The optimum for every cap eta at one epsilon: straight between its corners, flat after the last [SPR].
 
     corners : by eta, beginning with erasure at (0, 0). Values are those of partitions, not of repaired channels, and
@@ -41,6 +43,9 @@ class Envelope:
     utility: Divergence
     epsilon: float
     corners: tuple[Corner, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [getattr(one, name) for one in self.corners] for name in ("eta", "value", "blocks")}
 
     def at(self, eta: float) -> float:
         """The optimum for a cap in [0, 1], in the unit of the divergence.

@@ -31,7 +31,7 @@ MANY = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class LabelPrices:
     """Multipliers of the rows, and of some pairs of each term, in units of the optimum, and what they cost."""
 
     rows: Array
@@ -41,7 +41,7 @@ class Prices:
     cost: float
 
     @classmethod
-    def of(cls, terms: Sequence[Term | Ratio], solved: Priced, least: float) -> Prices:
+    def of(cls, terms: Sequence[Term | Ratio], solved: Priced, least: float) -> LabelPrices:
         """Those of a program, without pairs that cost no more than `least`."""
         pairs, cost = [], float(solved.rows.sum())
         for term, each in zip(terms, solved.weights, strict=True):
@@ -75,7 +75,7 @@ class Tried:
         high = self.true > max(0.1 * float(self.true.max(initial=0.0)), least)
         return np.asarray(self.closed & (self.true >= beside[:-2]) & (self.true >= beside[2:]) & high)
 
-    def multipliers(self, prices: Prices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
+    def multipliers(self, prices: LabelPrices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
         """Of the rows, raised by what is unpaid, and of the terms: the tangent planes of psi at the columns."""
         made, n, start = [], len(self.columns), 0
         for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
@@ -93,7 +93,7 @@ class Tried:
 
 
 def tried_everywhere(
-    f: FDivergence, pair: Pair, prices: Prices, knots: Array, scale: float, value: float, least: float
+    f: FDivergence, pair: Pair, prices: LabelPrices, knots: Array, scale: float, value: float, least: float
 ) -> Tried:
     """Cut the intervals between `knots` until the chords are above the utility by little beside what is unpaid anyway.
 

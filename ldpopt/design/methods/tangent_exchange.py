@@ -25,7 +25,7 @@ from ldpopt.design.constraints.repair import private, stochastic
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Labels
-from ldpopt.design.methods.interval_prices import Prices, tried_everywhere
+from ldpopt.design.methods.interval_prices import LabelPrices, tried_everywhere
 from ldpopt.design.methods.knots import apart, first_labels
 from ldpopt.design.methods.mixed import beside, orders
 from ldpopt.design.methods.sizes import too_many_pairs
@@ -233,7 +233,7 @@ class _Exchange:
     def prove(self, solved: Priced, scale: float, value: float, accuracy: float) -> Array:
         """The certificate of a program's prices, if it is the best so far; posteriors where they leave most unpaid."""
         least = accuracy / 4
-        prices = Prices.of(self.terms, solved, IDLE * least)
+        prices = LabelPrices.of(self.terms, solved, IDLE * least)
         first = apart(posteriors(self.pair, self.champion), self.grid)
         tried = tried_everywhere(self.f, self.pair, prices, first, scale, value / scale, least)
         self.knots = tried.knots

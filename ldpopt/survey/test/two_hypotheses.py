@@ -12,6 +12,7 @@ from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.divergences import KL
 from ldpopt.errors import invalid
+from ldpopt.results import Result
 from ldpopt.survey.test.hypothesis_tests import ENUMERATED, Power, checked_level, compositions, log_multinomial
 
 
@@ -87,8 +88,8 @@ TRIED = 3000
 """Most count tables that are enumerated for each number of respondents tried."""
 
 
-@dataclass(frozen=True)
-class Enough:
+@dataclass(frozen=True, eq=False)
+class Enough(Result):
     """Respondents with whom the best test has its power: the fewest where `exact`, else nearly so."""
 
     respondents: int
