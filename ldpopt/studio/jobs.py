@@ -51,7 +51,10 @@ class Jobs:
                 live[0].kill()
             worker, self._spare = self._spare or _Worker(), None
             job = _Job(worker)
-            worker.send(place, state)
+            try:
+                worker.send(place, state)
+            except OSError:  # the process that waited was ended from outside
+                job.finish({"error": "The work could not be begun; try again."})
             made = secrets.token_urlsafe(12)
             self._jobs[made] = job
             for old in list(self._jobs)[:-KEPT]:

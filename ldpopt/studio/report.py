@@ -16,7 +16,7 @@ from ldpopt.reports.page import embed, page, table
 from ldpopt.reports.pictures import design_picture
 from ldpopt.reports.words import guarantee_in_words, proof_in_words, reports_in_words, verdict
 from ldpopt.rounding import ceil_digits
-from ldpopt.studio.fields import State, plain
+from ldpopt.studio.fields import State
 from ldpopt.studio.inspect import view as inspected
 from ldpopt.studio.pasted import NAMELESS
 from ldpopt.studio.takeaway import taken, which
@@ -138,12 +138,12 @@ def meaning_report(state: State) -> str:
     answer = told["answers"][told["answer"]]
     title = f"What it means for a person who answers “{answer}”"
     reports = [[one["report"], f"{one['yours']:.4g}", one["words"]] for one in told["reports"]]
+    # What is promised is rounded up.
     rounds = [
         [
             f"{one['rounds']:,}",
-            f"{100 * one['most']:.4g} %",
-            f"{100 * one['guess']:.4g} %",
-            _number(plain(one["epsilon"])),
+            *(f"{ceil_digits(100 * one[name], 4)} %" for name in ("most", "guess")),
+            ceil_digits(one["epsilon"]),
         ]
         for one in told["rounds"]
     ]

@@ -160,10 +160,10 @@ def test_everything_by_keyboard(opened):
 
 
 def test_cancel_a_long_frontier(opened):
-    """A curve for a hundred answers shows how far it is, can be ended at once, and the page goes on."""
+    """A curve for four hundred answers shows how far it is, can be ended at once, and the page goes on."""
     rng = np.random.default_rng(3)
-    p0, p1 = rng.dirichlet(np.ones(100)), rng.dirichlet(np.ones(100))
-    page = opened(fragment=link({"p0": p0.tolist(), "p1": p1.tolist(), "labels": list(map(str, range(100)))}))
+    p0, p1 = rng.dirichlet(np.ones(400)), rng.dirichlet(np.ones(400))
+    page = opened(fragment=link({"p0": p0.tolist(), "p1": p1.tolist(), "labels": list(map(str, range(400)))}))
     ready(page)
     page.get_by_role("button", name="Prove 40 points").click()
     page.locator("progress").wait_for()

@@ -271,6 +271,8 @@ def test_reports_of_surveys_and_meaning():
     page = report.view({"view": "meaning", "state": state})["content"]
     assert "at most 1 in 37" in page
     assert "compose([channel], rounds)" in page
+    rounds = page.partition("Many rounds")[2].partition("</table>")[0]
+    assert "2.673 %" in rounds  # the chance is 0.026724...: a promise is rounded up
 
 
 # -- any channel ---------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ export function tellCurves(host, studio) {
     if (!got || mine !== state) return;
     beside = got;
     redraw();
-  }, 20);
+  }, 80);
 
   function redraw() {
     envelope.figure.hidden = compare.hidden = phases.figure.hidden = !beside?.applies;

@@ -43,6 +43,7 @@ function drawSorted({ found }, width) {
   const told = Math.min(175, width * 0.34), w = width - named - told - 8, head = 8;
   const scale = Math.max(...answers.map((one) => Math.max(one.p0, one.p1))) * 1.05;
   const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "sorted" });
+  const names = [];
   let free = -100;
   blocks.forEach((block, at) => {
     const y = head + block.start * row, tall = (block.stop - block.start) * row;
@@ -52,9 +53,10 @@ function drawSorted({ found }, width) {
     const middle = Math.max(y + tall / 2, free + 15);
     if (blocks.length <= 30) {
       free = middle;
-      place.append(svg("text", { x: width - told, y: middle, class: "tick middle" }, cut(`${width > 500 ? "block " : ""}${letters(at)}: ×${text}`, told)));
+      names.push(svg("text", { x: width - told, y: middle, class: "tick middle" }, cut(`${width > 500 ? "block " : ""}${letters(at)}: ×${text}`, told)));
     }
   });
+  place.append(...names); // above all bands, since a narrow block's name reaches into the next one's
   answers.forEach((one, at) => {
     const y = head + at * row, high = Math.max(1.5, row / 2 - 2);
     if (row >= 12) place.append(svg("text", { x: named - 4, y: y + row / 2, class: "tick end middle" }, cut(one.label, named - 4), svg("title", {}, one.label)));
