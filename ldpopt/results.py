@@ -22,21 +22,34 @@ import numpy as np
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
+from ldpopt.rounding import ceil_digits, floor_digits
 
 __all__ = ["ByValue", "Pictured", "Result"]
 
 _SCALARS = str, bool, int, float, np.generic, Fraction
+
+LIMITS = frozenset(
+    ("epsilon", "delta", "eta", "xi", "rho", "mu", "tau", "total_variation", "distance", "upper_bound", "intended")
+)
+"""Columns that hold what is at most so much."""
+
+FLOORS = frozenset(("lower_bound", "lower"))
+"""Columns that hold what is at least so much; a lower end of an interval among them."""
 
 SHOWN = 20
 """Rows and columns that HTML shows of a table, unless its class says otherwise."""
 
 
 class ByValue:
-    """Equality, hashing and pickling by what an object holds, arrays, Series of laws and graphs among it.
+    """Equality, hashing and pickling by what an object holds, arrays, laws of `scipy.stats` and graphs among it.
 
     Two objects are equal that are of one class and hold the same; arrays are compared entry by entry, and NaN equals
     NaN. Functions equal themselves only. What was computed on the way and can be computed again is neither compared nor
     pickled, and arrays that were read-only are so when they come back.
+
+    >>> from ldpopt import LocalDP, MutualInformation
+    >>> MutualInformation([0.5, 0.5]) == MutualInformation([0.5, 0.5]), LocalDP(1.0) == LocalDP(2.0)
+    (True, False)
     """
 
     def __eq__(self, other: object) -> bool:
@@ -58,6 +71,14 @@ class Result(ByValue):
     """The manners of a result: `to_dict`, `to_pandas`, `to_polars`, `to_csv`, `to_latex` and a table in notebooks.
 
     A class that is a table says so by `_columns`, lists of one length by name; any other result is a table of one row.
+    What a table prints of a privacy limit is rounded up, and HTML says what it leaves out.
+
+    >>> from ldpopt import LocalDP, MutualInformation, sweep
+    >>> made = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
+    >>> print(made.to_pandas()[["parameter", "certified"]].to_csv(index=False))
+    parameter,certified
+    0.5,True
+    1.0,True
     """
 
     _limit: ClassVar[int] = SHOWN
@@ -71,7 +92,17 @@ class Result(ByValue):
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         """The columns as people read them, each with what stands above it."""
-        return [(str(name), [shown(value) for value in values]) for name, values in self._columns().items()]
+        return [(str(name), [self._cell(name, value) for value in values]) for name, values in self._columns().items()]
+
+    def _cell(self, name: str, value: Any) -> str:
+        """A value as people read it; what a privacy limit is, or an upper bound, is rounded up, a lower bound down."""
+        if isinstance(value, float) and self._is_limit(name):
+            return ceil_digits(value)
+        return floor_digits(value) if isinstance(value, float) and name in FLOORS else shown(value)
+
+    def _is_limit(self, name: str) -> bool:
+        """Whether the numbers of a column must not be understated."""
+        return name in LIMITS
 
     def _title(self) -> str:
         """What stands above the table."""
@@ -125,7 +156,8 @@ class Result(ByValue):
         cells = self._cells()
         title = escape(self._title())
         if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
-            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(one)}</td></tr>" for name, (one,) in cells)
+            told = ((name, one) for name, (one,) in cells if one)
+            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(one)}</td></tr>" for name, one in told)
             return f"<table><caption>{title}</caption>{body}</table>"
         heads, wide = self._heads, None if limit is None else limit + self._heads
         rows = list(zip(*(values for _, values in cells[:wide]), strict=True))
@@ -145,7 +177,12 @@ class Result(ByValue):
 
 
 class Pictured(Result):
-    """A result that has a picture: `_picture` is the name of the function in `ldpopt.plots` that draws it."""
+    """A result that has a picture: `_picture` is the name of the function in `ldpopt.plots` that draws it.
+
+    >>> from ldpopt import Channel
+    >>> Channel([[0.75, 0.25], [0.25, 0.75]]).plot().get_xlabel()
+    'report'
+    """
 
     _picture: ClassVar[str]
 

@@ -19,6 +19,7 @@ BESIDE = [
     "ldpopt.frontiers",
     "ldpopt.references",
     "ldpopt.reproduce",
+    "ldpopt.results",
     "ldpopt.survey.server",
 ]
 """Public modules that the package does not name itself."""

@@ -53,7 +53,8 @@ AREAS = {
     ),
     "kernel": (
         ["ldpopt/design/certificates", "ldpopt/rounding.py"],
-        ["tests/design/certificates", "tests/design/test_own_utility.py", "tests/test_rounding.py"],
+        ["tests/design/certificates", "tests/design/test_own_utility.py",
+         "tests/design/methods/test_integer_program.py", "tests/test_rounding.py"],
     ),
     "composition": (["ldpopt/composition"], ["tests/composition"]),
     "collection": (["ldpopt/survey/collect"], ["tests/survey/collect"]),

@@ -2,6 +2,7 @@
 
 from ldpopt.composition.calibrate import largest_count, largest_epsilon
 from ldpopt.composition.compose import ComposedPair, compose, compose_same_input
+from ldpopt.composition.events import to_dp_event
 from ldpopt.composition.filters import PrivacyFilter, PrivacyOdometer
 from ldpopt.composition.gaussian_limit import (
     GaussianLimit,
@@ -9,6 +10,7 @@ from ldpopt.composition.gaussian_limit import (
     gaussian_total_variation,
     gaussian_trade_off,
 )
+from ldpopt.composition.interop import from_dp_accounting, to_dp_accounting
 from ldpopt.composition.k_fold import KFold, k_fold, kov15
 from ldpopt.composition.ledger import Ledger
 from ldpopt.composition.sums import (
@@ -45,6 +47,7 @@ __all__ = [
     "compose_renyi",
     "compose_same_input",
     "compose_zcdp",
+    "from_dp_accounting",
     "gaussian_limit",
     "gaussian_total_variation",
     "gaussian_trade_off",
@@ -56,6 +59,8 @@ __all__ = [
     "restricted_parallel",
     "restricted_sequential",
     "subsample",
+    "to_dp_accounting",
+    "to_dp_event",
     "zcdp_advanced_composition",
     "zcdp_advanced_delta",
 ]

@@ -50,6 +50,10 @@ class PrivacyFilter(Result):
     ledger: Ledger = field(default_factory=Ledger)
     lost: float = 0.0
 
+    def _columns(self) -> dict[str, list[Any]]:
+        spent = ", ".join(f"{entry.count} x {entry.name}" for entry in self.ledger)
+        return {"budget": [str(self.budget)], "lost": [self.lost], "spent": [spent]}
+
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
             raise invalid("budget", "a PureDP, TV, RenyiDP, ZCDP or ApproximateDP claim", type(self.budget).__name__)
@@ -161,6 +165,10 @@ class PrivacyOdometer(Result):
     delta: float
     orders: tuple[float, ...] = ORDERS
     ledger: Ledger = field(default_factory=Ledger)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        spent = ", ".join(f"{entry.count} x {entry.name}" for entry in self.ledger)
+        return {"delta": [self.delta], "spent": [spent]}
 
     def __post_init__(self) -> None:
         delta = unit_interval(self.delta, "delta")

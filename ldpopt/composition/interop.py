@@ -18,7 +18,8 @@ from ldpopt.composition.lattice import exact_lattice, finite_part, grid
 from ldpopt.composition.laws import LatticeLaw
 from ldpopt.composition.mechanism import as_pair
 from ldpopt.distribution import positive_integer
-from ldpopt.errors import LdpoptError, invalid
+from ldpopt.errors import invalid
+from ldpopt.extras import missing
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import up
 
@@ -28,7 +29,11 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
 
     The interval is the lattice of the privacy losses where they have one, so that nothing is lost; else losses are
     split outward on a grid of about `cells` cells. What a composition's window leaves out counts as infinite loss.
-    Raises `LdpoptError` when dp_accounting is not installed.
+    cells : a whole number of at least 16. Raises `MissingExtra` when dp_accounting is not installed, and `InvalidInput`
+    for what is no mechanism.
+
+    >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
+    0.287649
     """
     module = _module()
     cells = positive_integer(cells, "cells", minimum=16)
@@ -54,7 +59,11 @@ def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:
     """The pairs of a `dp_accounting` PrivacyLossDistribution: (remove, add), equal when it is symmetric.
 
     Each has the hockey-stick curve of the given distribution at every non-negative epsilon. Raises `InvalidInput`
-    for a distribution that is not a pessimistic estimate: its claims are not sound.
+    for a distribution that is not a pessimistic estimate: its claims are not sound. Epsilons are in nats.
+
+    >>> remove, add = from_dp_accounting(to_dp_accounting((1.0,)))
+    >>> remove == add, round(float(remove.local_dp()), 6)
+    (True, 1.0)
     """
     module = _module()
     if not isinstance(distribution, module.PrivacyLossDistribution):
@@ -109,4 +118,4 @@ def _module() -> ModuleType:
     try:
         return import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:
-        raise LdpoptError("dp_accounting is not installed: pip install dp-accounting") from None
+        raise missing("dp_accounting") from None

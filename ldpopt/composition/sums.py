@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from ldpopt.composition.adaptivity import adaptive_standard, fixed_standard
-from ldpopt.composition.totals import total, union
+from ldpopt.composition.totals import MOST, total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import (
@@ -179,7 +179,8 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
     >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
     5.782376
     """
-    made, count, slack = _pure_or_approximate(claim), positive_integer(count, "count"), unit_interval(slack, "slack")
+    made, slack = _pure_or_approximate(claim), unit_interval(slack, "slack")
+    count = positive_integer(count, "count", maximum=MOST)
     if slack == 0:
         raise invalid("slack", "a number in (0, 1]", slack)
     mean = count * made.epsilon * math.expm1(min(700.0, made.epsilon)) / 2
@@ -193,7 +194,8 @@ def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: floa
     >>> renyi_advanced_composition(PureDP(0.1), 100, 1e-6)
     ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
     """
-    epsilon, count, delta = need(PureDP, claim).epsilon, positive_integer(count, "count"), unit_interval(delta, "delta")
+    epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
+    count = positive_integer(count, "count", maximum=MOST)
     if not 0 < delta < 1 or -math.log(delta) < epsilon**2 * count * (1 + 8 * ULP):
         raise invalid("delta", "delta in (0, 1) with log(1/delta) >= epsilon^2 count", delta)
     value = up(4 * epsilon * math.sqrt(2 * count * -math.log(delta)), 16)
@@ -238,7 +240,7 @@ def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
     made = []
     for item in _listed(items):
         claim, count = item if isinstance(item, tuple) else (item, 1)
-        made.append((need(kind, claim, "item"), positive_integer(count, "count")))
+        made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MOST)))
     return made
 
 

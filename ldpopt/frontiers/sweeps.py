@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,6 +63,10 @@ class Sweep(Pictured):
     utility: Utility
 
     _picture = "sweep"
+
+    def _is_limit(self, name: str) -> bool:
+        # What is not of the row itself is a guarantee.
+        return super()._is_limit(name) or name not in {field.name for field in fields(SweepRow)} | {"outputs"}
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -3,6 +3,7 @@
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.io.channels import read_channel, read_exact, read_released, write_channel, write_exact
 from ldpopt.io.microdata import read_microdata, seen_once
+from ldpopt.io.opendp import to_opendp
 from ldpopt.io.populations import Populations, read_pair
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "read_released",
     "read_text",
     "seen_once",
+    "to_opendp",
     "write_bytes_atomically",
     "write_channel",
     "write_exact",

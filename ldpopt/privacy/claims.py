@@ -184,6 +184,8 @@ def as_claim(guarantee: Guarantee) -> Claim:
     >>> as_claim(Guarantee("renyi", 0.5, 0.5, None, True, "[M, Def 3]", {"order": 2.0})).order
     2.0
     """
+    if not isinstance(guarantee, Guarantee):
+        raise invalid("guarantee", "a Guarantee", type(guarantee).__name__)
     value, given = guarantee.value, guarantee.parameters
     made: dict[str, Any] = {
         "local_dp": lambda: PureDP(value),

@@ -64,6 +64,9 @@ class Guarantee(Result):
     reference: str
     parameters: Mapping[str, float] = field(default_factory=dict)
 
+    def _is_limit(self, name: str) -> bool:
+        return name == "value"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))
         object.__setattr__(self, "lower", float(self.lower))

@@ -89,6 +89,11 @@ class Certificate(Result, ABC):
     tight: ClassVar[bool] = True
     """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
 
+    def _columns(self) -> dict[str, list[Any]]:
+        k, m = self.channel.shape
+        posed = {"utility": [self.utility.name], "constraints": ["; ".join(map(repr, self.constraints))]}
+        return {"certificate": [type(self).__name__], **posed, "inputs": [k], "outputs": [m]}
+
     @abstractmethod
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The bound between two ends, of which the outer one counts; unbounded where the numbers prove nothing.

@@ -17,6 +17,7 @@ from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
 from ldpopt.privacy import local_dp, total_variation
 from ldpopt.results import Pictured, Result
+from ldpopt.rounding import ceil_digits
 from ldpopt.survey.estimate.linear import NotIdentifiable, require_identifiable
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
@@ -65,9 +66,11 @@ class ProtocolTable(Pictured):
         return {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(ProtocolRow)}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        forms = ("{}", "{:.4g}", "{:.4g}", "{:,}", "{:.4g}")
-        columns = zip(forms, self._columns().items(), strict=True)
-        return [(name.replace("_", " "), [form.format(one) for one in values]) for form, (name, values) in columns]
+        cells = []
+        for name, values in self._columns().items():
+            write = _WRITTEN.get(name, str)
+            cells.append((name.replace("_", " "), [write(value) for value in values]))
+        return cells
 
     def _title(self) -> str:
         what = f"half-width {self.precision.width:g} at {100 * self.precision.level:g} %"
@@ -81,6 +84,14 @@ class ProtocolTable(Pictured):
             for row in zip(*columns, strict=True)
         ]
         return self._title() + "\n" + "\n".join(lines)
+
+
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "epsilon": lambda value: ceil_digits(value, 4),
+    "eta": lambda value: ceil_digits(value, 4),
+    "respondents": lambda value: f"{value:,}",
+    "design_effect": lambda value: f"{value:.4g}",
+}
 
 
 def compare_protocols(

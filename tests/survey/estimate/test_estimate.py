@@ -156,7 +156,7 @@ def test_shown_as_text_html_dict_and_frame():
     html = made._repr_html_()
     assert html.count("<tr>") == 4
     assert json.loads(json.dumps(made.to_dict()))["n"] == 1000
-    frame = made.to_frame()
+    frame = made.to_pandas()
     assert list(frame.index) == ["a", "b", "c"]
     assert np.allclose(frame["se"], made.standard_errors)
     assert np.allclose(frame["upper"], made.intervals(Score()).upper)
