@@ -72,6 +72,12 @@ class Exchange:
     """Ratio-labelled exchange, for every constraint, with a bound from each program's dual values.
 
     rounds : the most programs to solve. accuracy : the relative gap at which to stop.
+
+    >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> optimal_channel(u, [LocalDP(1.0), TotalVariation(0.3)], method=Exchange()).certified
+    True
     """
 
     rounds: int = ROUNDS
