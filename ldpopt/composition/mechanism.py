@@ -58,7 +58,7 @@ class Mechanism(ByValue):
         """Orders mechanisms, whatever order they came in."""
         own = self.own.matrix.tobytes() if isinstance(self.own, Channel) else repr(self.own).encode()
         known = repr((self.pair.epsilon, self.pair.kept)).encode() if isinstance(self.pair, ParametricPair) else b""
-        return self.pair.p.tobytes() + self.pair.q.tobytes() + own + known
+        return bytes(self.pair.p.tobytes() + self.pair.q.tobytes()) + own + known
 
     @cached_property
     def _losses(self) -> list[PrivacyLoss]:

@@ -37,6 +37,9 @@ class Structure(Result):
     low, high : the range, in nats. patterns : for every report of positive probability the answers that it favours,
     by the ratio exp(epsilon); the empty pattern is erasure. classes : how many answers (or groups of answers of one
     likelihood ratio) could have been told apart.
+
+    >>> Structure(0.1, 1.6, ((0,), (1, 2)), 3).name
+    'binary mechanism'
     """
 
     low: float

@@ -35,8 +35,8 @@ class MatrixMechanism(ByValue):
     (2.0, 12.0)
     """
 
-    workload: Array
-    strategy: Array
+    workload: Any
+    strategy: Any
     epsilon: float
 
     def __post_init__(self) -> None:

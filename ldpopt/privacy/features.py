@@ -25,7 +25,7 @@ class Polynomial(ByValue):
     (3, 3)
     """
 
-    features: Array
+    features: Any
     degree: int
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class Affine(ByValue):
     (3, 2)
     """
 
-    features: Array
+    features: Any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", _columns(self.features))

@@ -49,8 +49,8 @@ class FinitePair(Pictured):
     (0.287682, 0.25)
     """
 
-    p: Array
-    q: Array
+    p: Any
+    q: Any
     outputs: tuple[Label, ...] | None = None
 
     _picture, _heads = "trade_off", 1

@@ -40,7 +40,7 @@ class TradeOffCurve(Pictured):
     (0.166667, True)
     """
 
-    knots: Array
+    knots: Any
     slack: float = 0.0
 
     _picture = "trade_off"

@@ -35,6 +35,10 @@ class Verification(Result):
     value : an end of the channel's utility that is surely reached: below it, or above it for an error.
     bound : no channel within the constraints is better. epsilon, total_variation : of the channel, rounded up.
     failures : what does not hold, a sentence each. guarantees : measured, one for each constraint.
+
+    >>> found = Verification(0.1, 0.1, 1.0, 0.3, ("the value is 0.1, not 0.2",))
+    >>> bool(found)
+    False
     """
 
     value: float

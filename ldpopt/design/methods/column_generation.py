@@ -60,6 +60,12 @@ class ColumnGeneration:
     with a TV cap as well.
 
     rounds : the most programs to solve. accuracy : the relative gap at which to stop.
+
+    >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> optimal_channel(u, LocalDP(1.0), method=ColumnGeneration()).certified
+    True
     """
 
     rounds: int = ROUNDS

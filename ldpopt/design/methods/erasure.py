@@ -17,7 +17,14 @@ INPUTS = 2000
 
 @dataclass(frozen=True)
 class Erasure:
-    """Full disclosure with probability eta, erasure otherwise: the optimum under a TV cap alone [Dobrushin]."""
+    """Full disclosure with probability eta, erasure otherwise: the optimum under a TV cap alone [Dobrushin].
+
+    >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> round(optimal_channel(u, TotalVariation(0.3), method=Erasure()).value / u.unprivate, 9)
+    0.3
+    """
 
     reference: ClassVar[str] = "[Dobrushin]"
 

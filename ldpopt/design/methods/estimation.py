@@ -172,7 +172,7 @@ def _inside(utility: FisherInformation, prior: Array) -> Array:
         near = (1 - share) * prior + share * utility.prior
         if utility.stands_for(near):
             return np.asarray(near)
-    return utility.prior
+    return np.asarray(utility.prior)
 
 
 def _proofs(

@@ -72,6 +72,12 @@ class Exchange:
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     rounds : the most programs to solve. accuracy : the relative gap at which to stop.
+
+    >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> optimal_channel(u, [LocalDP(1.0), TotalVariation(0.3)], method=Exchange()).certified
+    True
     """
 
     rounds: int = ROUNDS

@@ -43,7 +43,15 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True)
 class IntegerProgram:
-    """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs."""
+    """A mixed-integer program over columns of integers [KOV14, Thm 2], for up to 4 inputs.
+
+    >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.7, 0.3], [0.4, 0.6])
+    >>> made = optimal_channel(u, [LocalDP(1.0), Denominator(6)], method=IntegerProgram())
+    >>> (6 * made.channel.matrix).round(9).tolist()
+    [[4.0, 2.0], [2.0, 4.0]]
+    """
 
     reference: ClassVar[str] = "[KOV14]"
     integral: ClassVar[bool] = True

@@ -24,6 +24,10 @@ class LevelLP:
     """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
 
     They are unit vectors and whole powers of e^epsilon on a support: staircases with more than two steps.
+
+    >>> from ldpopt import ApproximateLDP, MutualInformation, optimal_channel
+    >>> optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01), method=LevelLP()).certified
+    True
     """
 
     reference: ClassVar[str] = "[KOV14]"

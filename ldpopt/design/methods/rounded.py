@@ -29,7 +29,15 @@ POLISHED = 5_000
 
 @dataclass(frozen=True)
 class Rounded:
-    """The best of several channels once rounded to the denominator: nothing is searched exhaustively."""
+    """The best of several channels once rounded to the denominator: nothing is searched exhaustively.
+
+    >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.7, 0.3], [0.4, 0.6])
+    >>> made = optimal_channel(u, [LocalDP(1.0), Denominator(6)], method=Rounded())
+    >>> (6 * made.channel.matrix).round(9).tolist()
+    [[4.0, 2.0], [2.0, 4.0]]
+    """
 
     reference: ClassVar[str] = ""
     integral: ClassVar[bool] = True

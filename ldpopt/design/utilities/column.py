@@ -104,6 +104,11 @@ class WorstOf(ColumnUtility):
     """The worst D_f(M0 || M_j) over several alternatives P_j: a test that must tell P0 from each of them.
 
     p0 : distribution of shape (k,). others : distributions of shape (k,). f : an `FDivergence`.
+
+    >>> from ldpopt.divergences import KL
+    >>> u = WorstOf(KL, [0.6, 0.3, 0.1], [[0.3, 0.6, 0.1], [0.3, 0.3, 0.4]])
+    >>> u.value(np.eye(3)) == min(each.unprivate for each in u.each)
+    True
     """
 
     f: FDivergence
@@ -165,7 +170,12 @@ class WorstOf(ColumnUtility):
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum(ColumnUtility):
-    """sum_i weight_i utility_i of divergences and mutual informations over the same inputs, weights >= 0."""
+    """sum_i weight_i utility_i of divergences and mutual informations over the same inputs, weights >= 0.
+
+    >>> both = WeightedSum([1.0, 2.0], [MutualInformation([0.5, 0.5]), MutualInformation([0.8, 0.2])])
+    >>> round(both.value(np.eye(2)), 6)
+    1.693952
+    """
 
     weights: Sequence[float]
     utilities: Sequence[Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class FisherInformation(Utility):
     12.229751
     """
 
-    prior: Array
+    prior: Any
     criterion: Criterion = field(default_factory=AOptimal)
     neighbourhood: Neighbourhood | None = None
     inputs: Iterable[Label] | None = None

@@ -270,7 +270,7 @@ class LeftInverse(ByValue):
     array([0.3333, 0.6667])
     """
 
-    matrix: Array
+    matrix: Any
     name = "left inverse"
 
     def __post_init__(self) -> None:

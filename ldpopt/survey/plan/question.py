@@ -54,7 +54,7 @@ class QuestionPlanner(ByValue):
     (0.05, 1.0)
     """
 
-    pilot: Array
+    pilot: Any
     neighbourhood: Neighbourhood | None = None
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpopt import stricttoml
 from ldpopt.datafiles.dialect import PLAIN, Dialect
-from ldpopt.distribution import Array, distribution, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.distribution import distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels
 from ldpopt.results import ByValue
@@ -38,12 +38,12 @@ class QuestionSpec(ByValue):
     column: str = ""
     unknown: Label | None = None
     missing: Label | None = None
-    pilot: Array | None = None
+    pilot: Any = None
     epsilon: float | None = None
     eta: float | None = None
     half_width: float | None = None
     power: float | None = None
-    alternative: Array | None = None
+    alternative: Any = None
     reading: Reading = PLAIN_READING
 
     def __post_init__(self) -> None:
