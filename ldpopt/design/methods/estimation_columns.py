@@ -134,7 +134,7 @@ def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, 
         if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
             return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap))
     if by_newton(criterion, columns, eta):
-        with suppress(SolverError):
+        with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
             return _newton(prior, criterion, columns, eta, heights, gap)
     for _ in range(ROUNDS):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
