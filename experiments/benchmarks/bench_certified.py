@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -142,7 +143,7 @@ def measure(utility: str, constraint: str, k: int) -> None:
     start = time.process_time()
     made = optimal_channel(posed, caps)
     seconds = time.process_time() - start
-    how = made.method.split(",")[0].split(" over ")[0]
+    how = re.split(r", (?!delta)| over | in ", made.method)[0]
     print(f"{seconds:.2g}", f"{made.relative_gap:.1e}", "yes" if made.certified else "no", how, sep="|")
 
 
