@@ -39,6 +39,18 @@ DRAWN = 50
 """Sets that are drawn to begin with, for each category."""
 
 
+THINNED = 16
+"""Up to so many categories the reports under a cap on total variation are brought down by a linear program."""
+
+
+MANY = 3000
+"""So many columns stay, whatever they pay, under a cap on total variation."""
+
+
+WIDE = 0.1
+"""The least share of the widest total variation at which a cap is left to Newton's method."""
+
+
 KEEP = 0.004
 """Columns stay while their price is within this share of the criterion."""
 
@@ -66,6 +78,8 @@ class Mixture:
         k = self.heights.shape[1]
         used = self.used(columns)
         if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
+            return self
+        if eta is not None and k > THINNED:
             return self
         values = columns.values(self.heights[used])
         mass = values @ utility.prior
@@ -120,8 +134,8 @@ def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, 
         if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
             return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap))
     if by_newton(criterion, columns, eta):
-        with suppress(SolverError):
-            return _newton(prior, criterion, columns, heights, gap)
+        with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+            return _newton(prior, criterion, columns, eta, heights, gap)
     for _ in range(ROUNDS):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = Mixture(heights, solution)
@@ -148,15 +162,17 @@ def inward(epsilon: float) -> float:
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether it is a smooth criterion under LDP alone, of so many categories that Newton's method pays."""
-    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT or eta is not None:
+    """Whether it is a smooth criterion under LDP, of so many categories that Newton's method pays."""
+    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT:
         return False
+    if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
+        return False  # most reports say nothing: posed in other units
     if isinstance(criterion, AOptimal):
         return criterion.diagonal(columns.k) is not None
     return isinstance(criterion, DOptimal)
 
 
-def _newton(prior: Array, criterion: Any, columns: Any, heights: Array, gap: float) -> Mixture:
+def _newton(prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float) -> Mixture:
     """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
     sets, ratio = [heights > 0], math.exp(columns.epsilon)
     factor: Any = criterion.diagonal(columns.k) if isinstance(criterion, AOptimal) else np.ones(columns.k)
@@ -168,15 +184,20 @@ def _newton(prior: Array, criterion: Any, columns: Any, heights: Array, gap: flo
     heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
     accuracy, least = 1e-4, gap / (10 * columns.k if criterion.logarithmic else 10)
     for _ in range(ROUNDS):
-        solution = survey_program(criterion, prior, columns.values(heights), accuracy)
+        solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta)
         found = Mixture(heights, solution)
         prices = prices_at(prior, solution, columns)
-        size = 1.0 if criterion.logarithmic else abs(float(prices.rows.sum()))
-        new = unknown(prices.best(columns.k**2 // 2, 1e-9 * size)[1] * columns.epsilon, heights)
+        size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
+        size = 1.0 if criterion.logarithmic else size
+        many = columns.k**2 // 2 if eta is None else columns.k**2
+        new = unknown(prices.best(many, 1e-9 * size)[1] * columns.epsilon, heights)
         most = prices.gains(columns.values(new)).max(initial=0.0)
         if most <= 0.5 * gap * size and accuracy <= least:
             break
-        heights = np.vstack([heights[found.used(columns)], new])
+        kept = found.used(columns)
+        if eta is not None:  # many multipliers are as good: columns that leave come back in turns
+            kept |= (np.ptp(heights, axis=1) == 0) | (len(heights) < MANY)
+        heights = np.vstack([heights[kept], new])
         accuracy = max(accuracy / 10, least)
     return found
 

@@ -1,10 +1,12 @@
-"""The program of `programs.fisher` without a cap, by Newton's method on weights and prices together.
+"""The program of `programs.fisher` by Newton's method on weights and prices together.
 
     min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
+                              sum_y theta_y (S_y[x] - S_y[x'])_+ <= eta   for x < x', under a cap
 
 With J = U diag(j) U^T and the rows v_y = S_y / (S_y . p)^(1/2) turned by U, the slope of tr J^-1 is -|v_y / j|^2, and
 its Hessian is Phi Phi^T over the k (k + 1) / 2 products v_x v_x', so that a step costs little more than one product of
-thin matrices, however many columns there are. So it is for -log det J. Weights of the variances are taken into the
+thin matrices, however many columns there are; each pair of inputs under a cap is one product more. So it is for
+-log det J. Weights of the variances are taken into the
 columns: tr(F J^-1 F) is tr J^-1 of the columns F^-1 S.
 """
 
@@ -27,17 +29,25 @@ REACH = 0.99
 """How much of the way to the nearest zero a step goes."""
 
 
-def survey_program(criterion: AOptimal | DOptimal, prior: Array, columns: Array, accuracy: float) -> FisherSolution:
+def survey_program(
+    criterion: AOptimal | DOptimal, prior: Array, columns: Array, accuracy: float, eta: float | None = None
+) -> FisherSolution:
     """The best weights of `columns` (n, k), whose mixtures include a constant, to a relative `accuracy`.
 
-    criterion : a sum of variances, with a positive weight for each, or the log generalised variance.
+    criterion : a sum of variances, with a positive weight for each, or the log generalised variance. eta : a cap on
+    total variation.
     """
     n, k = columns.shape
+    x, other = np.triu_indices(k, 1)
+    above = np.zeros((n, 0)) if eta is None else np.maximum(columns[:, x] - columns[:, other], 0.0)
+    cap = 1.0 if eta is None else eta
+    priced_by, held = np.hstack([columns, above]), np.arange(k, k + above.shape[1])
     mass = columns @ prior
     factor, shaped = _shape(criterion, k)
     v = columns / np.sqrt(mass)[:, None] / factor
     theta = np.full(n, k / columns.sum())
     rows, slack = np.zeros(k), np.zeros(0)
+    room, pairs = np.zeros(0), np.zeros(0)
     target = 0.1
     for _ in range(STEPS):
         values, vectors = np.linalg.eigh((v * theta[:, None]).T @ v)
@@ -47,39 +57,55 @@ def survey_program(criterion: AOptimal | DOptimal, prior: Array, columns: Array,
         value = float(-slope @ theta)
         if len(slack) == 0:
             slack, rows = 0.1 * value / n / theta, value * prior
-        mu = target * value / n
+            room = np.maximum(cap - above.T @ theta, 0.1 * cap)
+            pairs = 0.1 * value / (n + len(room)) / room
+        mu = target * value / (n + len(room))
         short = 1 - columns.T @ theta
+        missing = cap - above.T @ theta - room
         ratio = theta / slack
-        right_side = mu / theta - slope - columns @ rows
+        right_side = mu / theta - slope - columns @ rows - above @ pairs
         weighed = products * np.sqrt(ratio)[:, None]
         normal = weighed.T @ weighed
         normal[np.diag_indices(len(normal))] += 1.0
         try:
             lower = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
-            scaled = np.column_stack([columns, right_side]) * ratio[:, None]
+            scaled = np.column_stack([priced_by, right_side]) * ratio[:, None]
             solved = scaled - (products * ratio[:, None]) @ scipy.linalg.cho_solve(lower, products.T @ scaled)
-            change = np.linalg.solve(columns.T @ solved[:, :k], columns.T @ solved[:, k] - short)
+            schur = priced_by.T @ solved[:, :-1]
+            schur[held, held] += room / pairs
+            change = np.linalg.solve(schur, priced_by.T @ solved[:, -1] - np.append(short, missing + room - mu / pairs))
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
-        d_theta = solved[:, k] - solved[:, :k] @ change
+        d_theta = solved[:, -1] - solved[:, :-1] @ change
         d_slack = (mu - slack * d_theta) / theta - slack
-        ahead = min(1.0, REACH / max(1e-300, float((-d_theta / theta).max())))
-        priced = min(1.0, REACH / max(1e-300, float((-d_slack / slack).max())))
-        theta, rows, slack = theta + ahead * d_theta, rows + priced * change, slack + priced * d_slack
-        gap = float(theta @ slack) / value
-        if min(ahead, priced) > 0.9 and gap <= 1.5 * accuracy and np.abs(short).max() < 1e-9:
+        d_room = missing - above.T @ d_theta
+        d_pairs = change[k:]
+        ahead, priced = _reach((theta, d_theta), (room, d_room)), _reach((slack, d_slack), (pairs, d_pairs))
+        theta, rows, slack = theta + ahead * d_theta, rows + priced * change[:k], slack + priced * d_slack
+        room, pairs = room + ahead * d_room, pairs + priced * d_pairs
+        gap = float(theta @ slack + room @ pairs) / value
+        kept = max(float(np.abs(short).max()), float(np.abs(missing).max(initial=0.0)) / cap)
+        if min(ahead, priced) > 0.9 and gap <= 1.5 * accuracy and kept < 1e-9:
             break
         faster = min(ahead, priced)
         target = max(accuracy, (0.1 if faster > 0.9 else 0.3 if faster > 0.5 else 0.8) * gap)
     information = (columns * (theta / mass)[:, None]).T @ columns
+    nu = np.zeros((k, k))
+    if eta is not None:
+        nu[x, other] = pairs
     if isinstance(criterion, DOptimal):
         # |J^-1/2 S|^2 / (S.p) is 1 more than what u = S / (S.p) - 1 earns.
-        return FisherSolution(theta, rows - prior, np.zeros((k, k)), _half(information), np.ones(1))
+        return FisherSolution(theta, rows - prior, nu, _half(information), np.ones(1))
     kernel = factor[:, None] * np.linalg.inv(information)
     # The same prices for the kernel centred at p.
     even = kernel.sum(axis=1)
     rows = rows - 2 * kernel.T @ even + even @ even * prior
-    return FisherSolution(theta, rows, np.zeros((k, k)), kernel, np.ones(1))
+    return FisherSolution(theta, rows, nu, kernel, np.ones(1))
+
+
+def _reach(*moves: tuple[Array, Array]) -> float:
+    """How much of a step keeps all these numbers positive."""
+    return min(1.0, *(REACH / max(1e-300, float((-step / now).max(initial=0.0))) for now, step in moves))
 
 
 Shaped = Callable[[Array, Array], tuple[Array, Array]]
