@@ -85,8 +85,10 @@ class Certificate(ABC):
     proves: ClassVar[Any] = Utility
     """The kind of utility that such certificates are about."""
 
-    tight: ClassVar[bool] = True
-    """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
+    @property
+    def tight(self) -> bool:
+        """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
+        return True
 
     @abstractmethod
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
