@@ -90,8 +90,10 @@ class Certificate(Result, ABC):
     proves: ClassVar[Any] = Utility
     """The kind of utility that such certificates are about."""
 
-    tight: ClassVar[bool] = True
-    """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
+    @property
+    def tight(self) -> bool:
+        """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
+        return True
 
     def _columns(self) -> dict[str, list[Any]]:
         k, m = self.channel.shape

@@ -10,6 +10,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,7 +29,7 @@ from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
-from ldpopt.distribution import Array, positive_integer
+from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.tolerances import CERTIFIED_GAP
@@ -38,8 +40,8 @@ NARROW = 1e-9
 FAR = 40.0
 """Where an interval of log-ratios that has no end is taken to end, to find its middle."""
 
-WORK = 60_000
-"""The default budget of boxes, times the number of entries and slacks of a program."""
+WORK, MANY = 150_000, 1500
+"""The default budget of boxes, times the number of entries and slacks of a program, and the most of them."""
 
 
 CLIMBS = 20
@@ -51,7 +53,9 @@ class BranchAndBound:
     """Local search, then branching on the ratios of the reports: for constraints on outputs, with a proof [FS].
 
     nodes : the most programs of boxes to solve; by default from 30 to 400, fewer for large ones. starts, rng : of the
-    local search before it. The certificate holds whenever it stops; the gap says how far it came.
+    local search before it. time_limit : seconds (of the clock) after which no further box is solved; None for no limit,
+    and without `nodes` the default number of them is then not a limit either. The certificate holds whenever it stops,
+    with the best bound so far; the gap says how far it came.
 
     >>> from ldpopt.design import Divergence, LocalDP, Outputs, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -63,8 +67,11 @@ class BranchAndBound:
     nodes: int | None = None
     starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
+    time_limit: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.time_limit is not None and not number(self.time_limit, "time_limit", "seconds above 0") > 0:
+            raise invalid("time_limit", "seconds above 0", self.time_limit)
         if self.nodes is not None:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
@@ -104,14 +111,17 @@ class BranchAndBound:
         tree = Tree(boxes, climb, matrix)
         k, m = climb.program.shape
         size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))
-        solved = tree.grow(self.nodes or int(np.clip(WORK / size, 30, 400)))
+        few = int(np.clip(WORK / size, 30, MANY))
+        limit = time.monotonic() + (self.time_limit or math.inf)
+        solved = tree.grow(self.nodes or (few if self.time_limit is None else sys.maxsize), limit)
         nodes = tuple(tree.nodes)
 
         def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
             yield BranchDual(problem.whole, problem.constraints, channel, classes, nodes)
 
         how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
-        return Candidate(tree.matrix, how, prove)
+        stopped = "the time limit came before all boxes were settled" if time.monotonic() > limit else ""
+        return Candidate(tree.matrix, how, prove, shortfall=stopped)
 
 
 class Tree:
@@ -124,8 +134,11 @@ class Tree:
         self.climbs = CLIMBS
         self.narrow = NARROW * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
 
-    def grow(self, budget: int) -> int:
-        """Split boxes until the bound meets the value, or `budget` programs are solved; how many were."""
+    def grow(self, budget: int, limit: float = math.inf) -> int:
+        """Split boxes until the bound meets the value, `budget` programs are solved, or the clock passes `limit`.
+
+        Returns how many were solved.
+        """
         self.nodes.append(_nothing(self.boxes))
         order = itertools.count()
         queue: list[tuple[float, int, int, Array, tuple[int, float] | None]] = []
@@ -142,7 +155,7 @@ class Tree:
             heapq.heappush(queue, (-bound, next(order), at, box, split))
 
         visit(0, self.boxes.root, _nothing(self.boxes))
-        while queue and solved < budget:
+        while queue and solved < budget and time.monotonic() < limit:
             bound, _, at, box, split = heapq.heappop(queue)
             if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
                 break
@@ -160,24 +173,27 @@ class Tree:
     def _solve(self, box: Array, parent: Leaf) -> tuple[Leaf, float, tuple[int, float] | None]:
         """The multipliers of a box, the bound that they prove, and where to split it."""
         chords, sides = self.boxes.chords(box), self.boxes.sides(box)
+        gains, walls = np.asarray(chords.midpoint), np.asarray(sides.midpoint)
 
         def proved(leaf: Leaf) -> float:
             bound = float(leaf_bound(leaf, chords, self.boxes.limits, sides, FLOAT).upper)
             return bound if math.isfinite(bound) else math.inf
 
-        gains, walls = np.asarray(chords.midpoint), np.asarray(sides.midpoint)
-        # What bounds the whole box bounds its parts, and may do so better than an inaccurate solution.
-        known, cut = [parent], self._middle(box)
+        cut = self._middle(box)
         try:
             q, leaf = self.climb.program.solve(gains, walls)
-            known.append(leaf)
-            cut = self._cut(q, gains, box) or cut
         except SolverError:
+            # What bounds the whole box bounds its parts.
+            known = [parent]
             with suppress(SolverError):
                 known.append(self.climb.program.elastic(gains, walls))
-        bounds = [proved(leaf) for leaf in known]
-        best = int(np.argmin(bounds))
-        return known[best], bounds[best], cut
+            bounds = [proved(one) for one in known]
+            best = int(np.argmin(bounds))
+            return known[best], bounds[best], cut
+        bound, reached = proved(leaf), float((gains[0] * q.T).sum())
+        if not bound <= reached + NARROW * abs(self.value) and (whole := proved(parent)) < bound:
+            leaf, bound = parent, whole  # an inaccurate solution proves less than that of the whole box
+        return leaf, bound, self._cut(q, gains, box) or cut
 
     def _cut(self, q: Array, gains: Array, box: Array) -> tuple[int, float] | None:
         """Where a box is split that the channel `q` solves: at the output that loses most against its chord."""

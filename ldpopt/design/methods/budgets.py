@@ -16,6 +16,9 @@ from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
 
+SMALL = 16
+"""The most inputs for which the optimum without constraints on the outputs is looked for beyond the plain ones."""
+
 
 def possible(problem: Problem) -> None:
     """Raise `InvalidInput` for what theorems rule out."""
@@ -30,9 +33,17 @@ def possible(problem: Problem) -> None:
 
 
 def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
-    """The optimum without constraints on the outputs where it meets them; tried where it is fast to find."""
+    """The optimum without constraints on the outputs where it meets them; tried where it is fast to find.
+
+    Beyond pure LDP and total variation that is where it may have few enough outputs: more of them than twice the inputs
+    it never needs, and of one or two it rarely is.
+    """
     free = problem.free
-    if free is None or any(c.labelled for c in problem.given) or not free.plain:
+    if free is None or any(c.labelled for c in problem.given):
+        return None
+    k = len(problem.inputs)
+    few = outputs_of(problem.given, problem.utility.size) < 3
+    if not free.plain and (few or k > SMALL or problem.others or problem.utility.pair is None):
         return None
     with suppress(SolverError, InvalidInput):
         design = ask(problem.whole, free.constraints)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,6 +12,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.capacity import nearest_half
 from ldpopt.design.certificates.decisions import AlphabetLossDual, gains_of
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
@@ -19,6 +21,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
+from ldpopt.distribution import Array
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,19 @@ class GivenSearch:
         possible(problem)
         if (found := without_budget(problem, ask)) is not None:
             return found
-        matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0))
+        matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), tuple(_halves(problem)))
         return Candidate(matrix, f"local search from {STARTS} starts")
+
+
+def _halves(problem: Problem) -> Iterator[Array]:
+    """Of an information with two outputs under pure LDP, randomized response about the set nearest to one half."""
+    utility = problem.utility
+    two = outputs_of(problem.given, utility.size) == 2
+    if two and utility.information and math.isfinite(problem.epsilon):
+        chosen = nearest_half(np.asarray(utility.prior))[0]
+        high = 1 / (1 + math.exp(-problem.epsilon))
+        first = np.where(chosen, high, 1 - high)
+        yield np.stack([first, 1 - first], axis=1)
 
 
 @dataclass(frozen=True)

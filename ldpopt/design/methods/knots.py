@@ -39,11 +39,14 @@ def first_labels(low: float, high: float, reach: float) -> Array:
 
 
 def apart(new: Array, old: Array) -> Array:
-    """`new` and `old` posteriors in order; old ones that are next to a new one go, but for the first and the last."""
+    """`new` and `old` posteriors in order, without old ones that are next to a new one; 1/2 stays."""
+    return np.unique(np.concatenate([new, old[far_from(old, new) | (old == 0.5)]]))
+
+
+def far_from(old: Array, new: Array) -> npt.NDArray[np.bool_]:
+    """Which of the `old` posteriors are not next to a `new` one."""
     near = np.abs(_log_ratio(old)[:, None] - _log_ratio(new)[None, :]).min(axis=1, initial=np.inf)
-    kept = near > 1e-9 * _range(old[[0, -1]])
-    kept |= old == 0.5
-    return np.unique(np.concatenate([new, old[kept]]))
+    return np.asarray(near > 1e-9 * _range(old[[0, -1]]))
 
 
 def graded_knots(knots: Array, at: Array) -> Array:

@@ -24,9 +24,10 @@ from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private, stochastic
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
+from ldpopt.design.methods.endless import EndlessExchange, endless
 from ldpopt.design.methods.exchange import Labels
 from ldpopt.design.methods.interval_prices import LabelPrices, tried_everywhere
-from ldpopt.design.methods.knots import apart, first_labels
+from ldpopt.design.methods.knots import apart, far_from, first_labels
 from ldpopt.design.methods.mixed import beside, orders
 from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
@@ -96,7 +97,7 @@ class TangentExchange:
         """The best channel of the programs, after the orders that it exceeds have joined."""
         if not applies(problem) or len(problem.reduction.pair) < 2:
             return beside(problem, ask)
-        exchange = _Exchange(problem)
+        exchange: _Exchange | EndlessExchange = EndlessExchange(problem) if endless(problem) else _Exchange(problem)
         rounds = exchange.run(self.rounds, self.accuracy or ACCURACY)
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders(exchange.problem)
         proof = exchange.proof
@@ -205,9 +206,10 @@ class _Exchange:
 
     def joined(self, new: Array, solved: Priced) -> None:
         """New labels, and of the old ones those that are nearly worth their price."""
+        old = np.flatnonzero(far_from(self.labels, new))
         # Where rows are close, labels tell nearly the same, and many of them leave a program few digits.
-        near = np.argsort(solved.slack, kind="stable")[: KEPT if self.reach > CLOSE else 1]
-        self.labels = apart(new, self.labels[np.sort(near)])
+        near = old[np.argsort(solved.slack[old], kind="stable")[: KEPT if self.reach > CLOSE else 1]]
+        self.labels = np.unique(np.concatenate([new, self.labels[near]]))
 
     def ascend(self, matrix: Array, steps: int) -> Array:
         """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated."""

@@ -20,13 +20,13 @@ from ldpopt.design.programs.barrier import Inside, Linear, reach
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
-STEPS = 80
+STEPS = 120
 
 START = 4.0
 """The first gap, in units of the optimum."""
 
-SLOW = 30
-"""Steps without a better iterate after which the best one is taken."""
+SLOW = 20
+"""Steps that better neither the iterate nor its gap after which the best one is taken."""
 
 CLOSE = 0.2
 """Of constraints that leave rows closer than this, columns are nearly constant, and prices begin small."""
@@ -63,15 +63,20 @@ def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float 
     if pairs.reach < CLOSE:
         inside, rows = Inside.middle(pairs, q, START / (n * k + len(pairs.left))), gains.mean(axis=0)
     else:
-        rows = gains.max(axis=0) + 0.1 * max(float(np.ptp(gains, axis=0).max()), 1.0)
-        inside = replace(Inside.middle(pairs, q, float((q * (rows - gains)).mean())), z=rows - gains)
+        # Prices above every label's gains; a label that is far below them begins small.
+        rows = gains.max(axis=0)
+        rows = rows + 0.1 * max(float(np.median((rows - gains).mean(axis=1))), 1.0)
+        z = rows - gains
+        q = np.tile((1 / z.mean(axis=1) / (1 / z.mean(axis=1)).sum())[:, None], k)
+        inside = replace(Inside.middle(pairs, q, float((q * z).mean())), z=z)
     s = np.ones(len(pairs.left))
     nu = float((inside.q * inside.z).mean()) / s
     at = best = _Point(pairs, gains, inside, s, nu, rows)
-    least, idle = np.inf, 0
+    least, nearest, idle = np.inf, np.inf, 0
     for _ in range(STEPS):
         error = at.gap + at.missing
-        idle = 0 if error < 0.9 * least else idle + 1
+        idle = 0 if error < 0.9 * least or at.gap < 0.9 * nearest else idle + 1
+        nearest = min(nearest, at.gap)
         if error < least:
             best, least = at, error
         if (at.gap <= accuracy and at.missing <= 3 * accuracy) or idle > SLOW:

@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel, Divergence
-from ldpopt.design import InformationCapacity, LocalDP, MutualInformation, PatternLP, TotalVariation, optimal_channel
-from ldpopt.design.certificates.capacity import information_capacity
+from ldpopt.design import (
+    InformationCapacity,
+    LocalDP,
+    MutualInformation,
+    Outputs,
+    PatternLP,
+    TotalVariation,
+    optimal_channel,
+)
+from ldpopt.design.certificates.capacity import binary_information, information_capacity, nearest_half
 from ldpopt.divergences import KL
 from ldpopt.enclosures import FLOAT, arithmetic
 
@@ -65,3 +73,56 @@ def test_where_it_proves_nothing():
     ):
         assert forged.bound == math.inf
         assert not forged.verify()
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 9.9e-3, 2.1e-2, 1.0, 5.0, 30.0, 600.0])
+@pytest.mark.parametrize("off", [0.0, 1e-6, 0.2, 0.9])
+def test_randomized_response_about_a_set(epsilon, off):
+    """The information of randomized response about a set of probability (1 + off)/2 lies between the ends."""
+    with mpmath.workdps(50):
+        q = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        a = (1 + mpmath.mpf(off)) / 2
+
+        def spread(x):
+            return sum(-y * mpmath.log(y) for y in (x, 1 - x) if y > 0)
+
+        truth = spread(a * q + (1 - a) * (1 - q)) - spread(q)
+        found = binary_information(FLOAT.of(epsilon), off, 0.0)
+        assert found.lower <= truth <= found.upper
+        assert found.upper <= truth * (1 + 1e-5) + 1e-300
+
+
+def test_two_outputs_of_an_information_are_certified():
+    """With two outputs the best channel is randomized response about a set: no vertex of the constraint set is better.
+
+    Columns of channels with two outputs under epsilon-LDP are mixtures of constants and those of randomized response;
+    a thousand random ones keep less, and the set is the best of all, listed.
+    """
+    rng = np.random.default_rng(4)
+    for k, epsilon in ((3, 0.5), (5, 1.0), (7, 3.0)):
+        prior = rng.dirichlet(np.ones(k))
+        utility = MutualInformation(prior)
+        design = optimal_channel(utility, [LocalDP(epsilon), Outputs(2)])
+        assert design.certified
+        assert design.certificate.verify()
+        high = 1 / (1 + math.exp(-epsilon))
+        best = 0.0
+        for code in range(2**k):
+            first = np.where((code >> np.arange(k)) & 1, high, 1 - high)
+            best = max(best, utility.value(np.stack([first, 1 - first], axis=1)))
+        assert design.value == pytest.approx(best, rel=1e-9)
+        for _ in range(300):
+            low = rng.uniform()
+            top = min(low * math.exp(epsilon), 1 - (1 - low) * math.exp(-epsilon))
+            first = rng.uniform(low, top, k)
+            assert utility.value(np.stack([first, 1 - first], axis=1)) <= design.upper_bound * (1 + 1e-12)
+
+
+def test_the_set_nearest_to_one_half():
+    """Of ten answers the best of all sets; of more than twenty, none is listed, and the bound is that of one half."""
+    prior = np.random.default_rng(8).dirichlet(np.ones(10))
+    chosen, off, _ = nearest_half(prior)
+    sums = [abs(2 * prior[(code >> np.arange(10)) & 1 == 1].sum() - 1) for code in range(1024)]
+    assert off == pytest.approx(min(sums), abs=1e-12)
+    assert abs(2 * prior[chosen].sum() - 1) == pytest.approx(off, abs=1e-12)
+    assert nearest_half(np.full(30, 1 / 30))[1:] == (0.0, 0.0)

@@ -5,9 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldpopt.design import BranchAndBound, BranchDual, Divergence, LocalDP, Outputs, TotalVariation, optimal_channel
+from ldpopt.design import (
+    ApproximateLDP,
+    BranchAndBound,
+    BranchDual,
+    Divergence,
+    LocalDP,
+    Outputs,
+    TotalVariation,
+    optimal_channel,
+)
 from ldpopt.design.certificates.boxes import Leaf, Split
 from ldpopt.divergences import CHI_SQUARED, KL
+from ldpopt.errors import InvalidInput
 
 CAPS = [LocalDP(3.0), TotalVariation(0.5), Outputs(3)]
 
@@ -60,3 +70,30 @@ def test_a_channel_outside_the_constraints_fails_verification():
     wrong = replace(design.certificate, channel=Channel(np.eye(5)))
     assert not wrong.verify()
     assert "outputs" in str(wrong.verify())
+
+
+def test_a_time_limit_leaves_a_bound():
+    """Stopped by the clock after the first box, the bound holds, and the design says why it is not certified."""
+    exact = optimal_channel(utility(), CAPS)
+    early = optimal_channel(utility(), CAPS, method=BranchAndBound(starts=2, time_limit=1e-6))
+    assert early.upper_bound >= exact.value * (1 - 1e-12)
+    assert early.certificate.verify()
+    if not early.certified:
+        assert "time limit" in str(early)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "soon"])
+def test_a_time_limit_is_a_positive_number(bad):
+    """Anything else is refused."""
+    with pytest.raises(InvalidInput):
+        BranchAndBound(time_limit=bad)
+
+
+def test_outputs_that_suffice_are_those_of_the_free_optimum():
+    """Under (epsilon, delta)-LDP eight outputs for five inputs cost nothing: value and bound are those without them."""
+    caps = [ApproximateLDP(1.0, 0.05)]
+    free = optimal_channel(utility(), caps)
+    given = optimal_channel(utility(), [*caps, Outputs(8)])
+    assert given.certified
+    assert given.value == pytest.approx(free.value, rel=1e-7)
+    assert given.channel.shape[1] <= 8
