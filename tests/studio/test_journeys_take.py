@@ -71,7 +71,7 @@ def test_choose_a_file_by_keyboard(opened, tmp_path):
         if page.evaluate("document.activeElement.type") == "file":
             break
     with page.expect_file_chooser() as asked:
-        page.keyboard.press("Enter")
+        page.keyboard.press("Space")
     asked.value.set_files(tmp_path / "q.csv")
     state_is(page, "done")
     assert page.locator("#inspected").inner_text() == "Looking at q.csv."
