@@ -912,3 +912,5 @@ CASES = {
     "parts": _parts(),
     "resumption": _resumption(),
 }
+ULPS = dict.fromkeys(CASES, 0.0)
+"""Nothing here is rounded."""

@@ -363,3 +363,5 @@ def _boxes(boxes: Any, constraints: list[Any]) -> Any:
 
 
 CASES = {"numbers": _numbers(), "residuals": _residuals(), "raises": _raises(), "rays": _rays(), "order": _order()}
+ULPS = dict.fromkeys(CASES, 256.0)
+"""Units in the last place that results may differ by."""
