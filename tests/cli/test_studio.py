@@ -1,0 +1,43 @@
+"""``ldpopt studio`` before it serves: what is wrong is said in one line."""
+
+import socket
+
+import pytest
+from typer.testing import CliRunner
+
+from ldpopt import extras
+from ldpopt.cli import app
+
+
+def said(*arguments):
+    made = CliRunner().invoke(app, ["studio", "--no-browser", *arguments])
+    return made.exit_code, made.output.strip()
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    """Exit code 1, and one line with the command that installs what is missing."""
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    code, line = said()
+    assert code == 1
+    install = "python -m pip install 'ldpopt[studio]'"
+    assert line == f"ldpopt: error: this needs the package starlette, which is not installed: {install}"
+
+
+def test_a_port_that_is_taken_is_said():
+    """Exit code 2, with the option's name and no other."""
+    pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, line = said("--port", str(taken.getsockname()[1]))
+    assert code == 2
+    assert line.startswith("ldpopt: error: --port: expected a place to listen at, got address already in use")
+
+
+def test_a_file_that_is_none_is_said(tmp_path):
+    """A file is read before anything is opened, and what is wrong with it is what `ldpopt design` says."""
+    pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
+    path = tmp_path / "pair.csv"
+    path.write_text("p0,p1\n0.5,0.5\n0.6,0.5\n", encoding="utf-8")
+    code, line = said(str(path))
+    assert code == 2
+    assert "expected entries that sum to 1" in line
+    assert "http" not in line
