@@ -65,3 +65,8 @@ def test_where_it_proves_nothing():
     ):
         assert forged.bound == math.inf
         assert not forged.verify()
+
+
+def test_the_capacity_alone_proves_an_easier_problem():
+    """Its best numbers do not prove the optimum of a prior, and it says so."""
+    assert not InformationCapacity.tight
