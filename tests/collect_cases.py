@@ -112,11 +112,7 @@ def contents(path: Path) -> Any:
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         said = table.schema.metadata or {}
-        return (
-            table.to_pydict(),
-            [str(kind) for kind in table.schema.types],
-            said.get(manifest.FORMAT.encode(), b"").decode(),
-        )
+        return table.to_pydict(), said.get(manifest.FORMAT.encode(), b"").decode()
     return path.read_text("utf-8")
 
 

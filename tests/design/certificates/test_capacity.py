@@ -126,3 +126,8 @@ def test_the_set_nearest_to_one_half():
     assert off == pytest.approx(min(sums), abs=1e-12)
     assert abs(2 * prior[chosen].sum() - 1) == pytest.approx(off, abs=1e-12)
     assert nearest_half(np.full(30, 1 / 30))[1:] == (0.0, 0.0)
+
+
+def test_the_capacity_alone_proves_an_easier_problem():
+    """Its best numbers do not prove the optimum of a prior, and it says so."""
+    assert not InformationCapacity.tight
