@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,8 @@ sys.path.insert(0, str(DOCS / "_ext"))
 project = "ldpopt"
 author = "The ldpopt contributors"
 project_copyright = "the ldpopt contributors"
-release = version = ldpopt.__version__
+release = ldpopt.__version__
+version = ".".join(release.split(".")[:2])
 
 extensions = [
     "myst_nb",
@@ -23,15 +25,17 @@ extensions = [
     "sphinx_design",
     "crosslinks",
     "made_pages",
+    "plain_search",
 ]
-exclude_patterns = ["_build", "_ext", "conf.py", "images", "made", "**.ipynb_checkpoints"]
+exclude_patterns = ["_build", "_ext", "_templates", "conf.py", "images", "made", "**.ipynb_checkpoints"]
 nitpicky = True
 # Types in signatures that have no page of their own; every other reference must resolve.
 nitpick_ignore_regex = [("py:class", r".*")]
 keep_warnings = True
 suppress_warnings = ["mystnb.unknown_mime_type"]
 
-myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "fieldlist", "colon_fence", "smartquotes"]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "fieldlist", "colon_fence", "smartquotes", "substitution"]
+myst_substitutions = {"release": release}
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 # The notebooks are kept executed, and tests run them; `-D nb_execution_mode=force` runs them here, too.
@@ -62,6 +66,19 @@ modindex_common_prefix = ["ldpopt."]
 
 html_theme = "furo"
 html_title = f"ldpopt {release}"
+templates_path = ["_templates"]
+# The versions whose sites stand beside this one, as in SITE_VERSIONS="0.2 0.1"; without any, none are listed.
+html_context = {"versions": os.environ.get("SITE_VERSIONS", "").split()}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/versions.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False

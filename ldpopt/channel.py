@@ -338,7 +338,7 @@ ChannelLike = Channel | ExactChannel | HasChannel | Array | Sequence[Sequence[fl
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """`channel` itself, the channel of what has one, that of an exact channel, or an array (k, m), checked.
+    """A checked `Channel` of what stands for one: a channel, an object that has one, an exact channel, an array (k, m).
 
     Raises `InvalidInput`, with the entry, for an array that is not row-stochastic.
 

@@ -113,8 +113,10 @@ def number(value: Any, what: str, expected: str = "a finite number") -> float:
     return result
 
 
-def positive_integer(value: Any, what: str, minimum: int = 1) -> int:
-    """`value` as an int of at least `minimum`; floats are refused."""
+def positive_integer(value: Any, what: str, minimum: int = 1, maximum: int | None = None) -> int:
+    """`value` as an int of at least `minimum`, and at most `maximum` if given; floats are refused."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise invalid(what, f"an integer of at least {minimum}", value)
+    if maximum is not None and value > maximum:
+        raise invalid(what, f"an integer of at most {maximum}", Phrase("a larger one"))
     return int(value)

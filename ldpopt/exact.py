@@ -35,7 +35,7 @@ _DIGITS = 60
 
 @dataclass(frozen=True, eq=False)
 class ExactProof(Result):
-    """What the integers of an exact channel prove, and where.
+    """The epsilon and eta that the integers of an exact channel prove, and the answers and reports that attain them.
 
     epsilon : a float whose exponential, rounded down, is at least `ratio`; inf if supports differ.
     eta : `distance` / denominator, rounded up.

@@ -28,19 +28,20 @@ class MissingExtra(LdpoptError, ImportError):
     """A package that ldpopt or one of its extras installs is not there."""
 
 
-def missing(module: str) -> MissingExtra:
-    """The error for a module that is not there.
+def missing(module: str, extra: str = "") -> MissingExtra:
+    """The error for a module that is not there. extra : one that installs it, where several do.
 
     >>> print(missing("pyarrow.parquet"))
     this needs the package pyarrow, which is not installed: python -m pip install ldpopt
     """
     name = module.split(".")[0]
-    from_ = f"'ldpopt[{EXTRAS[name]}]'" if EXTRAS[name] else "ldpopt"
+    extra = extra or EXTRAS[name]
+    from_ = f"'ldpopt[{extra}]'" if extra else "ldpopt"
     return MissingExtra(f"this needs the package {name}, which is not installed: python -m pip install {from_}")
 
 
-def need(*modules: str) -> None:
-    """`MissingExtra` unless these modules of `EXTRAS` can be imported."""
+def need(*modules: str, extra: str = "") -> None:
+    """`MissingExtra` unless these modules of `EXTRAS` can be imported; `extra` as in `missing`."""
     for module in modules:
         if find_spec(module) is None:
-            raise missing(module)
+            raise missing(module, extra)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from fuzzing import Loader
 
-from ldpopt import Divergence, LocalDP, frontier
+from ldpopt import Divergence, LocalDP, frontier, sweep
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput
 from ldpopt.files import read_text
@@ -66,7 +66,7 @@ def _grid(folder: Path) -> object:
 
 
 def _family(folder: Path) -> object:
-    return frontier(UTILITY, LocalDP, [0.5], resume=folder).rows
+    return sweep(UTILITY, LocalDP, [0.5], resume=folder).rows
 
 
 def _privatize(output: Path, progress: Callable[[int, int], None] | None = None) -> None:

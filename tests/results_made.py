@@ -30,6 +30,7 @@ from ldpopt import (
 from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer
 from ldpopt.datafiles.profile import profile
 from ldpopt.divergences import KL
+from ldpopt.frontiers import envelope
 from ldpopt.io import Populations
 from ldpopt.reproduce import Outcome, Table, Verdict
 from ldpopt.survey.paper.devices import DICE
@@ -129,6 +130,8 @@ def of_designs():
     yield from (table, table.rows[0], swept, swept.rows[0])
     found = structures(pair, 0.1, 5.0, tolerance=1e-3)
     yield from (found, found.pieces[0])
+    corners = envelope(pair, 1.0)
+    yield from (corners, corners.corners[0])
     compared = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0)
     yield from (compared, compared.rows[0])
 
@@ -138,6 +141,7 @@ def others():
     yield Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
     yield from (datasets.load_anes96(), datasets.load_anes96()["vote"])
     yield from (Table(({"k": 3, "value": 0.5},)), Verdict(next(iter(Outcome)), "holds", {"worst": 0.5}))
+    yield survey.respondents_to_tell(FLIP, [0.9, 0.1], [0.4, 0.6])
     yield from (Summary(False, {"2026-01-30": 2}, 0, 0), RoundState(False, True))
 
 

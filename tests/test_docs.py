@@ -17,7 +17,7 @@ FENCE = re.compile(r"^```(?P<kind>\{doctest\}|\{testcode\}|python)\n(?P<body>.*?
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 WITHOUT_CODE = {
     "channel-file.md", "commands.md", "errata.md", "faq.md", "files.md", "gallery.md", "index.md", "references.md",
-    "tours.md", "adaptive-mcdp.md", "approximate-ldp.md", "binary-share.md", "envelopes-elsewhere.md",
+    "tours.md", "versions.md", "adaptive-mcdp.md", "approximate-ldp.md", "binary-share.md", "envelopes-elsewhere.md",
 }  # fmt: skip
 """Pages that list, link or answer, or report research; the start page and the indexes of folders are among them."""
 

@@ -39,6 +39,7 @@ LAYERS = [
     {"citation", "datasets", "io", "plots"},
     {"demo", "reports"},
     {"reproduce"},
+    {"studio"},
     {"cli"},
     {"ldpopt", "__main__"},
 ]

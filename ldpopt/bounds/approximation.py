@@ -8,7 +8,7 @@ from ldpopt.distribution import positive_epsilon, unit_interval
 
 
 def binary_share_kairouz(epsilon: float) -> float:
-    """1 / (2 (e^epsilon + 1)^2): the share of the KL optimum the binary mechanism reaches [KOV14, Thm 7].
+    """The binary mechanism keeps at least a share 1 / (2 (e^epsilon + 1)^2) of the KL optimum [KOV14, Thm 7].
 
     >>> round(binary_share_kairouz(1.0), 9)
     0.036164744
@@ -28,7 +28,7 @@ def binary_share_ghazi_issa(epsilon: float) -> float:
 
 
 def erased_share(epsilon: float, eta: float) -> float:
-    """min{1, eta / tanh(epsilon/2)}: the share of the epsilon-LDP optimum left by erasing down to eta [GI, Thm 8].
+    """The share of the epsilon-LDP optimum left by erasing to eta: min{1, eta / tanh(epsilon/2)} [GI, Thm 8].
 
     OPT(epsilon, eta) >= erased_share * OPT(epsilon) for every f-divergence, by erasing the optimal channel with
     probability 1 - erased_share.

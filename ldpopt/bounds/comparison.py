@@ -13,7 +13,7 @@ from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_is
 from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import positive_epsilon, unit_interval
-from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION, FDivergence
+from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.mechanisms import binary
 from ldpopt.results import Pictured, Result
 
@@ -122,15 +122,21 @@ def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Compa
         designs.append(design)
         rows += [
             BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
-            for reference, above, value in _bounds(f, utility, epsilon, eta)
+            for reference, above, value in published(utility, epsilon, eta)
         ]
     return Comparison(epsilon, eta, tuple(rows), tuple(designs))
 
 
-def _bounds(f: FDivergence, utility: Divergence, epsilon: float, eta: float) -> Iterator[tuple[str, bool, float]]:
-    """(reference, whether it lies above the optimum, value) of every bound on the optimum for `f`."""
-    p0, p1 = utility.p0, utility.p1
-    pure = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+def published(
+    utility: Divergence, epsilon: float, eta: float, pure: float | None = None
+) -> Iterator[tuple[str, bool, float]]:
+    """(reference, whether it lies above the optimum, value) of every bound on the optimum of `utility`.
+
+    eta : at most tanh(epsilon/2). pure : what the best channel keeps without the cap; designed where it is None.
+    """
+    f, p0, p1 = utility.f, utility.p0, utility.p1
+    if pure is None:
+        pure = optimal_channel(utility, LocalDP(epsilon), certify=False).value
     if f is TOTAL_VARIATION:
         yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)
         yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, eta)

@@ -28,7 +28,7 @@ CONTRACTED = (
 
 
 def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> float:
-    """tanh(epsilon/2)^2 D(P0 || P1) bounds D(M0 || M1) of every epsilon-LDP channel [AZ, Thm 1].
+    """No epsilon-LDP channel keeps more than tanh(epsilon/2)^2 D(P0 || P1) of a divergence D [AZ, Thm 1].
 
     divergence : KL, reverse KL, Jeffreys, either chi-squared, squared Hellinger, Le Cam or Jensen-Shannon;
         `InvalidInput` for any other: total variation contracts by tanh(epsilon/2) only.
@@ -46,7 +46,7 @@ def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> 
 
 
 def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
-    """eta D_f(P0 || P1) bounds D_f(M0 || M1) of every eta-TV channel and every f-divergence [Dobrushin].
+    """No eta-TV channel keeps more than eta D_f(P0 || P1) of an f-divergence [Dobrushin].
 
     p0, p1 : distributions, shape (k,). eta : in [0, 1]. Attained for total variation by a pair of point masses.
     May be inf; 0 for eta = 0.

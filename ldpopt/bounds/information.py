@@ -31,7 +31,7 @@ def information_capacity(epsilon: float) -> float:
 
 
 def capacity_mass(epsilon: float) -> float:
-    """(t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon): the probability of the best sets of answers.
+    """The probability of a set whose report tells most: (t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon).
 
     epsilon : nats. A report that favours a set of answers of this probability tells `information_capacity(epsilon)`
     on average [KOV14, section 4]. 1/2 for small epsilon, about epsilon e^-epsilon for large ones.

@@ -10,7 +10,7 @@ from ldpopt.divergences import TOTAL_VARIATION
 
 
 def kairouz_oh_viswanath(p0: Any, p1: Any, epsilon: float) -> float:
-    """tanh(epsilon/2) TV(P0, P1): the most that an epsilon-LDP channel leaves of TV [KOV14, Thm 6; GI, Thm 4].
+    """The most total variation that an epsilon-LDP channel keeps: tanh(epsilon/2) TV(P0, P1) [KOV14, Thm 6; GI, Thm 4].
 
     p0, p1 : distributions, shape (k,). epsilon : nats. Attained by the binary mechanism, for every P0 and P1.
 
@@ -21,7 +21,7 @@ def kairouz_oh_viswanath(p0: Any, p1: Any, epsilon: float) -> float:
 
 
 def ghazi_issa_total_variation(p0: Any, p1: Any, eta: float) -> float:
-    """eta TV(P0, P1): the most that an eta-TV channel leaves of TV [GI, Thm 5].
+    """The most that an eta-TV channel keeps of the total variation: eta TV(P0, P1) [GI, Thm 5].
 
     p0, p1 : distributions, shape (k,). eta : in [0, 1]. With epsilon-LDP and eta <= tanh(epsilon/2), attained
     by the binary mechanism with erasure, for every P0 and P1.

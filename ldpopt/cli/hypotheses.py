@@ -169,10 +169,9 @@ def divergence(name: str) -> FDivergence:
     >>> divergence("hockey-stick:1.5")
     <hockey-stick divergence of 1.5>
     """
-    from ldpopt.divergences.base import rebuild
+    from ldpopt.divergences.base import spelled
 
-    family, _, parameter = name.partition(":")
-    return rebuild(family, number(parameter, f"divergence {family}")) if parameter else rebuild(family)
+    return spelled(name)
 
 
 def utility(f: FDivergence, pair: Populations) -> Divergence:

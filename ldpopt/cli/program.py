@@ -16,6 +16,7 @@ from ldpopt.cli.design import design
 from ldpopt.cli.foreign import USAGE_ERROR, from_arrow
 from ldpopt.cli.frontier import frontier
 from ldpopt.cli.reproduce import reproduce
+from ldpopt.cli.studio import studio
 from ldpopt.cli.survey import app as survey
 from ldpopt.cli.verify import verify
 from ldpopt.errors import InvalidInput, LdpoptError
@@ -100,6 +101,6 @@ def ldpopt(
     """Design, certify and measure locally private mechanisms."""
 
 
-for command in (demo, design, verify, check, frontier, reproduce):
+for command in (demo, design, verify, check, frontier, reproduce, studio):
     app.command()(command)
 app.add_typer(survey, name="survey")

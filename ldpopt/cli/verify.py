@@ -29,6 +29,7 @@ def verify(
     """
     from ldpopt import strictjson
     from ldpopt.design import load_design
+    from ldpopt.design.recheck import checked
 
     with progress("verifying"):
         design = load_design(file)
@@ -41,19 +42,6 @@ def verify(
             console.print(line, markup=False)
     if not found:
         raise typer.Exit(1)
-
-
-def checked(design: Design, exact: bool) -> tuple[Verification, bool]:
-    """What a check found, and whether it was exact.
-
-    Another processor may sum in another order, so that a bound is recomputed one digit looser than it was stated: where
-    float64 does not bear out a claim, the balls decide.
-    """
-    found = design.verify(exact)
-    if found or exact:
-        return found, exact
-    closer = design.verify(exact=True)
-    return (closer, True) if closer else (found, False)
 
 
 def _arithmetic(exact: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.mechanism import as_pair
 from ldpopt.composition.parametric import ParametricPair
-from ldpopt.composition.totals import largest_integer
+from ldpopt.composition.totals import MOST, largest_integer
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import ApproximateDP, PureDP, need
@@ -26,7 +26,7 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
     >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
     0.024011
     """
-    target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count")
+    target, count = need(ApproximateDP, target, "target"), positive_integer(count, "count", maximum=MOST)
     erasure = unit_interval(erasure, "erasure")
 
     def meets(epsilon: float) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.parametric import ParametricPair
+from ldpopt.composition.totals import MOST
 from ldpopt.composition.trinomial import trinomial_log_pmf
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import invalid
@@ -24,7 +25,7 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492
     """
-    mu, count = _mu(mu), positive_integer(count, "count")
+    mu, count = _mu(mu), positive_integer(count, "count", maximum=MOST)
     return math.erf(mu * math.sqrt(count) / (2 * math.sqrt(2)))
 
 
@@ -36,7 +37,10 @@ def gaussian_trade_off(mu: float, type_one: Any) -> Array:
     """
     from scipy.special import ndtr, ndtri
 
-    t = np.asarray(type_one, dtype=np.float64)
+    try:
+        t = np.asarray(type_one, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid("type I error", "numbers in [0, 1]", type_one) from None
     if t.size and not (t.min() >= 0 and t.max() <= 1):
         raise invalid("type I error", "numbers in [0, 1]", t)
     return np.asarray(ndtr(-ndtri(t) - _mu(mu)))
@@ -60,8 +64,10 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
     >>> round(limit.mu, 6), limit.distance < 0.001
     (0.83666, True)
     """
-    parts = []
-    for epsilon, eta in zip(_list(epsilons), _list(etas), strict=True):
+    parts, epsilons, etas = [], _list(epsilons), _list(etas)
+    if len(epsilons) != len(etas):
+        raise invalid("etas", f"as many as the {len(epsilons)} epsilons", len(etas))
+    for epsilon, eta in zip(epsilons, etas, strict=True):
         e, _, t = checked(epsilon, 0.0, eta)
         parts.append((e, min(t if t is not None else 1.0, largest_eta(e, 0.0))))
     if not parts:

@@ -17,6 +17,9 @@ from ldpopt.privacy.parameters import checked, kept_mass, largest_eta, point_at_
 from ldpopt.results import Result
 from ldpopt.rounding import ULP, up
 
+_MOST = 10**7
+"""Mechanisms in one composition, at most: every multiple of epsilon is listed."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KFold(Result):
@@ -88,7 +91,7 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
     """The privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms together [GI, Thm 2].
 
     epsilon : nats, 0 to 700. delta : in [0, 1]. eta : total variation in [0, 1]; None or anything above
-        delta + (1 - delta) tanh(epsilon/2) adds nothing to (epsilon, delta). count : how many, up to 10^6 or so.
+        delta + (1 - delta) tanh(epsilon/2) adds nothing to (epsilon, delta). count : how many, at most 10^7.
 
     The result holds (j epsilon, deltas[j]) for all j = 0..count, found at once from the law of the three-point
     dominating pair in O(count) time; it is tight for every j. Raises `InvalidInput` for anything else.
@@ -100,7 +103,7 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
     73.8905
     """
     epsilon, delta, eta = checked(epsilon, delta, eta)
-    count = positive_integer(count, "count")
+    count = positive_integer(count, "count", maximum=_MOST)
     return _composed(epsilon, delta, eta, count, np.arange(count + 1))
 
 
@@ -113,7 +116,7 @@ def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
     array([1, 3])
     """
     epsilon, delta, _ = checked(epsilon, delta, None)
-    count = positive_integer(count, "count")
+    count = positive_integer(count, "count", maximum=_MOST)
     return _composed(epsilon, delta, None, count, np.arange(count % 2, count + 1, 2))
 
 

@@ -14,7 +14,7 @@ from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair, composition
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, summed
 from ldpopt.composition.sums import compose_mcdp
-from ldpopt.composition.totals import total, union
+from ldpopt.composition.totals import MOST, total, union
 from ldpopt.distribution import number, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.concentration import zero_concentration
@@ -43,7 +43,7 @@ class Entry(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ledger(Result):
-    """What has been spent: adaptively composed mechanisms with counts.
+    """An account of what one person has released: mechanisms with counts, composed adaptively.
 
     `add` returns a new ledger. Each mechanism counts through the least pair that dominates it (one composition for
     hockey-stick notions) and through every pair of its rows (sums for Rényi notions), so the totals hold for
@@ -67,7 +67,7 @@ class Ledger(Result):
             eta); or a `PureDP`, `ApproximateDP` or `TV` claim. features : for `capacity_bounded` of channels and
             finite pairs, as there.
         """
-        count, made = positive_integer(count, "count"), as_mechanism(mechanism)
+        count, made = positive_integer(count, "count", maximum=MOST), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
             if not isinstance(made.own, Channel):

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from ldpopt.composition.adaptivity import adaptive_standard, fixed_standard
-from ldpopt.composition.totals import total, union
+from ldpopt.composition.totals import MOST, total, union
 from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.privacy.claims import (
@@ -33,7 +33,7 @@ Item = Claim | Guarantee | tuple[Claim | Guarantee, int]
 
 
 def compose_pure(items: Iterable[Item]) -> PureDP:
-    """Epsilons add, adaptively: basic composition.
+    """Basic composition of pure privacy: epsilons add up, adaptively.
 
     Items are claims, or (claim, count) for `count` of them; every count is the same as that many items.
 
@@ -45,7 +45,7 @@ def compose_pure(items: Iterable[Item]) -> PureDP:
 
 
 def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
-    """Epsilons and deltas add, adaptively; `compose` and `k_fold` are exact.
+    """Basic composition: epsilons and deltas add up, adaptively. It is loose; `compose` and `k_fold` are exact.
 
     >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
     ApproximateDP(epsilon=1.500000001, delta=1e-06) (not tight, [KOV15])
@@ -57,7 +57,7 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
 
 
 def compose_renyi(items: Iterable[Item]) -> RenyiDP:
-    """Rényi epsilons of one order add, adaptively [M, Prop 1].
+    """Composition of Rényi privacy: the epsilons of one order add up, adaptively [M, Prop 1].
 
     >>> compose_renyi([RenyiDP(2.0, 0.25), (RenyiDP(2.0, 0.125), 4)])
     RenyiDP(order=2, epsilon=0.75) (tight, [M, Prop 1])
@@ -70,7 +70,7 @@ def compose_renyi(items: Iterable[Item]) -> RenyiDP:
 
 
 def compose_zcdp(items: Iterable[Item]) -> ZCDP:
-    """(sum xi, sum rho)-zCDP, adaptively [BS, Lemma 2.3].
+    """Composition of zCDP: xi and rho add up, adaptively [BS, Lemma 2.3].
 
     >>> compose_zcdp([(ZCDP(0, 0.25), 4)])
     ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
@@ -81,7 +81,7 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
 
 
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
-    """xi and rho add, 1 - delta multiply: delta + delta' - delta delta' [BS, Lemma 8.2].
+    """Composition of approximate zCDP: xi and rho add up, and 1 - delta multiply [BS, Lemma 8.2].
 
     >>> compose_approximate_zcdp([(ApproximateZCDP(1e-6, 0.0, 0.125), 2)])
     ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
@@ -139,7 +139,7 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
-    """The same for releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY.
+    """The restricted divergence of several releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY.
 
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
@@ -179,7 +179,8 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
     >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
     5.782376
     """
-    made, count, slack = _pure_or_approximate(claim), positive_integer(count, "count"), unit_interval(slack, "slack")
+    made, slack = _pure_or_approximate(claim), unit_interval(slack, "slack")
+    count = positive_integer(count, "count", maximum=MOST)
     if slack == 0:
         raise invalid("slack", "a number in (0, 1]", slack)
     mean = count * made.epsilon * math.expm1(min(700.0, made.epsilon)) / 2
@@ -193,7 +194,8 @@ def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: floa
     >>> renyi_advanced_composition(PureDP(0.1), 100, 1e-6)
     ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
     """
-    epsilon, count, delta = need(PureDP, claim).epsilon, positive_integer(count, "count"), unit_interval(delta, "delta")
+    epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
+    count = positive_integer(count, "count", maximum=MOST)
     if not 0 < delta < 1 or -math.log(delta) < epsilon**2 * count * (1 + 8 * ULP):
         raise invalid("delta", "delta in (0, 1) with log(1/delta) >= epsilon^2 count", delta)
     value = up(4 * epsilon * math.sqrt(2 * count * -math.log(delta)), 16)
@@ -216,7 +218,7 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
 
 
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
-    """The same read at an `epsilon` of at least rho: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
+    """The delta at an `epsilon` of at least rho, by the same route: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
 
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
     ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])
@@ -238,7 +240,7 @@ def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
     made = []
     for item in _listed(items):
         claim, count = item if isinstance(item, tuple) else (item, 1)
-        made.append((need(kind, claim, "item"), positive_integer(count, "count")))
+        made.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MOST)))
     return made
 
 

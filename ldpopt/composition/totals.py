@@ -8,6 +8,9 @@ from fractions import Fraction
 
 from ldpopt.rounding import up
 
+MOST = 2**53
+"""Uses of one mechanism, at most: counted exactly by floats."""
+
 _EXACT = 64
 """Up to so many items a product of rational numbers is formed exactly."""
 
@@ -28,7 +31,7 @@ def float_up(exact: Fraction) -> float:
 def float_down(exact: Fraction) -> float:
     """The largest float that is not above a non-negative number."""
     above = float_up(exact)
-    return above if Fraction(above) == exact else math.nextafter(above, 0.0)
+    return above if above < math.inf and Fraction(above) == exact else math.nextafter(above, 0.0)
 
 
 def total(parts: Iterable[tuple[float, int]]) -> float:

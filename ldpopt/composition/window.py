@@ -63,8 +63,9 @@ class Window:
         log_transform = np.zeros(size // 2 + 1, dtype=np.complex128)
         shift, ulps = 0, math.log2(size)
         for at, masses, count in law.parts:
-            exponents = tilt * s * at
-            weights = masses * np.exp(exponents - exponents.max())
+            with np.errstate(divide="ignore"):  # the largest product, not the largest factor, must not underflow
+                exponents = np.log(masses) + tilt * s * at
+            weights = np.exp(exponents - exponents.max())
             weights /= weights.sum()
             middle = round(float(weights @ at))
             shift += middle * count

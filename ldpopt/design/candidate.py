@@ -40,7 +40,7 @@ class Candidate:
 
 
 class Method(Protocol):
-    """A way to find a channel, an object to pass as `method=`.
+    """A way to find a channel; an object of such a class can be passed to `optimal_channel` as `method=`.
 
     reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. A method that finds multiples of 1/D also has a
     class attribute `integral`, True; no other is asked for them.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design(Pictured):
-    """The result of `optimal_channel`.
+    """A channel with what it keeps and guarantees, and a proof of how close it is to the best.
 
     channel : the mechanism, rows in the order of the caller's inputs (of intervals, for continuous hypotheses).
     value : what this very channel keeps, or its error, re-measured after repair and rounded against the claim.

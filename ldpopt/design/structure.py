@@ -32,7 +32,7 @@ Pattern = tuple[Label, ...]
 
 @dataclass(frozen=True, eq=False)
 class Structure(Result):
-    """What an optimal channel looks like on a range of epsilon, seen at both ends.
+    """The sets of answers that the reports of an optimal channel favour, on a range of epsilon.
 
     low, high : the range, in nats. patterns : for every report of positive probability the answers that it favours,
     by the ratio exp(epsilon); the empty pattern is erasure. classes : how many answers (or groups of answers of one
@@ -65,7 +65,7 @@ class Structure(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Structures(Pictured):
-    """The distinct optimal structures over a range of epsilon, in order.
+    """The distinct optimal structures over a range of epsilon, in order, with the points at which they change.
 
     Between one structure's `high` and the next one's `low`, at most `tolerance` apart, lies the break point. Structures
     that are optimal only strictly between two neighbouring points of the search grid can be missed.

@@ -319,6 +319,33 @@ def rebuild(name: str, *parameters: float) -> FDivergence:
     raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
+def spelled(text: str) -> FDivergence:
+    """The divergence of a name as people type it, its parameter after a colon.
+
+    >>> spelled("hockey-stick:1.5")
+    <hockey-stick divergence of 1.5>
+    """
+    family, _, parameter = text.strip().partition(":")
+    if not parameter:
+        return rebuild(family)
+    try:
+        value = float(parameter)
+    except ValueError:
+        raise invalid(f"divergence {family}", "a number", parameter) from None
+    return rebuild(family, value)
+
+
+def spelling(f: FDivergence) -> str:
+    """A named divergence as `spelled` reads it. `InvalidInput` for one's own, which has no name.
+
+    >>> spelling(rebuild("hockey-stick", 1.5)), spelling(rebuild("kl"))
+    ('hockey-stick:1.5', 'kl')
+    """
+    if f.recipe is None:
+        raise invalid("divergence", "a named one", f.name)
+    return ":".join(map(str, f.recipe))
+
+
 def _plain(value: Any) -> Any:
     """A Python float for a zero-dimensional result."""
     array = np.asarray(value)

@@ -181,7 +181,7 @@ def _chain(part: Part) -> list[FrontierRow]:
             pure[id(utility)] = None if found is None else found.value
         known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
         near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=known)
-        rows.append(_row(near, epsilon, eta, pure[id(utility)]))
+        rows.append(row_of(near, epsilon, eta, pure[id(utility)]))
     return rows
 
 
@@ -203,7 +203,8 @@ def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
     return row
 
 
-def _row(design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
+def row_of(design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
+    """The row of a design under `epsilon` and `eta`; pure : what the best channel keeps without the cap."""
     told: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
     if pure is not None:
         told["erased_optimum"] = erased_share(epsilon, eta) * pure

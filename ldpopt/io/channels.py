@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
@@ -35,13 +36,20 @@ def read_channel(path: PathLike) -> Channel:
     ...     read_channel(path).outputs
     ('yes', 'no')
     """
-    text = read_text(path)
+    return channel_of(read_text(path), path)
+
+
+def channel_of(text: str, path: PathLike) -> Channel:
+    """The channel in the contents of a file; its name tells CSV from JSON where it ends so, and else its first letter.
+
+    `InvalidInput` as `read_channel` raises it.
+    """
     with naming(path):
-        if _is_json(path, text):
+        if is_json(path, text):
             if text.lstrip().startswith("["):
                 return Channel(strictjson.loads(text, "channel file"))
             return Channel.from_json(text)
-        return _from_csv(str(path), text)
+        return Channel(*csv_parts(str(path), text))
 
 
 def write_channel(
@@ -66,7 +74,7 @@ def write_channel(
         return write_text(path, channel.to_json(guarantees), force)
     if guarantees:
         raise invalid("guarantees", "a JSON file to record them in", str(path))
-    return write_text(path, _to_csv(channel), force)
+    return write_text(path, to_csv(channel), force)
 
 
 def read_exact(path: PathLike) -> ExactChannel:
@@ -112,19 +120,29 @@ def read_released(path: PathLike) -> Channel | ExactChannel:
     ...     type(read_released(path)).__name__
     'Channel'
     """
-    text = read_text(path)
+    return released_of(read_text(path), path)
+
+
+def released_of(text: str, path: PathLike) -> Channel | ExactChannel:
+    """The same in the contents of a file."""
     with naming(path):
-        data = strictjson.loads(text, "channel file") if _is_json(path, text) else None
-    exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT
-    return read_exact(path) if exact else read_channel(path)
+        data = strictjson.loads(text, "channel file") if is_json(path, text) else None
+        if isinstance(data, dict) and data.get("format") == EXACT_FORMAT:
+            return ExactChannel.from_json(text)
+    return channel_of(text, path)
 
 
-def _is_json(path: PathLike, text: str) -> bool:
+def is_json(path: PathLike, text: str) -> bool:
+    """Whether the contents of a file are to be read as JSON, by its name or else by its first letter."""
     suffix = Path(path).suffix.lower()
     return suffix == ".json" or (suffix != ".csv" and text.lstrip()[:1] in ("{", "["))
 
 
-def _from_csv(path: str, text: str) -> Channel:
+Labels = tuple[Label, ...]
+
+
+def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | None, Labels | None]:
+    """The numbers of a CSV file, whether or not they are a channel, and the labels of its rows and columns if any."""
     table = parse_table(path, text)
     bare = is_number(table.rows[0][0])
     if not bare and (len(table.rows) < 2 or table.width < 2):
@@ -135,10 +153,10 @@ def _from_csv(path: str, text: str) -> Channel:
     rows, columns = range(skip, len(table.rows)), range(skip, table.width)
     matrix = np.array([[table.number(row, column) for column in columns] for row in rows])
     if bare:
-        return Channel(matrix)
+        return matrix, None, None
     inputs = [table.text(row, 0) for row in range(1, len(table.rows))]
     outputs = [table.text(0, column) for column in range(1, table.width)]
-    return Channel(matrix, _labels(inputs), _labels(outputs))
+    return matrix, _labels(inputs), _labels(outputs)
 
 
 def _labels(labels: list[str]) -> tuple[Label, ...]:
@@ -147,7 +165,8 @@ def _labels(labels: list[str]) -> tuple[Label, ...]:
     return counted if labels == [str(i) for i in counted] else tuple(labels)
 
 
-def _to_csv(channel: Channel) -> str:
+def to_csv(channel: Channel) -> str:
+    """The labels and probabilities of a channel as CSV; `InvalidInput` for labels that a table cannot give back."""
     for name, labels in (("inputs", channel.inputs), ("outputs", channel.outputs)):
         texts = [str(label) for label in labels]
         if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):

@@ -20,7 +20,7 @@ from ldpopt.results import Result
 
 @dataclass(frozen=True, eq=False)
 class Populations(Result):
-    """How two groups answer one question with k answers.
+    """The distributions of two groups over the k answers to one question.
 
     labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
     names : what the groups are called. counts : respondents behind p0 and p1, shape (2, k), if they were counted.

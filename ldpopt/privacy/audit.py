@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ldpopt import strictjson
-from ldpopt.channel import ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
@@ -118,38 +119,52 @@ class Audit(Pictured):
         return strictjson.dumps(self.to_dict())
 
 
-def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None) -> Audit:
+def audit(
+    channel: ChannelLike, graph: Policy = None, *, features: Any = None, report: Callable[[float], None] | None = None
+) -> Audit:
     """Every guarantee that the channel offers: pure, approximate, Rényi, concentrated, f-DP and leakage.
 
     graph : the policy; only adjacent inputs are compared. features : an array (m,) or (m, d), one row an output,
     or `Affine` or `Polynomial`: adds the guarantees against adversaries of that capacity. Mutual information is
-    that of the uniform prior.
+    that of the uniform prior. report : is told the share of the notions that are measured, in [0, 1], as they are.
 
     >>> report = audit([[0.75, 0.25], [0.25, 0.75]])
     >>> round(report["local_dp"].value, 6), round(report["zcdp"].value, 6)
     (1.098612, 0.549306)
     """
     channel = as_channel(channel)
-    concentrated = mcdp(channel, graph)
-    found = [
-        local_dp(channel, graph),
-        total_variation(channel, graph),
-        *(hockey_stick(channel, epsilon, graph) for epsilon in EPSILONS),
-        *(approximate_dp(channel, delta, graph) for delta in DELTAS),
-        *renyi(channel, ORDERS, graph),
-        zcdp(channel, graph=graph),
-        *(approximate_zcdp(channel, delta, graph=graph) for delta in DELTAS[:1]),
-        concentrated.mu,
-        concentrated.tau,
-        doeblin(channel, graph),
-        maximal_leakage(channel, graph),
-        mutual_information(channel, np.full(channel.shape[0], 1 / channel.shape[0])),
-        chi_squared_contraction(channel, graph),
-    ]
-    if features is not None:
-        restricted = (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
-        found += [capacity_bounded(channel, features, divergence, graph) for divergence in restricted]
+    told = report or (lambda _: None)
+    measures = _measures(channel, graph, features)
+    found: list[Guarantee] = []
+    for at, measure in enumerate(measures):
+        told(at / (len(measures) + 1))
+        found += measure()
+    told(len(measures) / (len(measures) + 1))
     return Audit(channel.shape, tuple(found), trade_off(channel, graph))
+
+
+def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[], Iterable[Guarantee]]]:
+    """What is measured, one notion after another."""
+
+    def concentrated() -> Iterable[Guarantee]:
+        both = mcdp(channel, graph)
+        return both.mu, both.tau
+
+    restricted = () if features is None else (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
+    uniform = np.full(channel.shape[0], 1 / channel.shape[0])
+    return [
+        lambda: (local_dp(channel, graph),),
+        lambda: (total_variation(channel, graph),),
+        lambda: [hockey_stick(channel, epsilon, graph) for epsilon in EPSILONS],
+        lambda: [approximate_dp(channel, delta, graph) for delta in DELTAS],
+        lambda: renyi(channel, ORDERS, graph),
+        lambda: (zcdp(channel, graph=graph),),
+        lambda: [approximate_zcdp(channel, delta, graph=graph) for delta in DELTAS[:1]],
+        concentrated,
+        lambda: (doeblin(channel, graph), maximal_leakage(channel, graph), mutual_information(channel, uniform)),
+        lambda: (chi_squared_contraction(channel, graph),),
+        lambda: [capacity_bounded(channel, features, divergence, graph) for divergence in restricted],
+    ]
 
 
 def _row(guarantee: Guarantee) -> tuple[str, str, str, str, str]:

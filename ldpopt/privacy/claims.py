@@ -17,7 +17,7 @@ C = TypeVar("C", bound="Claim")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claim(Result):
-    """A guarantee as numbers. The keywords say how it was derived and take no part in comparisons.
+    """A guarantee as numbers, without a channel. How it was derived is kept beside it and takes no part in comparisons.
 
     tight : True when some mechanism with the premise attains the conclusion, so that no better conversion exists;
         False when it is sound but loose; None for a claim that was not derived.
@@ -70,7 +70,7 @@ class _Checked:
 
 @dataclass(frozen=True, repr=False)
 class PureDP(_Checked, Claim):
-    """epsilon-(L)DP, epsilon in nats [GI, Def 6].
+    """The claim of epsilon-differential privacy, local or central, epsilon in nats [GI, Def 6].
 
     >>> PureDP(1)
     PureDP(epsilon=1)
@@ -82,7 +82,7 @@ class PureDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class ApproximateDP(_Checked, Claim):
-    """(epsilon, delta)-(L)DP [GI, Def 1].
+    """The claim of (epsilon, delta)-differential privacy, local or central [GI, Def 1].
 
     >>> ApproximateDP(1.0, 1e-6).delta
     1e-06
@@ -96,7 +96,7 @@ class ApproximateDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class TV(_Checked, Claim):
-    """eta-TV: total variation at most eta [GI, Def 7].
+    """The claim of eta-TV: total variation at most eta between any two rows [GI, Def 7].
 
     >>> TV(0.25).eta
     0.25
@@ -108,7 +108,7 @@ class TV(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class RenyiDP(_Checked, Claim):
-    """Rényi divergence of `order` >= 1 at most epsilon [M, Def 4]; order inf is pure, order 1 is KL.
+    """The claim of a Rényi divergence of `order` >= 1 of at most epsilon [M, Def 4]; order inf is pure, order 1 is KL.
 
     >>> RenyiDP(2.0, 0.5).order
     2.0
@@ -126,7 +126,7 @@ class RenyiDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class ApproximateZCDP(Claim):
-    """delta-approximate (xi, rho)-zCDP [BS, Def 8.1]; xi may be negative.
+    """The claim of delta-approximate (xi, rho)-zCDP [BS, Def 8.1]; xi may be negative.
 
     >>> ApproximateZCDP(1e-6, 0.0, 0.5).rho
     0.5
@@ -184,6 +184,8 @@ def as_claim(guarantee: Guarantee) -> Claim:
     >>> as_claim(Guarantee("renyi", 0.5, 0.5, None, True, "[M, Def 3]", {"order": 2.0})).order
     2.0
     """
+    if not isinstance(guarantee, Guarantee):
+        raise invalid("guarantee", "a Guarantee", type(guarantee).__name__)
     value, given = guarantee.value, guarantee.parameters
     made: dict[str, Any] = {
         "local_dp": lambda: PureDP(value),

@@ -12,6 +12,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, distribution, unit_interval
+from ldpopt.errors import Phrase, invalid
 from ldpopt.frames import together
 from ldpopt.labels import distinct_labels
 from ldpopt.privacy.approximate_dp import approximate_dp
@@ -106,6 +107,8 @@ class FinitePair(Pictured):
     def least(cls, pairs: Iterable[FinitePair]) -> FinitePair:
         """The least pair that dominates all of `pairs`; one of them when they are equal up to relabelling."""
         distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
+        if not distinct:
+            raise invalid("pairs", "at least one pair", Phrase("none"))
         if len(distinct) == 1:
             return distinct[0]
         return cls(*least_pair([(pair.p, pair.q) for pair in distinct])).ordered

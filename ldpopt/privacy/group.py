@@ -11,14 +11,19 @@ from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Claim, PureDP, Reny
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
 
+LARGEST = 2**53
+"""People in a group, at most: counted exactly by floats."""
+DOUBLINGS = 600
+"""More of them are beyond the range of floats."""
+
 
 def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
-    """size * epsilon, attained by the Laplace mechanism [M, Table I].
+    """A group of `size` has size * epsilon, attained by the Laplace mechanism [M, Table I].
 
     >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
     True
     """
-    size = positive_integer(size, "size")
+    size = positive_integer(size, "size", maximum=LARGEST)
     return PureDP(up(size * need(PureDP, claim).epsilon), tight=True, reference="[M, Table I]")
 
 
@@ -28,7 +33,7 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
     >>> group_approximate(ApproximateDP(0.5, 1e-6), 3)
     ApproximateDP(epsilon=1.500000001, delta=5.36701e-06) (not tight, [GI, Def 1])
     """
-    made, size = need(ApproximateDP, claim), positive_integer(size, "size")
+    made, size = need(ApproximateDP, claim), positive_integer(size, "size", maximum=LARGEST)
     epsilon = made.epsilon
     if made.delta == 0 or epsilon == 0:
         factor = float(size)
@@ -48,7 +53,7 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
     """
-    made, size = need(ZCDP, claim), positive_integer(size, "size")
+    made, size = need(ZCDP, claim), positive_integer(size, "size", maximum=LARGEST)
     harmonic = math.fsum(1 / i for i in range(1, size + 1)) if size <= 10**6 else 1 + math.log(size)
     xi = up(max(0.0, made.xi) * size * harmonic, 16)
     return ZCDP(xi, up(made.rho * size**2), tight=made.xi <= 0, reference="[BS, Prop 5.3]")
@@ -60,7 +65,7 @@ def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
     >>> group_renyi(RenyiDP(8, 0.1), 2).order
     2.0
     """
-    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", minimum=0)
+    made, c = need(RenyiDP, claim), positive_integer(doublings, "doublings", 0, DOUBLINGS)
     if made.order < 2 ** (c + 1):
         raise invalid("order", f"an order of at least 2^(c + 1) = {2 ** (c + 1)}", made.order)
     return RenyiDP(made.order / 2**c, up(3**c * made.epsilon), tight=False, reference="[M, Prop 2]")
@@ -74,9 +79,10 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
     """
-    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size")
+    sensitivity, size = nonnegative(sensitivity, "sensitivity"), positive_integer(size, "size", maximum=LARGEST)
     sigma = number(sigma, "sigma", "a positive number")
     if sigma <= 0:
         raise invalid("sigma", "a positive number", sigma)
-    tau = float(Fraction(sensitivity) * size / Fraction(sigma))
+    exact = Fraction(sensitivity) * size / Fraction(sigma) if math.isfinite(sensitivity) else Fraction(2) ** 1024
+    tau = float(exact) if exact < 2**1023 else math.inf
     return MCDP(up(tau * tau / 2), up(tau), tight=True, reference="[DR, Cor 3.3, corrected]")

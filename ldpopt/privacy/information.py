@@ -116,7 +116,7 @@ def composed_event(epsilon: float, count: int, probability: float) -> float:
     >>> round(composed_event(0.1, 10, 1e-6), 9)
     1.0494e-05
     """
-    epsilon, count = nonnegative(epsilon, "epsilon"), positive_integer(count, "count")
+    epsilon, count = nonnegative(epsilon, "epsilon"), positive_integer(count, "count", maximum=2**53)
     probability = unit_interval(probability, "probability")
     if probability == 0:
         return 0.0 if math.isfinite(epsilon) else 1.0

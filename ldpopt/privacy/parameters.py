@@ -48,7 +48,8 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     delta = min(delta, eta)
     if eta == delta or epsilon == 0 or delta == 1:
         return delta, 0.0
-    share = (eta - delta) / ((1 - delta) * math.tanh(epsilon / 2))
+    implied = (1 - delta) * math.tanh(epsilon / 2)
+    share = (eta - delta) / implied if implied > 0 else math.inf  # half the smallest epsilon is no float
     return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
 
 

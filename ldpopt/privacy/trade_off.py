@@ -74,7 +74,10 @@ class TradeOffCurve(Pictured):
 
     def __call__(self, type_one: Any) -> Any:
         """The least type II error at a type I error in [0, 1], or at an array of them."""
-        t = np.asarray(type_one, dtype=np.float64)
+        try:
+            t = np.asarray(type_one, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise invalid("type I error", "numbers in [0, 1]", type_one) from None
         if t.size and not (t.min() >= 0 and t.max() <= 1):
             raise invalid("type I error", "numbers in [0, 1]", type_one)
         return np.interp(t, self.knots[:, 0], self.knots[:, 1], right=0.0)

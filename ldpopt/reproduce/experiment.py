@@ -23,7 +23,7 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 class Outcome(Enum):
-    """How a claim fares against exact values.
+    """What comparing a claim with exact values found: it holds, holds loosely, or fails.
 
     >>> Outcome("holds loosely")
     <Outcome.LOOSELY: 'holds loosely'>
@@ -125,7 +125,7 @@ class Table(Result):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A claim that can be computed.
+    """A claim of a paper with what is needed to recompute it: points, exact values, a verdict and a picture.
 
     name : of its folder. claim : a sentence. source : citations, that of the claim first. full, quick : the parameters
     of either form. points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or

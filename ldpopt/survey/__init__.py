@@ -84,7 +84,13 @@ from ldpopt.survey.test.hypothesis_tests import (
     two_sample,
     two_sample_power,
 )
-from ldpopt.survey.test.two_hypotheses import chernoff_exponent, neyman_pearson_power, stein_exponent
+from ldpopt.survey.test.two_hypotheses import (
+    Enough,
+    chernoff_exponent,
+    neyman_pearson_power,
+    respondents_to_tell,
+    stein_exponent,
+)
 
 __all__ = [
     "CHEATS",
@@ -98,6 +104,7 @@ __all__ = [
     "Counts",
     "Device",
     "Difference",
+    "Enough",
     "Estimate",
     "Findings",
     "Fresh",
@@ -202,6 +209,7 @@ __all__ = [
     "repeated",
     "respondents_for_power",
     "respondents_needed",
+    "respondents_to_tell",
     "second_channel",
     "second_spec",
     "simplex_projection",

@@ -93,6 +93,8 @@ STEPS = [
     ("survey", "aggregate", "delivery/plan.json", "delivery/reports", "-o", "delivery/counts.json"),
     ("survey", "report", "delivery/plan.json", "delivery/counts.json", "-o", "delivery/report.html"),
     ("survey", "verify", "delivery"),
+    # It serves until it is ended and asks for the extra `studio` (tests/studio); what it takes is said without.
+    ("studio", "--help"),
 ]
 """Arguments in an order in which each finds the files that it reads."""
 

@@ -1,6 +1,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -265,3 +266,30 @@ def test_pure_sums_are_exact():
     assert compose([(0.5,)], 2).delta_at(1.0) == 0.0
     assert compose([(0.1,)], 3).local_dp().value == math.nextafter(0.3, 1)
     assert compose([(0.1,)], 3).delta_at(np.nextafter(0.3, 0)) > 0
+
+
+def test_an_epsilon_next_to_the_largest_loss_is_found():
+    """epsilon at 1e-12 of 30 rounds, just below 30, by the sum over all multinomial outcomes in 50 digits.
+
+    There the law is tilted so far that the losses near its end outweigh the end of the grid, which has no mass.
+    """
+    p = [0.43424297858355715, 0.40545546003127386, 0.0005524970912270111, 0.159749064293942]
+    q = [0.15974906429394178, 0.40545546003127325, 0.000552497091228509, 0.4342429785835564]
+    found = compose([FinitePair(p, q)], 30).epsilon_at(1e-12)
+
+    def delta(epsilon, a, b):
+        total = mpmath.mpf(0)
+        for first, second, third in itertools.product(range(31), repeat=3):
+            rest = 30 - first - second - third
+            if rest < 0:
+                continue
+            counts = (first, second, third, rest)
+            ways = math.factorial(30) // math.prod(map(math.factorial, counts))
+            of_a, of_b = (mpmath.fprod(mpmath.mpf(x) ** c for x, c in zip(row, counts, strict=True)) for row in (a, b))
+            total += ways * max(0, of_a - mpmath.exp(epsilon) * of_b)
+        return total
+
+    with mpmath.workdps(50):
+        assert max(delta(found, p, q), delta(found, q, p)) <= 1e-12
+        assert found <= 30 * (1 + 1e-9)
+        assert max(delta(found * 0.99, p, q), delta(found * 0.99, q, p)) > 1e-12

@@ -79,7 +79,7 @@ def test_no_variation():
 
 def test_bad_input():
     """Lists of different lengths, empty ones, negative mu."""
-    with pytest.raises(ValueError, match="argument 2"):
+    with pytest.raises(InvalidInput, match="as many as the 2 epsilons"):
         gaussian_limit([0.1, 0.2], [0.1])
     for call in (
         lambda: gaussian_limit([], []),

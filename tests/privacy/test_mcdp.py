@@ -97,3 +97,11 @@ def test_a_screened_channel_has_the_value_of_its_worst_pair():
     least, most = subgaussian_of_pairs(q[i], q[j])
     found = mcdp(q).tau
     assert (found.lower, found.value) == (least.max(), most.max())
+
+
+def test_rows_that_are_one_law_have_no_spread():
+    """Two rows of different sums that stand for one law: tau is 0 but for what rounding may hide."""
+    p = np.array([[0.5, 0.5]])
+    low, high = subgaussian_of_pairs(p, p + 2.0**-40)
+    assert low[0] == 0
+    assert 0 < high[0] <= 2.0**-48

@@ -23,7 +23,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dominated(Certificate):
-    """The bound of points that dominate the hypotheses in Blackwell's order.
+    """A bound from a pair on few points that dominates the hypotheses: it is more informative in Blackwell's order.
 
     points : (n, 2) masses (A0, A1). of_points : a certificate for them, under some of the same constraints.
     """

@@ -21,7 +21,7 @@ from ldpopt.errors import InvalidInput
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EquivalenceDual(Certificate):
-    """A proof that no channel within the caps has a criterion below `bound` [KW].
+    """A proof, by the equivalence theorem, that no channel within the caps has a criterion below `bound` [KW].
 
     For any K (r, k), every channel has sum_y w_y |K u_y|^2 at most sum lambda + eta sum nu + t, where no column is
     priced above t (`columns.charges`), and the criterion turns this into a bound on itself.

@@ -48,7 +48,7 @@ MANY = 2**21
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InformationDual(Certificate):
-    """Row and pair multipliers for mutual information, checked on every pattern without listing them [KOV14, Thm 4].
+    """Multipliers for mutual information, checked on all patterns without listing them [KOV14, Thm 4].
 
     whole : positions of n different inputs, at most 20. rows : (n + 1,), theirs and, last, the sum of all others'.
     pairs : (n + 1, n + 1) non-negative, for patterns with the one and without the other, the rest last; the last entry

@@ -35,7 +35,7 @@ OFF = 2.0**-50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntegerColumns(Certificate):
-    """The most that any channel with the denominator and epsilon of the constraints keeps of a column utility.
+    """A proof that no channel with the denominator and epsilon of the constraints keeps more than a bound.
 
     A cap on total variation is left aside, which only raises the bound.
     """

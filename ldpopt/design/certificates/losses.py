@@ -16,7 +16,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossDual(ColumnDual):
-    """Multipliers of the linear program of an expected loss.
+    """Prices from the linear program of an expected loss: no decision gains more than they allow.
 
     weights : (priors,) non-negative, not all zero: the mixture of the priors whose loss is bounded.
     """

@@ -33,6 +33,9 @@ class Columns(ABC):
     kind: str
     """What they are called in reports."""
 
+    line: bool = False
+    """Whether only a few sets can be the best ones, whatever the prices are (`columns.line`)."""
+
     @property
     @abstractmethod
     def name(self) -> str:

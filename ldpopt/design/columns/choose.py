@@ -44,6 +44,8 @@ def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
             left, right, weight = constraint.listed.needed(inputs)
             limits[left, right] = np.minimum(limits[left, right], weight * constraint.epsilon)
     np.fill_diagonal(limits, 0.0)
+    if all(c.listed is None for c in constraints if isinstance(c, LocalDP)):
+        return limits  # no path is shorter
     return shortest_paths(limits)
 
 
@@ -66,7 +68,10 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
         # Limits along a graph are rounded products and sums: a little more is surely not too little.
         if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
             widest *= 1 + OUTWARD
-        return StaircaseColumns(k, widest), eta if capped else None
+        # The variance of one contrast, whose kernel has one row.
+        one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
+        line = bool(one and not capped and utility.prior.min() > 0 and utility.neighbourhood is None)
+        return StaircaseColumns(k, widest, line), eta if capped else None
     if _too_many(np.ascontiguousarray(limits).tobytes(), k, capped):
         return SearchedColumns(limits), eta if capped else None
     return PolicyColumns(limits, capped), eta if capped else None

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.line import line_sets
 from ldpopt.distribution import Array
 
 EXACT_LIMIT = 24
@@ -76,6 +77,12 @@ class Prices:
                 order = np.argsort(-kept, kind="stable")[:count]
                 kept, found = kept[order], found[order]
         return top, found
+
+    def line(self) -> Members:
+        """The sets that can be the best ones, where G is of rank one and nothing is paid for pairs."""
+        at = int(np.argmax(np.diag(self.gram)))
+        kernel = self.gram[at] / np.sqrt(max(float(self.gram[at, at]), 1e-300))
+        return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
     def climb(self, starts: Members, count: int, above: float) -> Members:
         """Patterns with v above `above`, by moving one input at a time from `starts` until no move helps."""

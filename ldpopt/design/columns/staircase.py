@@ -9,6 +9,7 @@ import numpy as np
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.halves import most_of_patterns
+from ldpopt.design.columns.line import most_of_line
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices, subsets
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array
@@ -26,9 +27,11 @@ class StaircaseColumns(Columns):
 
     kind = "staircase patterns"
 
-    def __init__(self, k: int, epsilon: float) -> None:
+    def __init__(self, k: int, epsilon: float, line: bool = False) -> None:
+        """line : whether a kernel has one row and nothing is paid for pairs, so that few sets can be the best."""
         self.k = k
         self.epsilon = epsilon
+        self.line = line
 
     @property
     def name(self) -> str:
@@ -40,6 +43,8 @@ class StaircaseColumns(Columns):
         k = self.k
         if k <= FULL:
             return np.asarray(((np.arange(2**k - 1)[:, None] >> np.arange(k)) & 1) * self.epsilon)
+        if self.line:  # few patterns join, whichever begin
+            return np.zeros((1, k))
         rng = np.random.default_rng(k)
         best = min(max(round(k / (math.exp(self.epsilon) + 1)), 1), k - 1)
         sets = [np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)]
@@ -56,6 +61,11 @@ class StaircaseColumns(Columns):
 
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
         """Those that local search finds; if it finds none, those of all patterns where they can be priced."""
+        if self.line:
+            sets = prices.line()
+            gains = prices.gains(np.where(sets, prices.ratio, 1.0))
+            order = np.argsort(-gains, kind="stable")[:BATCH]
+            return np.asarray(sets[order[gains[order] > least]] * self.epsilon)
         found = prices.climb(used > 0, BATCH, least)
         if len(found) == 0 and self.exact:
             found = prices.best(BATCH, least)[1]
@@ -64,15 +74,19 @@ class StaircaseColumns(Columns):
     @property
     def exact(self) -> bool:
         """Whether all patterns can be priced."""
-        return self.k <= EXACT_LIMIT
+        return self.line or self.k <= EXACT_LIMIT
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """The largest price of all 2^k patterns, one by one or in two halves; of too many, by Shor's relaxation."""
         epsilon = charges.arithmetic.of(self.epsilon)
-        if not self.exact:
-            return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation) else math.inf
         # Patterns over exp(epsilon) - 1: t on all inputs, and 1 more on a set.
         level = 1 / epsilon.expm1()
+        if self.k > LISTED and len(charges.kernel) == 1 and not charges.pairs.any():
+            found = most_of_line(charges, level)
+            if found < math.inf or self.k > EXACT_LIMIT:
+                return found
+        if not self.exact:
+            return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation) else math.inf
         if self.k > LISTED:
             return most_of_patterns(charges, level)
         sets = subsets(self.k)

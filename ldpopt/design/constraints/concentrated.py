@@ -107,6 +107,8 @@ class ConcentratedLDP(ColumnConstraint):
         found: dict[float, float] = {}
         for at in summits.tolist():
             fine = np.linspace(usable[max(at - 1, 0)], usable[min(at + 1, len(usable) - 1)], 41)
+            peak = int(worst(fine).argmax())
+            fine = np.linspace(fine[max(peak - 1, 0)], fine[min(peak + 1, len(fine) - 1)], 41)
             finer = worst(fine)
             order, rate = float(fine[finer.argmax()]), float(finer.max())
             near = min(abs(order - known) for known in self.orders) <= APART * (order - 1)

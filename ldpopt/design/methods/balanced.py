@@ -72,7 +72,7 @@ MOST = 2000
 
 @dataclass(frozen=True)
 class BalancedSets:
-    """Patterns whose sets cover all inputs alike and have nearly the best mass, for mutual information [KOV14].
+    """For mutual information: reports favour sets of answers of nearly the best probability, all answers alike [KOV14].
 
     A pattern's information depends on the probability of its set alone. Inputs of large probability are taken whole and
     the rest as if it could be divided, which makes a small program and its proof; then sets of the rest are looked for

@@ -48,7 +48,7 @@ CLIMBS = 20
 
 @dataclass(frozen=True)
 class BranchAndBound:
-    """Local search, then branching: for constraints on the outputs, exact where the boxes suffice [FS].
+    """Local search, then branching on the ratios of the reports: for constraints on outputs, with a proof [FS].
 
     nodes : the most programs of boxes to solve; by default from 30 to 400, fewer for large ones. starts, rng : of the
     local search before it. The certificate holds whenever it stops; the gap says how far it came.

@@ -31,9 +31,12 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
     merged channel before it is measured.
     """
     pair, f = problem.reduction.pair, problem.utility.f
-    best, most = None, -np.inf
+    best, most, last = None, -np.inf, np.zeros(0)
     for level in LEVELS:
         q = merge(improve(merge(matrix, f, pair, level)), f, pair, 1e-13)
+        if np.array_equal(q, last):
+            continue
+        last = q
         try:
             q = repair(q, problem.constraints, problem.inputs)
         except SolverError:

@@ -16,6 +16,7 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.choose import columns_for
 from ldpopt.design.constraints import LocalDP, TotalVariation
+from ldpopt.design.methods.contrast import single_contrast
 from ldpopt.design.methods.estimation_columns import ROUNDS, Mixture, by_newton, generate, inward, prices_at, unknown
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers
@@ -39,6 +40,10 @@ LARGEST = 40
 """The most categories: the memory of the program grows with their fourth power, and 40 take minutes already."""
 
 
+LARGEST_OF_LINE, WEIGHTS = 2000, 100
+"""The most categories of one contrast, whose patterns can all be priced, and the most different weights."""
+
+
 FINE = 14
 """Up to this many inputs designs without a certificate are as good as those with one."""
 
@@ -54,7 +59,8 @@ class EstimationColumns:
     over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
     categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
     that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
-    most 40 categories: beyond, it refuses.
+    most 40 categories: beyond, it refuses. One contrast under LocalDP alone has few patterns that can be best: up to
+    2,000 categories with up to 100 different weights are certified, such as one share of 2,000.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
@@ -74,7 +80,7 @@ class EstimationColumns:
             return "a design for estimation needs constraints with LocalDP among them"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if problem.utility.size > LARGEST:
+        if problem.utility.size > LARGEST and not _of_line(problem):
             return f"a design for estimation takes at most {LARGEST} categories, and here are {problem.utility.size}"
         return ""
 
@@ -82,7 +88,7 @@ class EstimationColumns:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        fine = utility.size <= FINE or by_newton(utility.criterion, columns, eta)
+        fine = utility.size <= FINE or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         if utility.neighbourhood is None:
             found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
@@ -101,6 +107,15 @@ class EstimationColumns:
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
         note, shortfall = _unbound(problem, columns, eta), _coarse(columns)
         return Candidate(matrix, how, prove, tolerance, note=note, shortfall=shortfall)
+
+
+def _of_line(problem: Problem) -> bool:
+    """Whether one contrast is estimated under LocalDP between all categories, so that few patterns can be the best."""
+    k = problem.utility.size
+    contrast = single_contrast(problem.utility.criterion, k)
+    if contrast is None or not problem.symmetric or k > LARGEST_OF_LINE or len(np.unique(contrast)) > WEIGHTS:
+        return False
+    return columns_for(problem.utility, problem.constraints)[0].line
 
 
 def _unbound(problem: Problem, columns: Columns, eta: float | None) -> str:

@@ -15,6 +15,7 @@ from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
+from ldpopt.design.methods.contrast import one_contrast, single_contrast
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
 from ldpopt.design.programs.support import fewer_columns
 from ldpopt.design.programs.survey_dual import survey_dual
@@ -112,10 +113,12 @@ class Mixture:
         return stochastic(made)
 
 
-def generate(
-    criterion: Criterion, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float
-) -> Mixture:
+def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float) -> Mixture:
     """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
+    if isinstance(columns, StaircaseColumns) and len(prior) > FULL:
+        contrast = single_contrast(criterion, len(prior))
+        if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
+            return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap))
     if by_newton(criterion, columns, eta):
         with suppress(SolverError):
             return _newton(prior, criterion, columns, heights, gap)

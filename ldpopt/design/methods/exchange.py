@@ -69,7 +69,7 @@ THINNED = 3
 
 @dataclass(frozen=True)
 class Exchange:
-    """Ratio-labelled exchange, for every constraint, with a bound from each program's dual values.
+    """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     rounds : the most programs to solve. accuracy : the relative gap at which to stop.
 

@@ -31,6 +31,21 @@ def even_knots(low: float, high: float, count: int) -> Array:
     return _apart(knots[(knots >= low) & (knots <= high)])
 
 
+def first_labels(low: float, high: float, reach: float) -> Array:
+    """Posteriors on either side of one half: few, graded down to where rows about `reach` apart are worth a label."""
+    ends = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
+    made = [end * min(1.0, 6 * reach / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
+    return np.unique(_posterior(np.concatenate([np.zeros(1), *made])))
+
+
+def apart(new: Array, old: Array) -> Array:
+    """`new` and `old` posteriors in order; old ones that are next to a new one go, but for the first and the last."""
+    near = np.abs(_log_ratio(old)[:, None] - _log_ratio(new)[None, :]).min(axis=1, initial=np.inf)
+    kept = near > 1e-9 * _range(old[[0, -1]])
+    kept |= old == 0.5
+    return np.unique(np.concatenate([new, old[kept]]))
+
+
 def graded_knots(knots: Array, at: Array) -> Array:
     """More knots at the posteriors `at` and around them, at distances that shrink by eight from the grid's own."""
     step = _range(knots) / FINEST * 8.0 ** -np.arange(0, 4)
@@ -48,12 +63,14 @@ def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> A
     return _apart(np.unique(np.concatenate([knots, new])))
 
 
-def quartered_knots(knots: Array, at: npt.NDArray[np.intp]) -> Array:
-    """The intervals `at` cut in four."""
+def parted_knots(knots: Array, parts: npt.NDArray[np.intp]) -> Array:
+    """Every interval cut in its number of `parts`, (n,), even in log-ratio."""
     logs = _log_ratio(knots)
-    step = np.diff(logs)[at] / 4
-    new = [_posterior(logs[at] + part * step) for part in (1, 2, 3)]
-    return _apart(np.unique(np.concatenate([knots, np.clip(np.concatenate(new), knots[0], knots[-1])])))
+    at = np.repeat(np.arange(len(parts)), parts - 1)
+    first = np.cumsum(parts - 1) - (parts - 1)
+    share = (np.arange(len(at)) - first[at] + 1) / parts[at]
+    new = _posterior(logs[at] + share * np.diff(logs)[at])
+    return _apart(np.unique(np.concatenate([knots, np.clip(new, knots[0], knots[-1])])))
 
 
 def _log_ratio(s: Array) -> Array:

@@ -43,7 +43,7 @@ CELLS = 10_000
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """Multi-start local search, for every convex constraint and any alphabet: a feasible channel, and no bound [CCP].
+    """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
     It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000: outputs times inputs and
     pairs of inputs that constraints are about. Near these limits it takes very long.

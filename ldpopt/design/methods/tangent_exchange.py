@@ -1,15 +1,16 @@
-"""Exchange over ratio intervals for divergences between rows, by an interior-point method made for them.
+"""Exchange over ratio intervals for divergences between rows, by interior-point methods made for them.
 
-The program is that of `labels`: the best channel with one output an interval of likelihood ratios and the chord of the
-utility as gain, an upper bound that meets the channel's own value as the intervals shrink around its outputs.
-`moment_program` solves it with one multiplier a pair of inputs, to about 1e-9 and however many pairs bind at once, so
-that its columns' tangent planes and multipliers are the certificate as they are.
+The program is that of `labels`: the best channel with one output for each of a few likelihood ratios and the tangent of
+the utility there as gain. `smooth_program` solves it with one price a pair of inputs, to about 1e-9 and however many
+pairs bind at once. Its prices are then tried at all ratios: in each interval the chord of the utility is above it, and
+`best_columns` finds what columns gain beyond the prices. Where they gain something, their ratios join; where only the
+chord does, the interval is cut. When both have an end, the prices are the certificate as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,48 +18,58 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
-from ldpopt.design.constraints import ColumnConstraint
+from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import Index
+from ldpopt.design.constraints.repair import private, stochastic
+from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.exchange import Labels
-from ldpopt.design.methods.knots import graded_knots, quartered_knots
+from ldpopt.design.methods.interval_prices import LabelPrices, tried_everywhere
+from ldpopt.design.methods.knots import apart, first_labels
 from ldpopt.design.methods.mixed import beside, orders
 from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
-from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
-from ldpopt.design.programs.moments import Priced, moment_program
+from ldpopt.design.programs.gains import heights, posteriors, tangent_gains, tangents_at, value_of
+from ldpopt.design.programs.row_pairs import served
+from ldpopt.design.programs.smooth import CLOSE, Priced, smooth_program
 from ldpopt.distribution import Array
 
 ROUNDS = 25
-ACCURACY = 5e-7
-COARSE = 5e-6
-FEW = 12
-"""Up to this many inputs the finer accuracy is the default."""
+ACCURACY = 5e-8
 
 GRID = 25
-SHARE = 0.1
 STILL = 1e-9
 """Steps of the search that gain a smaller share than this are its last."""
 
-EVERY = 300
-"""Terms of up to this many pairs begin whole; of larger ones, and of orders found later, the pairs that bind join."""
+KEPT = 6
+"""Labels of a program that stay in the next one."""
+
+ORDERS = 3
+"""The most orders that are posed at a time."""
+
+PAID = 1e-6
+"""The least share of the optimum that the prices of an order add up to."""
+
+STEPS = 10
+"""Of a search from a channel of fewer outputs."""
+
+IDLE = 1e-6
+"""Prices below this share of the accuracy, and pairs of them, are left out of a proof."""
 
 
 @dataclass(frozen=True)
 class TangentExchange:
-    """Exchange for divergences between rows: `RenyiLDP`, and `ConcentratedLDP`, whose orders it finds [BS, Def 1.1].
+    """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
-    rounds : the most intervals' programs to solve. accuracy : the relative gap at which to stop; by default 5e-7, and
-    5e-6 beyond a dozen inputs, where the last digits take most of the time. Beside other
+    rounds : the most programs of likelihood ratios to solve. accuracy : the relative gap at which to stop; by default
+    5e-8. Pure and approximate LDP, total variation and trade-off curves may stand beside them; beside other
     constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
 
     >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
     >>> design = optimal_channel(Divergence(KL, [0.8, 0.2], [0.3, 0.7]), ConcentratedLDP(0.5), method=TangentExchange())
-    >>> design.guarantees[0].value <= 0.5, design.relative_gap < 1e-5
+    >>> design.guarantees[0].value <= 0.5, design.relative_gap < 1e-6
     (True, True)
     """
 
@@ -86,11 +97,10 @@ class TangentExchange:
         if not applies(problem) or len(problem.reduction.pair) < 2:
             return beside(problem, ask)
         exchange = _Exchange(problem)
-        few = len(problem.reduction.pair) <= FEW
-        rounds = exchange.run(self.rounds, self.accuracy or (ACCURACY if few else COARSE))
+        rounds = exchange.run(self.rounds, self.accuracy or ACCURACY)
         how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders(exchange.problem)
         proof = exchange.proof
-        matrix = private(cleanest(problem, exchange.champion, exchange.ascend), problem.constraints, problem.inputs)
+        matrix = private(cleanest(problem, exchange.champion, exchange.better), problem.constraints, problem.inputs)
         if proof is None:
             return Candidate(matrix, how)
 
@@ -101,160 +111,144 @@ class TangentExchange:
 
 
 def applies(problem: Problem) -> bool:
-    """Whether every constraint is a divergence of finite order between all pairs of rows."""
-    inputs = range(len(problem.reduction.pair))
-    return all(
-        isinstance(constraint, ColumnConstraint)
-        and all(isinstance(term, Moment) for term in constraint.columns(inputs))
-        for constraint in problem.constraints
-    )
-
-
-def moments(problem: Problem) -> tuple[Moment, ...]:
-    """The terms of a problem that has no others."""
-    terms = Labels.of(problem).terms
-    found = tuple(term for term in terms if isinstance(term, Moment))
-    assert len(found) == len(terms), "terms are numbered among all of the problem's"
-    return found
+    """Whether the interior-point programs hold every constraint."""
+    return all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints) and served(problem.terms)
 
 
 class _Exchange:
-    """The state: the orders and pairs posed so far, the intervals, the best channel, and the best bound."""
+    """The state: the orders posed so far, the labels and intervals, the best channel, and the best bound."""
 
     def __init__(self, problem: Problem) -> None:
         labels = Labels.of(problem)
         self.f, self.pair = labels.f, labels.pair
-        self.knots = labels.first(GRID)
+        self.knots = self.grid = labels.first(GRID)
         self.champion = np.ones((len(self.pair), 1))
-        self.active: dict[tuple[float, float], Index] = {}
-        self.proof: IntervalDual | None = None
+        self.least, self.proof = np.inf, None
         self.asked = problem
         self.pose(problem)
+        self.reach = max(term.reach for term in self.terms if isinstance(term, Moment))
+        self.labels = first_labels(*labels.inner, self.reach)
+        self.known: dict[int, Array] = {}
+
+    proof: IntervalDual | None
 
     def pose(self, problem: Problem) -> None:
-        """The terms of the problem's orders; new ones begin with the pairs that the champion nearly binds."""
+        """The terms of the problem's orders."""
         self.problem = problem
-        self.terms = moments(problem)
-        first = not self.active
-        for term in self.terms:
-            if (term.order, term.cap) in self.active:
-                continue
-            if not first:
-                pairs = np.flatnonzero(term.excess(self.champion) > -0.2 * term.cap)
-            elif len(term) <= EVERY:
-                pairs = np.arange(len(term))
-            else:
-                order = np.argsort(self.pair.posterior)
-                pairs = np.flatnonzero(np.isin(term.left, order[[0, -1]]) | np.isin(term.right, order[[0, -1]]))
-            self.active[term.order, term.cap] = pairs
+        self.terms: tuple[Term | Ratio, ...] = Labels.of(problem).terms
 
     def value(self, matrix: Array) -> float:
+        """The divergence that a matrix keeps."""
         return value_of(self.f, self.pair, matrix)
 
     def run(self, rounds: int, accuracy: float) -> int:
-        """Solve on finer and finer intervals until bound and value meet; returns the number of programs."""
-        least, stale, value = np.inf, 0, 0.0
+        """Solve for more and more labels until bound and value meet; returns the number of programs."""
+        stale, value = 0, 0.0
         for number in range(1, rounds + 1):
-            gains = chord_gains(self.f, self.pair, self.knots)
-            # Half of the labels gain more: those near an end where the utility is steep say nothing of the optimum.
-            scale = value if value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
-            solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
-            q = _channel(solved)
-            better = self.ascend(merge(q, self.f, self.pair, 1e-4 if number == 1 else 1e-6))
+            gains = tangents_at(self.f, self.pair, self.labels)
+            scale = value if value > 0 else self.guess()
+            gap = min((self.least - value) / scale, 1.0)
+            solved = smooth_program((gains / scale).each, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
+            better = merge(
+                _channel(solved), self.f, self.pair, 1e-4 if number == 1 else 1e-6 if self.reach > CLOSE else 1e-5
+            )
+            better = self.ascend(better, 2)
+            met, last = self.meet(better, solved)
+            if met is not better:
+                # The prices of fewer orders say little: those of all come with the next program.
+                self.champion, self.least, self.proof, value, stale = met, np.inf, None, self.value(met), 0
+                self.joined(posteriors(self.pair, met), solved)
+                self.prune(last)
+                continue
             if self.value(better) > value:
                 self.champion, value = better, self.value(better)
-            proof = self.certificate(solved, posed, scale)
-            bound = proof.bound
-            stale = 0 if bound - value < 0.9 * (least - value) else stale + 1
-            if bound < least:
-                self.proof, least = proof, bound
-            while (tighter := self.problem.tightened(self.champion)) is not None:
-                # What meets fewer orders is only where to look; the next channel meets these as well.
-                self.pose(tighter)
-                self.champion = self.ascend(self.champion, anew=True)
-                value, stale = self.value(self.champion), 0
-            if least - value <= accuracy * least or stale >= 3 or least <= 0:
+            before = self.least
+            peaks = self.prove(solved, scale, value, accuracy)
+            stale = 0 if self.least - value < 0.9 * (before - value) else stale + 1
+            if self.least - value <= accuracy * self.least or stale >= 3 or self.least <= 0:
                 break
-            cut = self.cut(solved, scale, (least - value) / scale / len(self.pair))
-            self.knots = graded_knots(cut, self.posterior(self.champion))
+            self.joined(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
+            self.prune(solved)
         return number
 
-    def cut(self, solved: Priced, scale: float, gap: float) -> Array:
-        """The knots, and those that quarter the intervals that may still matter.
-
-        An interval matters while its slack is within the `gap`, and its chord above the utility by a share of it.
-        """
-        middle = (self.knots[1:] + self.knots[:-1]) / 2
-        height = heights(self.f, self.knots)
-        above = (height[1:] + height[:-1]) / 2 - heights(self.f, middle)
-        above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
-        # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
-        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
-        at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap) & closed)
-        # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
-        idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
-        gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
-        gone = self.knots[gone[gone % 2 == 1]]
-        cut = quartered_knots(self.knots, at)
-        return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
-
-    def posterior(self, matrix: Array) -> Array:
-        """Of the outputs that matter."""
-        worth = kept(self.f, self.pair, matrix)
-        return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
-
-    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
-        """The program with the pairs that bind, found round by round, and those of every term."""
-        for _ in range(12):
-            posed = [self.active[term.order, term.cap] for term in self.terms]
-            taken = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]
-            solved = moment_program(gains, taken, accuracy)
-            q = _channel(solved)
-            grown = False
-            for term, pairs in zip(self.terms, posed, strict=True):
-                excess = term.excess(q)
-                excess[pairs] = -np.inf
-                new = np.flatnonzero(excess > 1e-8 * term.cap)
-                new = new[np.argsort(-excess[new])][: 4 * len(self.pair)]
-                grown |= len(new) > 0
-                self.active[term.order, term.cap] = np.union1d(pairs, new).astype(np.intp)
-            if not grown:
+    def meet(self, matrix: Array, solved: Priced) -> tuple[Array, Priced]:
+        """A channel within more orders, from one within those that are posed, and its program; both given otherwise."""
+        for _ in range(ORDERS):
+            tighter = self.problem.tightened(matrix)
+            if tighter is None:
                 break
-        return solved, posed
+            self.pose(tighter)
+            gains = tangent_gains(self.f, self.pair, matrix) / (self.value(matrix) or 1.0)
+            solved = smooth_program(gains.each, self.terms, 1e-10)
+            matrix = merge(_channel(solved), self.f, self.pair, 1e-10)
+        return matrix, solved
 
-    def ascend(self, matrix: Array, anew: bool = False) -> Array:
-        """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated.
+    def prune(self, solved: Priced) -> None:
+        """Orders that nothing is paid for go; they come back where a channel exceeds them."""
+        paid = {
+            term.order: float((each * term.cap).sum())
+            for term, each in zip(self.terms, solved.weights, strict=True)
+            if isinstance(term, Moment)
+        }
+        made = []
+        for one in self.problem.constraints:
+            if isinstance(one, ConcentratedLDP):
+                dear = tuple(order for order in one.orders if paid[order] > PAID)
+                one = replace(one, orders=dear) if dear else one
+            made.append(one)
+        self.pose(replace(self.problem, constraints=tuple(made)))
 
-        `anew` takes the first one even if it is worse, for a `matrix` that does not meet the constraints.
-        """
+    def guess(self) -> float:
+        """About the optimum: what outputs of the labels' ratios would keep, in the middle of them."""
+        each = heights(self.f, self.labels)
+        return float(np.median(each[np.isfinite(each) & (each > 0)] if (each > 0).any() else np.ones(1)))
+
+    def joined(self, new: Array, solved: Priced) -> None:
+        """New labels, and of the old ones those that are nearly worth their price."""
+        # Where rows are close, labels tell nearly the same, and many of them leave a program few digits.
+        near = np.argsort(solved.slack, kind="stable")[: KEPT if self.reach > CLOSE else 1]
+        self.labels = apart(new, self.labels[np.sort(near)])
+
+    def ascend(self, matrix: Array, steps: int) -> Array:
+        """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated."""
         value = self.value(matrix)
-        for _ in range(10):
+        for _ in range(steps):
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
-            new = _channel(self.solve(gains.each)[0])
+            new = _channel(smooth_program(gains.each, self.terms, 1e-10))
             reached = self.value(new)
-            if not anew and reached <= value * (1 + STILL):
+            if reached <= value * (1 + STILL):
                 break
-            matrix, value, anew = merge(new, self.f, self.pair, 1e-10), reached, False
+            matrix, value = merge(new, self.f, self.pair, 1e-10), reached
         return matrix
 
-    def certificate(self, solved: Priced, posed: Sequence[Index], scale: float) -> IntervalDual:
-        """The multipliers, and the tangent planes of psi at the columns."""
-        multipliers, n = [], len(solved.columns)
-        for number, (pairs, weights) in enumerate(zip(posed, solved.weights, strict=True)):
-            term = self.terms[number].take(pairs)
-            top = np.exp(min(200.0, 500 / term.order))  # the tangent plane's slopes stay finite
-            t = np.clip(solved.columns[:, term.left] / solved.columns[:, term.right], 1e-80, top)
-            pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))
-            values = np.stack([pair, label, t.ravel(), np.tile(weights * scale, n)])
-            multipliers.append(TermMultiplier(number, pairs, values))
-        problem = self.problem
-        matrix = self.champion
+    def better(self, matrix: Array) -> Array:
+        """The same for a channel of merged outputs, once for each number of them."""
+        size = matrix.shape[1]
+        if size == self.champion.shape[1]:
+            return self.champion
+        if size not in self.known:
+            self.known[size] = self.ascend(matrix, STEPS)
+        return self.known[size]
+
+    def prove(self, solved: Priced, scale: float, value: float, accuracy: float) -> Array:
+        """The certificate of a program's prices, if it is the best so far; posteriors where they leave most unpaid."""
+        least = accuracy / 4
+        prices = LabelPrices.of(self.terms, solved, IDLE * least)
+        first = apart(posteriors(self.pair, self.champion), self.grid)
+        tried = tried_everywhere(self.f, self.pair, prices, first, scale, value / scale, least)
+        self.knots = tried.knots
+        problem, matrix = self.problem, self.champion
         channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
-        fields = (problem.whole, self.asked.constraints, channel, solved.rows * scale, tuple(multipliers))
+        rows, multipliers = tried.multipliers(prices, scale)
+        fields = (problem.whole, self.asked.constraints, channel, rows, multipliers)
         classes = problem.reduction.classes if problem.symmetric else None
-        return IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
+        proof = IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
+        bound = proof.bound
+        if bound < self.least:
+            self.proof, self.least = proof, bound
+        return posteriors(self.pair, tried.columns[tried.peaks(least)].T)
 
 
 def _channel(solved: Priced) -> Array:
     """The columns as a matrix (k, n) whose rows sum to one."""
-    return np.asarray(solved.columns.T / solved.columns.sum(axis=0)[:, None])
+    return stochastic(solved.columns.T)

@@ -39,7 +39,27 @@ def pose(criterion: Criterion, columns: Array, mass: Any) -> Posed:
 
 
 @pose.register
-def _linear(criterion: AOptimal | COptimal, columns: Array, mass: Any) -> Posed:
+def _contrast(criterion: COptimal, columns: Array, mass: Any) -> Posed:
+    """min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a, which needs no information of full rank.
+
+    One cone of three numbers a column; K is half the multiplier of the contrast.
+    """
+    t = differences(columns.shape[1])
+    left, right = cp.Variable(len(columns)), cp.Variable(len(columns))
+    aim = t.T @ criterion.contrast
+    unit = float(np.linalg.norm(aim))
+    tie = (columns @ t).T @ left == aim / unit
+    cones = cp.SOC(mass + right, cp.vstack([2 * left, mass - right]))
+
+    def kernel() -> Array:
+        found = t @ np.asarray(tie.dual_value)
+        return np.asarray(found[None] * (unit / 2 * np.sign(found @ criterion.contrast)))
+
+    return Posed(cp.sum(right), [tie, cones], unit**2, kernel)
+
+
+@pose.register
+def _linear(criterion: AOptimal, columns: Array, mass: Any) -> Posed:
     """min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] positive semidefinite."""
     information, tie, t = _information(columns, mass)
     left, size, right = np.linalg.svd(t.T @ criterion.factor(columns.shape[1]), full_matrices=False)

@@ -80,7 +80,7 @@ class AgainstSet(Utility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the utility in designs and printed tables, with its divergence."""
         return f"least {self.f.name} of two sets"
 
     def value(self, channel: ChannelLike) -> float:

@@ -47,7 +47,7 @@ class Utility(ByValue, ABC):
 
         @property
         def name(self) -> str:
-            """What reports call it."""
+            """The name of the utility in designs and printed tables, such as "KL divergence"."""
 
     @property
     @abstractmethod

@@ -60,7 +60,7 @@ class MutualInformation(ColumnUtility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the utility in designs and printed tables."""
         return "mutual information"
 
     def _mixture(self, matrix: Array) -> Array:
@@ -134,7 +134,7 @@ class WorstOf(ColumnUtility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the utility, with the divergence whose worst case counts."""
         return f"worst {self.f.name}"
 
     @property
@@ -212,7 +212,7 @@ class WeightedSum(ColumnUtility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The names of the parts with their weights, joined by plus signs."""
         return " + ".join(f"{w:g} {u.name}" for w, u in zip(self.weights, self.utilities, strict=True))
 
     @property

@@ -24,11 +24,11 @@ class Influence:
 
 @runtime_checkable
 class Criterion(Protocol):
-    """A number to make small."""
+    """A number that a design for estimation makes as small as possible, such as the sum of the variances."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the criterion in designs and printed tables, such as "sum of variances"."""
         ...
 
     @property

@@ -124,7 +124,7 @@ class Divergence(ColumnUtility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the divergence, such as "KL divergence"."""
         return self.f.name
 
     @property

@@ -62,7 +62,7 @@ class ExpectedLoss(Utility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the utility, which says whether one prior counts or the worst of several."""
         return "minus expected loss" if len(self.priors) == 1 else "minus worst expected loss"
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:

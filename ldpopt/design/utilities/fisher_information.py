@@ -81,7 +81,7 @@ class FisherInformation(Utility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the criterion, with the neighbourhood of pilots if the worst of them counts."""
         worst = "" if self.neighbourhood is None else f", worst case over {self.neighbourhood.name}"
         return self.criterion.name + worst
 

@@ -22,7 +22,7 @@ class Neighbourhood(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the set in designs and printed tables."""
 
     @abstractmethod
     def highest(self, gradient: Array, pilot: Array) -> Array:
@@ -64,7 +64,7 @@ class Box(Neighbourhood):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the set, with its radius."""
         return f"shares within {self.radius:g} of the pilot"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
@@ -111,7 +111,7 @@ class Contamination(Neighbourhood):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the set, with the share that may be anything."""
         return f"the pilot with up to {self.share:g} of anything else"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
@@ -152,7 +152,7 @@ class TotalVariationBall(Neighbourhood):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the set, with its radius."""
         return f"total variation {self.radius:g} around the pilot"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:

@@ -84,7 +84,7 @@ class PrivateSampling(Utility):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the utility in designs and printed tables, with the divergence that is made small."""
         return f"minus worst {self.f.name} of a draw"
 
     def risks(self, matrix: Array) -> Array:

@@ -11,7 +11,7 @@ from ldpopt.rounding import sum_up, up
 
 
 def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
-    """From (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0, both in [0, 1] [BS, Lemma 3.7].
+    """The zCDP that follows from (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0 [BS, Lemma 3.7].
 
     The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP: sound, far from tight.
 
@@ -24,7 +24,7 @@ def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
 
 
 def mcdp_to_zcdp(claim: Given) -> ZCDP:
-    """(mu - tau^2/2, tau^2/2)-zCDP, attained by the Gaussian and by randomized response [BS, Lemma 4.2].
+    """mCDP implies (mu - tau^2/2, tau^2/2)-zCDP, attained by Gaussian noise and randomized response [BS, Lemma 4.2].
 
     >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
     ZCDP(xi=0.5000000001, rho=0.5000000001) (tight, [BS, Lemma 4.2])
@@ -37,7 +37,7 @@ def mcdp_to_zcdp(claim: Given) -> ZCDP:
 
 
 def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
-    """mu <= xi + rho, as a Rényi bound of order 1 [BS, Lemma 4.3].
+    """zCDP implies that the mean of the privacy loss is at most xi + rho, a Rényi bound of order 1 [BS, Lemma 4.3].
 
     The lemma's subgaussian parameter O(sqrt(xi + 2 rho)) has no stated constant, so none is claimed: measure the
     mechanism's own tau instead.
@@ -50,7 +50,7 @@ def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
 
 
 def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
-    """delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; loose: see `approximate_to_approximate_zcdp_sharp`.
+    """(epsilon, delta)-DP implies delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; the sharp form is smaller.
 
     >>> approximate_to_approximate_zcdp(ApproximateDP(1.0, 1e-6))
     ApproximateZCDP(delta=1e-06, xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.13])
@@ -60,7 +60,7 @@ def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
 
 
 def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
-    """delta-approximate epsilon tanh(epsilon/2)-zCDP: the proof conditions on randomized response [BS, Cor 8.7].
+    """(epsilon, delta)-DP implies delta-approximate epsilon tanh(epsilon/2)-zCDP, sharper than [BS, Cor 8.7].
 
     >>> approximate_to_approximate_zcdp_sharp(ApproximateDP(1.0, 1e-6))
     ApproximateZCDP(delta=1e-06, xi=0, rho=0.462118) (not tight, [BS, Cor 8.7])

@@ -13,7 +13,7 @@ Given = Claim | Guarantee
 
 
 def pure_to_tv(claim: Given) -> TV:
-    """eta <= tanh(epsilon/2), attained by binary randomized response [GI, Prop 2].
+    """epsilon-DP implies eta <= tanh(epsilon/2), attained by binary randomized response [GI, Prop 2].
 
     >>> pure_to_tv(PureDP(1.0)).eta.__round__(9)
     0.462117157
@@ -40,7 +40,7 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def approximate_to_tv(claim: Given) -> TV:
-    """eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
+    """(epsilon, delta)-DP implies eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
 
     >>> approximate_to_tv(ApproximateDP(1.0, 0.1))
     TV(eta=0.515906) (tight, [GI, Thm 2])
@@ -86,7 +86,7 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def pure_to_zcdp(claim: Given) -> ZCDP:
-    """rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`.
+    """epsilon-DP implies zCDP with rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`.
 
     >>> pure_to_zcdp(PureDP(1.0))
     ZCDP(xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.4])
@@ -96,7 +96,7 @@ def pure_to_zcdp(claim: Given) -> ZCDP:
 
 
 def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
-    """rho = epsilon tanh(epsilon/2): D_a / a of binary randomized response is largest as a falls to 1.
+    """epsilon-DP implies zCDP with rho = epsilon tanh(epsilon/2), attained by binary randomized response.
 
     >>> pure_to_zcdp_sharp(PureDP(1.0))
     ZCDP(xi=0, rho=0.462118) (tight, [BS, Prop 1.4; KOV15])
@@ -106,7 +106,7 @@ def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
 
 
 def pure_to_mcdp(claim: Given) -> MCDP:
-    """(epsilon (e^epsilon - 1)/2, epsilon) [DR, Thm 3.5]; loose: see `pure_to_mcdp_sharp`.
+    """epsilon-DP implies (epsilon (e^epsilon - 1)/2, epsilon)-mCDP [DR, Thm 3.5]; loose: see `pure_to_mcdp_sharp`.
 
     >>> pure_to_mcdp(PureDP(1.0))
     MCDP(mu=0.859141, tau=1) (not tight, [DR, Thm 3.5])
@@ -117,7 +117,7 @@ def pure_to_mcdp(claim: Given) -> MCDP:
 
 
 def pure_to_mcdp_sharp(claim: Given) -> MCDP:
-    """(epsilon tanh(epsilon/2), epsilon): the mean is attained, the subgaussian bound is Hoeffding's [DR, Lemma 3.6].
+    """epsilon-DP implies (epsilon tanh(epsilon/2), epsilon)-mCDP; the mean is attained [DR, Lemma 3.6].
 
     Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2), but mCDP is not closed under
     post-processing [BS, App A], so that says nothing about other epsilon-DP mechanisms.

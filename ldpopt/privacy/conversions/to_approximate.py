@@ -13,7 +13,7 @@ from ldpopt.rounding import SUBNORMAL, sum_up, up
 
 
 def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """epsilon + log(1/delta)/(order - 1) [M, Prop 3]; loose: see `renyi_to_approximate_sharp`.
+    """epsilon' = epsilon + log(1/delta)/(order - 1) [M, Prop 3]; loose: see `renyi_to_approximate_sharp`.
 
     >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
     ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
@@ -41,7 +41,7 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
 
 
 def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
-    """epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
+    """The epsilon at `delta` is epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
 
     Loose, most of all for small divergences: see `renyi_to_approximate_sharp`.
 
@@ -60,7 +60,7 @@ def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
 
 
 def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
-    """D_order <= xi + rho order [BS, Def 1.1].
+    """zCDP implies a Rényi divergence of at most xi + rho order [BS, Def 1.1].
 
     >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
     RenyiDP(order=4, epsilon=0.4000000001) (tight, [BS, Def 1.1])
@@ -73,7 +73,7 @@ def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; loose: see `zcdp_to_approximate_sharp`.
+    """zCDP implies epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; `zcdp_to_approximate_sharp` is less.
 
     >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
     5.756522

@@ -36,7 +36,7 @@ class Estimator(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the estimator in results and printed reports."""
         ...
 
     def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:

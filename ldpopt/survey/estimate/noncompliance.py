@@ -94,7 +94,7 @@ def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compliance(Result):
-    """What reports say when some respondents may cheat.
+    """Shares of the answers and of cheaters, estimated when some respondents may not follow the instructions.
 
     estimate : the `Estimate` of the share of every answer given by those who comply, and of `CHEATS`; together 1.
     honest : the pooled channel without cheaters.

@@ -229,7 +229,7 @@ def two_way(
 def two_way_from_counts(
     counts: Any, row_channel: ChannelLike, column_channel: ChannelLike, estimator: Estimator | None = None
 ) -> TwoWayTable:
-    """The same from an (m1, m2) table of counts of pairs of reports [Rao]; `InvalidInput` for another shape.
+    """The joint distribution of two answers from an (m1, m2) table of counts of pairs of reports [Rao].
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> two_way_from_counts([[40, 10], [10, 40]], q, q).independence().degrees

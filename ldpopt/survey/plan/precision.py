@@ -84,9 +84,17 @@ class HalfWidth:
             return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
         return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
 
+    def worth(self, variance: float) -> float:
+        """z^2 V / width^2, rounded up: the respondents as a number that need not be whole."""
+        return up((two_sided(self.level) / self.width) ** 2 * variance, 16)
+
     def respondents_for(self, variance: float) -> int:
         """ceil(z^2 V / width^2), rounded up."""
-        return max(1, math.ceil(up((two_sided(self.level) / self.width) ** 2 * variance, 16)))
+        return max(1, math.ceil(self.worth(variance)))
+
+    def width_for(self, variance: float, n: int) -> float:
+        """The half-width z sqrt(V/n) of n respondents, rounded up."""
+        return up(two_sided(self.level) * math.sqrt(variance / n), 16)
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
         """The fewest respondents, by the efficient estimate's covariance at the pilot."""
@@ -94,9 +102,7 @@ class HalfWidth:
 
     def reached(self, channel: Channel, pilot: Array, n: int) -> float:
         """The half-width that n respondents reach, rounded up."""
-        return up(
-            two_sided(self.level) * math.sqrt(self.variance(np.diag(asymptotic_covariance(channel, pilot))) / n), 16
-        )
+        return self.width_for(self.variance(np.diag(asymptotic_covariance(channel, pilot))), n)
 
 
 @dataclass(frozen=True, eq=False)

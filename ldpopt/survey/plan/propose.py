@@ -62,7 +62,7 @@ class ProposedQuestion(Result):
 
 @dataclass(frozen=True, eq=False)
 class Proposal(Result):
-    """What a survey over a file could be.
+    """A proposal for a survey over a file: questions, bins, respondents' ids, and how respondents were drawn.
 
     questions : the columns that could be asked. aside : other columns, each with why.
     respondent : the column of ids, if one looks like it.
@@ -91,7 +91,7 @@ class Proposal(Result):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a person already knows of the columns.
+    """What a person already knows of a file's columns, so that `propose` need not guess it.
 
     questions : the columns to ask, in this order; all that could be by default. respondent, carry : as in `Proposal`.
     bins : by column, the edges of bins, or how many. missing_codes : by column, or under "" for all of them.

@@ -1,8 +1,8 @@
 """Planning one question: any one of respondents, epsilon, eta, half-width and power from the others.
 
 The channel is the optimal one for the pilot within epsilon and eta. More respondents, a larger epsilon and a larger
-eta never lose precision, so each is found by bisection, and returned on the safe side: the number of respondents,
-epsilon or eta that comes back reaches the target; a half-width is rounded up.
+eta never lose precision, so each is found by a bracketed secant, and returned on the safe side: the number of
+respondents, epsilon or eta that comes back reaches the target; a half-width is rounded up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ACCURACY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class QuestionPlanner(ByValue):
-    """What is known of a question: the pilot (k,), and how far it is trusted.
+    """Answers for one question, from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
 
     >>> question = QuestionPlanner([0.1, 0.9])
     >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
@@ -113,32 +113,58 @@ class QuestionPlanner(ByValue):
         """The smallest epsilon at which n respondents reach `precision`."""
         precision, n = require_precision(precision), positive_integer(n, "n")
         return _smallest(
-            lambda epsilon: self._needed(precision, epsilon, eta) <= n, LEAST_EPSILON, MOST_EPSILON, "epsilon", n
+            lambda epsilon: self._worth(precision, epsilon, eta), n, (LEAST_EPSILON, MOST_EPSILON), -2.0, "epsilon"
         )
 
     def eta(self, precision: Precision, n: int, epsilon: float) -> float:
         """The smallest eta at which n respondents reach `precision` with `epsilon`."""
         precision, n = require_precision(precision), positive_integer(n, "n")
         most = math.tanh(positive_epsilon(epsilon) / 2)
-        return _smallest(lambda eta: self._needed(precision, epsilon, eta) <= n, LEAST_ETA * most, most, "eta", n)
+        return _smallest(lambda eta: self._worth(precision, epsilon, eta), n, (LEAST_ETA * most, most), -1.0, "eta")
 
     def _needed(self, precision: Precision, epsilon: float, eta: float) -> int:
         return precision.respondents(self.channel(epsilon, eta, precision), self.pilot)
 
+    def _worth(self, precision: Precision, epsilon: float, eta: float) -> float:
+        """The same as a number that need not be whole, where there is one: it falls evenly."""
+        if not isinstance(precision, HalfWidth):
+            return float(self._needed(precision, epsilon, eta))
+        return precision.worth(precision.variance_of(self.channel(epsilon, eta, precision), self.pilot))
 
-def _smallest(reaches: Callable[[float], bool], low: float, high: float, what: str, n: int) -> float:
-    """The smallest argument that reaches the target, to `ACCURACY`; `InvalidInput` if the largest does not."""
-    if not reaches(high):
-        raise InvalidInput(
-            f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {high:.6g}; "
-            "take more respondents or a wider interval"
-        )
-    if reaches(low):
-        return low
-    while high > low * (1 + ACCURACY):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
+
+def _smallest(needed: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, what: str) -> float:
+    """The smallest argument at which at most n are needed, to `ACCURACY`; `InvalidInput` if the largest is too small.
+
+    In logarithms of both, a line of `slope` and then secants lead to the root from 1, or from the nearer end; each step
+    goes a little too far, so that a good one leaves a bracket of the accuracy asked for. Where steps do not help, as
+    where the numbers are whole, the bracket is halved.
+    """
+    low, high = 0.0, math.inf  # fails, reaches
+    at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), ACCURACY / 3
+    for step in range(200):
+        off = math.log(max(needed(at), 1e-300) / n)
+        low, high = (low, at) if off <= 0 else (at, high)
+        if low >= ends[1]:
+            break
+        if high <= ends[0] or high <= low * (1 + ACCURACY):
+            return high
+        if math.isfinite(off):
+            found = (off - before[1]) / (math.log(at) - before[0]) if math.log(at) != before[0] else math.nan
+            if found < 0:
+                slope = min(max(found, -50.0), -0.05)
+            # On one side twice in a row, the next step goes further beyond: a flat stretch ends.
+            further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else ACCURACY / 3
+            before = math.log(at), off
+            aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
+        else:
+            aim = 4 * at
+        at = min(max(aim, ends[0]), ends[1])
+        if not low < at < high or (step > 8 and math.isfinite(high) and low > 0):
+            at = math.sqrt(max(low, ends[0]) * min(high, ends[1]))
+    raise InvalidInput(
+        f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
+        "take more respondents or a wider interval"
+    )
 
 
 def unprivate(pilot: Array) -> Channel:

@@ -17,7 +17,7 @@ from ldpopt.survey.sample.spec import SampleSpec
 
 @dataclass(frozen=True, eq=False)
 class QuestionSpec(ByValue):
-    """One question to plan.
+    """A question to plan: its name, its answers, and how precise the estimate shall be.
 
     name : unique in the survey; column : where the answers stand, `name` by default.
     categories : the possible answers, at least two; distinct as text too.
@@ -82,7 +82,7 @@ class QuestionSpec(ByValue):
 
 @dataclass(frozen=True)
 class SurveySpec:
-    """A survey to plan: its questions, and what one respondent may be asked to give away.
+    """A survey to plan: its questions, and the privacy budget of one respondent.
 
     name, round : the survey and its wave; a new round is new randomness and new privacy loss.
     questions : at least one, with distinct names.

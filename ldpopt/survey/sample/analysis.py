@@ -50,7 +50,7 @@ class Findings(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Analysis(ByValue):
-    """How a survey's reports are analysed.
+    """How the reports of a survey are analysed: estimator, intervals, weights and groups.
 
     sample : the public columns that hold the design; a simple sample by default.
     by : public columns whose values make groups.

@@ -31,7 +31,7 @@ FIELDS = {*COLUMNS, "lonely", "variance", "replications", "seed", "replicate_wei
 
 @dataclass(frozen=True, eq=False)
 class SampleSpec(ByValue):
-    """Which public columns hold a sample's design, and how variances are computed.
+    """The public columns that say how a sample was drawn, and how variances are computed from them.
 
     weights, strata, clusters, fpc : names of columns, as in `SampleDesign`.
     lonely : what a stratum with one unit counts as, a word of `LonelyUnit`.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import positive_integer
+from ldpopt.distribution import Array, positive_integer
 from ldpopt.divergences import KL
 from ldpopt.errors import invalid
+from ldpopt.results import Result
 from ldpopt.survey.test.hypothesis_tests import ENUMERATED, Power, checked_level, compositions, log_multinomial
 
 
@@ -80,3 +82,79 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
         return Power(min(1.0, float(mass1.sum())), True)
     left = (level - (alarm[at - 1] if at else 0.0)) / mass0[at]
     return Power(min(1.0, float(mass1[:at].sum() + left * mass1[at])), True)
+
+
+TRIED = 3000
+"""Most count tables that are enumerated for each number of respondents tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Enough(Result):
+    """Respondents with whom the best test has its power: the fewest where `exact`, else nearly so."""
+
+    respondents: int
+    exact: bool
+
+
+def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> Enough:
+    """How many respondents the best test of `p0` against `p1` at `level` needs for its power to be `power`.
+
+    p0, p1 : distributions, shape (k,). The likelihood-ratio test, the best of all [CT, Thm 11.7.1]: exactly by
+    enumeration while there are few count tables, else by a normal law of the log-likelihood ratio, or, where a report
+    is possible from one population alone, by the Chernoff bound, which is enough but not the fewest. Raises
+    `InvalidInput` when both give the same reports.
+
+    >>> respondents_to_tell([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1])
+    Enough(respondents=6, exact=True)
+    """
+    channel = as_channel(channel)
+    m0, m1 = _by_ratio(channel.push(p0), channel.push(p1))
+    power, level = checked_level(power, "power"), checked_level(level)
+    # An error of rounding in m0 and m1 moves the Hellinger distance by its square, and the exponent by itself.
+    if len(m0) == 1 or not float(((np.sqrt(m0) - np.sqrt(m1)) ** 2).sum()) > 1e-28:
+        raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
+    if power <= level:
+        return Enough(1, True)
+    guess = _nearly(m0, m1, power, level)
+
+    def few(n: int) -> bool:
+        return math.comb(n + len(m0) - 1, len(m0) - 1) <= TRIED
+
+    def reached(n: int) -> bool:
+        return float(neyman_pearson_power(np.eye(len(m0)), m0, m1, n, level)) >= power
+
+    # More reports never tell less, so the power rises with n.
+    high = 1
+    while few(high) and not reached(high):
+        high *= 2
+    if not few(high):
+        return Enough(guess, False)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return Enough(high, True)
+
+
+def _by_ratio(m0: Array, m1: Array) -> tuple[Array, Array]:
+    """The laws of the likelihood ratio: outputs of one ratio, to rounding, are one."""
+    seen = m0 + m1 > 0
+    m0, m1 = m0[seen], m1[seen]
+    share = m0 / (m0 + m1)
+    order = np.argsort(share, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(share[order]) > 1e-12]))
+    return np.add.reduceat(m0[order], starts), np.add.reduceat(m1[order], starts)
+
+
+def _nearly(m0: Array, m1: Array, power: float, level: float) -> int:
+    """The number of respondents by the normal law, or by the Chernoff bound where a ratio is infinite."""
+    from scipy.stats import norm
+
+    if not (m0.min() > 0 and m1.min() > 0):
+        exponent = chernoff_exponent(np.eye(len(m0)), m0, m1)
+        return math.ceil(-math.log(min(level, 1 - power)) / exponent) if exponent < math.inf else 1
+    ratio = np.log1p((m1 - m0) / m0)
+    means = [float(m @ ratio) for m in (m0, m1)]
+    deviations = [math.sqrt(max(float(m @ (ratio - mean) ** 2), 0.0)) for m, mean in zip((m0, m1), means, strict=True)]
+    root = (norm.isf(level) * deviations[0] + norm.ppf(power) * deviations[1]) / (means[1] - means[0])
+    return max(1, math.ceil(root**2)) if root > 0 else 1

@@ -229,3 +229,11 @@ def test_what_is_no_tree_of_leaves_proves_nothing():
         for name in ("term", "pairs", "values"):
             spoiled = replace(leaf, terms=(replace(one, **{name: other}),))
             assert fails_in_words(replace(certificate, nodes=(spoiled,)))
+
+
+def test_capped_ratios_need_an_output_that_every_input_allows():
+    """Where every output is impossible for some input, no channel has capped ratios: nothing is proved."""
+    u = Divergence(KL, [0.5, 0.5], [0.25, 0.75])
+    own = branched(u, (Support([[True, False], [True, True]]), TotalVariation(0.9), LocalDP(1.0)))[0]
+    none = replace(own, constraints=(Support([[True, False], [False, True]]), TotalVariation(0.9), LocalDP(1.0)))
+    assert any("no output that every input allows" in words for words in none.verify().failures)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from design_problems import random_pair
 
-from ldpopt.design.certificates.hypotheses import by_ratio, dominates
+from ldpopt.design.certificates.hypotheses import _sorted, by_ratio, dominates
 from ldpopt.design.problems.spread import dominating
 
 
@@ -80,3 +80,15 @@ def test_each_end_of_an_interval_counts(low):
         a, b = np.array(own), np.array(other)
         assert dominates(*a, *b) == truly_dominates(a, b)
         assert dominates(*b, *a) == truly_dominates(b, a)
+
+
+def test_products_that_nearly_agree_are_compared_exactly():
+    """Two ratios a rounding or two apart are in order exactly where fractions say so."""
+    rng = np.random.default_rng(7)
+    for _ in range(500):
+        a, b, c = rng.uniform(0.1, 1.0, 3)
+        d = b * c / a
+        for _ in range(int(rng.integers(0, 3))):
+            d = np.nextafter(d, rng.choice([0.0, 9.0]))
+        p0, p1 = np.array([a, b]), np.array([c, d])
+        assert _sorted(p0, p1) == (Fraction(a) * Fraction(d) <= Fraction(b) * Fraction(c))

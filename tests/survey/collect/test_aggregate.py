@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
+from ldpopt.survey.collect import answers
 from ldpopt.survey.collect.aggregate import Counts, aggregate
 from ldpopt.survey.collect.privatize import privatize
 from ldpopt.survey.collect.randomness.randomness import Simulated
@@ -133,3 +135,24 @@ def test_malformed_counts(changes: dict[str, Any]) -> None:
     counts = Counts(PLAN.checksum, 3, {("a",): np.array([1, 1, 1])})
     with pytest.raises(InvalidInput):
         Counts.from_json(json.dumps({**json.loads(counts.to_json()), **changes}), PLAN)
+
+
+class Forgetful:
+    """A runner that loses the last of its parts."""
+
+    def map(self, function: Any, items: Any) -> Any:
+        """The results of the others."""
+        return map(function, items[:-1])
+
+    def total(self, function: Any, items: Any, merge: Any) -> Any:
+        """The sum of the others."""
+        return reduce(merge, self.map(function, items))
+
+
+def test_a_part_that_a_runner_loses_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of fewer rows than the files hold are no counts."""
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("a,b\n0,1\n2,0\n" if name == "a" else "a,b\n1,1\n1,0\n")
+    monkeypatch.setattr(answers, "PARTITION_ROWS", 2)
+    with pytest.raises(InvalidInput, match="the 4 rows of their files, got 2"):
+        aggregate(PLAN, [tmp_path / "a.csv", tmp_path / "b.csv"], runner=Forgetful(), unlabelled=True)

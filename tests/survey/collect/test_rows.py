@@ -64,3 +64,12 @@ def test_what_is_no_public_column_is_refused(written):
     other = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": CHANNEL})
     with pytest.raises(InvalidInput, match="another plan"):
         read_rows(other, folder / "reports.parquet")
+
+
+def test_the_row_of_a_wrong_report_is_counted_over_all_files(tmp_path):
+    """A report that the plan does not know is named by its row among those of all files."""
+    plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": CHANNEL})
+    for name, reports in (("a", "0\n1\n1\n"), ("b", "0\n7\n")):
+        (tmp_path / f"{name}.csv").write_text(f"vote\n{reports}")
+    with pytest.raises(InvalidInput, match=r"row 5$"):
+        read_rows(plan, [tmp_path / "a.csv", tmp_path / "b.csv"], unlabelled=True)

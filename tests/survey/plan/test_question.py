@@ -6,7 +6,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
 from ldpopt.survey.plan.precision import HalfWidth, TestPower
 from ldpopt.survey.plan.protocols import compare_protocols
-from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt.survey.plan.question import QuestionPlanner, _smallest
 
 Z = 1.959963984540054
 QUESTION = QuestionPlanner([0.1, 0.9])
@@ -103,3 +103,37 @@ def test_no_protocol_beats_the_channel_planned_for_the_widest_interval(pilot):
     table = compare_protocols(pilot, HalfWidth(0.05), 1.0)
     assert table.rows[0].protocol == "optimal channel"
     assert all(row.respondents >= table.rows[0].respondents for row in table)
+
+
+def test_an_epsilon_takes_few_designs(monkeypatch):
+    """From 30 to a million respondents, epsilon is found to its accuracy with at most nine channels."""
+    made = []
+    honest = QuestionPlanner.channel
+    monkeypatch.setattr(QuestionPlanner, "channel", lambda self, *rest: made.append(1) or honest(self, *rest))
+    question = QuestionPlanner([0.2, 0.3, 0.5])
+    for width, n in [(0.3, 30), (0.05, 2000), (0.01, 12000), (0.02, 10**6)]:
+        made.clear()
+        epsilon = question.epsilon(HalfWidth(width), n)
+        assert len(made) <= 9
+        assert question.respondents(HalfWidth(width), epsilon) <= n
+        assert question.respondents(HalfWidth(width), epsilon * (1 - 2e-4)) >= n
+
+
+def test_what_is_no_number_is_not_enough():
+    """A count that is not a number never counts as reached, and steps or flat stretches end."""
+    with pytest.raises(InvalidInput, match="beyond epsilon"):
+        _smallest(lambda at: math.nan, 10, (0.01, 16.0), -2.0, "epsilon")
+    assert _smallest(lambda at: 5.0 if at >= 3 else 500.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
+        3, rel=1e-4
+    )
+    assert _smallest(lambda at: 5.0 if at >= 3 else math.inf, 10, (0.01, 16.0), -2.0, "epsilon") >= 3
+    assert _smallest(lambda at: 10.0 if at >= 0.1 else 11.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
+        0.1, rel=1e-4
+    )
+    assert _smallest(lambda at: 10.0 if at >= 9 else 11.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
+        9, rel=1e-4
+    )
+    assert _smallest(lambda at: 10.0, 10, (0.01, 16.0), -2.0, "epsilon") == 0.01
+    assert _smallest(lambda at: 0.0, 10, (0.01, 16.0), -2.0, "epsilon") == 0.01
+    with pytest.raises(InvalidInput, match="beyond epsilon"):
+        _smallest(lambda at: 11.0, 10, (0.01, 16.0), -2.0, "epsilon")

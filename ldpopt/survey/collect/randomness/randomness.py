@@ -20,7 +20,7 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 @dataclass(frozen=True)
 class Fresh:
-    """New randomness for every run: a key from the operating system, forgotten when the run ends.
+    """New random words for every run, under a key from the operating system that is forgotten when the run ends.
 
     Every run over the same answers is a further report, whose privacy loss adds up. While a run on files
     lasts, or waits to be resumed, its key lies in its work folder with mode 0600: whoever reads the key and
@@ -39,7 +39,7 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Memoised:
-    """Words fixed by the survey key, the round, the respondent, the question and the answer: a retry repeats reports.
+    """Random words fixed by key, round, respondent, question and answer, so that a second run repeats the same reports.
 
     key_file : the file of the survey key (`create_key`). What this does not hide is said in
         `ldpopt.survey.collect.randomness.memo`.

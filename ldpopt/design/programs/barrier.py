@@ -1,0 +1,248 @@
+"""What two interior-point methods on columns share: their iterate, its residuals, and a Newton step without its slacks.
+
+Columns q_i >= 0 of labels i gain c_i . q_i. With prices nu of pairs of inputs a column pays, each in units of the cap,
+
+    psi(a, b)                          under a divergence between rows (`Moment`),
+    u >= 0, u >= (a - factor b)        under a cap on what one row exceeds another by (`HockeyStick`),
+
+and under pure LDP (`Ratio`) it lies between m and e^epsilon m. The slacks u and m, and the prices of all sides, are
+eliminated label by label: what is left of a step is one block (k, k) a label, and two numbers a label and pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.design.programs.row_pairs import Pairs
+from ldpopt.distribution import Array
+
+REACH = 0.99
+"""How far of the way to the boundary a step goes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """Columns with their slacks, and the prices of all sides; every one of them is positive.
+
+    q, z : (n, k) columns, and prices of q >= 0. u, by_zero, by_excess : (n, sticks) slacks, prices of their two sides.
+    m : (n, 1) the least of columns; by_low, by_high : (n, k) prices of m <= q <= ratio m. The last three are empty
+    without pure LDP.
+    """
+
+    q: Array
+    z: Array
+    u: Array
+    by_zero: Array
+    by_excess: Array
+    m: Array
+    by_low: Array
+    by_high: Array
+
+    @classmethod
+    def middle(cls, pairs: Pairs, q: Array, product: float | Array) -> Inside:
+        """Around constant columns `q` (n, k), where every side times its price is `product`, (n, 1) or one number."""
+        n, k = q.shape
+        u = np.maximum(pairs.excess(q), 0.0) + 0.5 / n
+        capped = int(pairs.ratio is not None)
+        m = q[:, :capped] * (1 + 1 / (pairs.ratio or 2.0)) / 2
+        none = np.zeros((n, k * capped))
+        made = cls(q, none, u, none, none, m, none, none)
+        prices = [product / value for value, _ in made.sides(pairs)]
+        return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [none, none]))
+
+    def grown(self, by: Inside) -> Array:
+        """(n, 1) by what share a step changes the sums of the columns."""
+        return np.asarray(by.q.sum(axis=1, keepdims=True) / self.q.sum(axis=1, keepdims=True))
+
+    def moved(self, step: float | Array, by: Inside) -> Inside:
+        """A step on; one a label, (n, 1), or one for all.
+
+        Columns change in size and in shape, by factors: what they pay depends on the shape alone, which a sum of both
+        would lose where a column shrinks.
+        """
+        growth = self.grown(by)
+        made = {
+            name: (1 + step * growth) * ((1 - step * growth) * getattr(self, name) + step * getattr(by, name))
+            for name in ("q", "u", "m")
+        }
+        prices = ("z", "by_zero", "by_excess", "by_low", "by_high")
+        return Inside(**made, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
+
+    def take(self, chosen: npt.NDArray[np.bool_]) -> Inside:
+        """The labels that are `chosen`, (n,)."""
+        return Inside(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+    def put(self, labels: npt.NDArray[np.intp], other: Inside) -> Inside:
+        """With these labels from another iterate, which has them alone."""
+        made = {name: getattr(self, name).copy() for name in self.__dataclass_fields__}
+        for name, values in made.items():
+            values[labels] = getattr(other, name)
+        return Inside(**made)
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Inside:
+        """A step for the labels that are `chosen`, (n,), alone."""
+        each = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Inside(**{name: np.where(chosen[:, None], one, 0.0) for name, one in each.items()})
+
+    def sides(self, pairs: Pairs) -> list[tuple[Array, Array]]:
+        """All that stays positive, with its price."""
+        made = [(self.q, self.z), (self.u, self.by_zero), (self.u - pairs.excess(self.q), self.by_excess)]
+        if pairs.ratio is not None:
+            made += [(self.q - self.m, self.by_low), (self.m - self.q / pairs.ratio, self.by_high)]
+        return made
+
+    def limits(self, pairs: Pairs, by: Inside) -> list[tuple[Array, Array]]:
+        """What has to stay positive on the way of a step, and what it changes each by."""
+        growth = self.grown(by)
+        made = [(np.ones(growth.shape), growth)]
+        for (value, price), (change, dearer) in zip(self.sides(pairs), by.sides(pairs), strict=True):
+            made += [(value, change - growth * value), (price, dearer)]
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A Newton step at an iterate, with the slacks eliminated.
+
+    block : (n, k, k). on_left, on_right : (n, pairs) what a pair's price falls on. along, levels : (n, k) and
+    (n, pairs) the block and the two sides times the columns themselves. loose : (pairs,) what a pair's
+    price loosens of the slacks. spent : (pairs,) what of the caps is used.
+    """
+
+    pairs: Pairs
+    at: Inside
+    nu: Array
+    sides: list[tuple[Array, Array]]
+    block: Array
+    on_left: Array
+    on_right: Array
+    levels: Array
+    along: Array
+    loose: Array
+    spent: Array
+    paid: Array
+    share: Array
+    rate: Array
+
+    @classmethod
+    def of(cls, pairs: Pairs, at: Inside, nu: Array) -> Linear:
+        """At an iterate, for prices nu (pairs,)."""
+        n, k = at.q.shape
+        count = pairs.count
+        level, on_left, on_right, bend, t = pairs.psi(at.q)
+        sides = at.sides(pairs)
+        rate = [price / value for value, price in sides]
+        whole = rate[1] + rate[2]
+        share = rate[2] / whole
+        stiff = rate[1] * share
+        block = np.zeros((n, k, k))
+        inputs = np.arange(k)
+        weighted = bend * nu[:count]
+        for number, part in enumerate(pairs.parts):
+            left, right = pairs.left[part], pairs.right[part]
+            if number < len(pairs.moments):
+                both = -(weighted * t)[:, part]
+            else:
+                here = slice(part.start - count, part.stop - count)
+                both = stiff[:, here] * pairs.on_left[here] * pairs.on_right[here]
+            block[:, left, right] += both
+            block[:, right, left] += both
+        first = np.concatenate([weighted, stiff * pairs.on_left**2], axis=1)
+        second = np.concatenate([weighted * t * t, stiff * pairs.on_right**2], axis=1)
+        block[:, inputs, inputs] += pairs.gather(first, second) + rate[0]
+        if pairs.ratio is not None:
+            cross = rate[3] + rate[4] / pairs.ratio
+            block[:, inputs, inputs] += rate[3] + rate[4] / pairs.ratio**2
+            total = (rate[3] + rate[4]).sum(axis=1)
+            block -= cross[:, :, None] * cross[:, None, :] / total[:, None, None]
+        by_left = np.concatenate([on_left, share * pairs.on_left], axis=1)
+        by_right = np.concatenate([on_right, share * pairs.on_right], axis=1)
+        paid = pairs.gather(
+            np.concatenate([on_left * nu[:count], at.by_excess * pairs.on_left], axis=1),
+            np.concatenate([on_right * nu[:count], at.by_excess * pairs.on_right], axis=1),
+        )
+        # By homogeneity psi is flat along a column itself: what that leaves is said without what cancels.
+        excess = pairs.excess(at.q)
+        levels = np.concatenate([level, share * excess], axis=1)
+        none = np.zeros((n, count))
+        along = at.z + pairs.gather(
+            np.concatenate([none, stiff * excess * pairs.on_left], axis=1),
+            np.concatenate([none, stiff * excess * pairs.on_right], axis=1),
+        )
+        if pairs.ratio is not None:
+            weight = (cross * at.q).sum(axis=1) / total
+            along += (rate[3] + rate[4] / pairs.ratio**2) * at.q - cross * weight[:, None]
+        loose = np.concatenate([np.zeros(count), (1 / whole).sum(axis=0)])
+        spent = np.concatenate([level.sum(axis=0), at.u.sum(axis=0)])
+        return cls(pairs, at, nu, sides, block, by_left, by_right, levels, along, loose, spent, paid, share, whole)
+
+    def take(self, chosen: npt.NDArray[np.bool_]) -> Linear:
+        """The labels that are `chosen`, (n,); what is summed over labels stays that of all."""
+        each = {
+            name: getattr(self, name)[chosen]
+            for name in ("block", "on_left", "on_right", "levels", "along", "paid", "share", "rate")
+        }
+        sides = [(value[chosen], price[chosen]) for value, price in self.sides]
+        return replace(self, at=self.at.take(chosen), sides=sides, **each)
+
+    def left(self, profits: Array) -> Array:
+        """(n, k) what columns still gain beyond the prices of all sides, from `profits` before those of pairs."""
+        ratio = self.pairs.ratio
+        made = profits - self.paid + self.at.z
+        return made if ratio is None else made + self.at.by_low - self.at.by_high / ratio
+
+    def aims(self, mu: Array | float) -> list[Array]:
+        """What prices gain where their products with the sides go to `mu`."""
+        return [mu / value - price for value, price in self.sides]
+
+    def right(self, left: Array, aims: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """The right side (n, k) of the step of q, of the slacks u (n, sticks), and of m (n,)."""
+        at, pairs = self.at, self.pairs
+        on_slack = at.by_zero + at.by_excess - self.nu[pairs.count :] + aims[1] + aims[2]
+        paid = aims[2] - self.share * on_slack
+        made = left + aims[0] - self.on_sticks(paid)
+        on_least = np.zeros(len(made))
+        if pairs.ratio is not None:
+            on_least = (at.by_high - at.by_low - aims[3] + aims[4]).sum(axis=1)
+            (low, by_low), (high, by_high) = self.sides[3:]
+            cross = by_low / low + by_high / high / pairs.ratio
+            total = (by_low / low + by_high / high).sum(axis=1)
+            made = made + aims[3] - aims[4] / pairs.ratio + cross * (on_least / total)[:, None]
+        return made, on_slack, on_least
+
+    def on_sticks(self, each: Array) -> Array:
+        """(n, k) what prices (n, sticks) of excesses fall on."""
+        none = np.zeros((len(each), self.pairs.count))
+        on_left = np.concatenate([none, each * self.pairs.on_left], axis=1)
+        return self.pairs.gather(on_left, np.concatenate([none, each * self.pairs.on_right], axis=1))
+
+    def step(self, dq: Array, dnu: Array, aims: Sequence[Array], on_slack: Array, on_least: Array) -> Inside:
+        """The whole step, from that of the columns and of the prices of pairs."""
+        pairs = self.pairs
+        excess = pairs.excess(dq)
+        by_excess = self.sides[2][1] / self.sides[2][0]
+        du = (on_slack - dnu[pairs.count :] + by_excess * excess) / self.rate
+        dm = self.at.m * 0
+        if pairs.ratio is not None:
+            (low, by_low), (high, by_high) = self.sides[3:]
+            cross = by_low / low + by_high / high / pairs.ratio
+            total = (by_low / low + by_high / high).sum(axis=1)
+            dm = ((on_least + (cross * dq).sum(axis=1)) / total)[:, None]
+        by = Inside(dq, dq * 0, du, du * 0, du * 0, dm, self.at.by_low * 0, self.at.by_high * 0)
+        moved = [
+            aim - price / value * change
+            for aim, (value, price), (change, _) in zip(aims, self.sides, by.sides(pairs), strict=True)
+        ]
+        by = replace(by, z=moved[0], by_zero=moved[1], by_excess=moved[2])
+        return replace(by, by_low=moved[3], by_high=moved[4]) if pairs.ratio is not None else by
+
+
+def reach(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
+    """How long a step keeps all values positive that it changes, at most 1; with axis 1 for each label by itself."""
+    rates = [np.max(-change / value, axis=axis, initial=0.0) for value, change in values]
+    worst = np.max(np.stack([np.asarray(one) for one in rates]), axis=0)
+    return np.asarray(np.minimum(1.0, REACH / np.maximum(worst, 1e-300)))

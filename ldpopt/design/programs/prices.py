@@ -1,0 +1,166 @@
+"""What columns of given labels still gain beyond given prices: one small concave program a label, all of them at once.
+
+    max  c_i . q - (what q pays for the pairs)   s.t.  w.q = 1 (theta_i),  q >= 0,  the sides of `barrier`,
+
+with fixed prices of the rows, taken from c_i before, and of the pairs. The tangent planes of psi at the optimum, and
+the prices of the excesses, turn theta_i w into a bound of the whole program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.programs.barrier import Inside, Linear, reach
+from ldpopt.design.programs.row_pairs import Pairs
+from ldpopt.distribution import Array
+
+STEPS = 80
+
+IDLE = 30
+"""Steps without gain after which a label is left as it is."""
+
+HALVES = 30
+"""How often a step is halved where the residuals grow too much."""
+
+LATE, LAG = 1e-6, 10.0
+"""Below the first gap, products that fall before the residuals do make columns lose what tells their ratios."""
+
+GROWTH = 3.0
+"""How much a step may raise the residuals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best columns (n, k), what they gain a unit of w.q (n,), and (n, pairs) prices of the excesses of sticks."""
+
+    columns: Array
+    theta: Array
+    excess: Array
+
+
+def best_columns(
+    profits: Array, terms: Sequence[Term | Ratio], weights: Sequence[Array], mass: Array, accuracy: float
+) -> Best:
+    """For `profits` (n, k) net of what the rows cost, prices of every term's pairs, and the mass w (k,) > 0."""
+    n, k = profits.shape
+    pairs = Pairs(terms, k)
+    none = np.zeros(0)
+    nu = pairs.joined(weights) * pairs.caps if len(pairs.caps) else none
+    q = np.full((n, k), 1 / mass.sum())
+    theta = (profits / mass).max(axis=1, keepdims=True)
+    spread = np.maximum(theta - (profits @ np.ones(k) / mass.sum())[:, None], 1e-6 * np.abs(profits).max() + 1e-300)
+    theta = theta + 0.1 * spread
+    z = theta * mass - profits
+    at = replace(Inside.middle(pairs, q, (q * z).mean(axis=1, keepdims=True)), z=z)
+    share = np.full(n, 0.3)
+    best, gained = at, np.full(n, np.inf)
+    live, idle = np.arange(n), np.zeros(n, dtype=np.intp)
+    tried = _Tried.of(pairs, at, nu, profits, theta, mass)
+    for _ in range(STEPS):
+        better = tried.worth < gained[live]
+        idle[live] = np.where(tried.worth < gained[live] - accuracy, 0, idle[live] + 1)
+        best, gained[live[better]] = best.put(live[better], at.take(better)), tried.worth[better]
+        open_ = (np.maximum(tried.gap, tried.off) > accuracy) & (idle[live] < IDLE)
+        if not open_.any():
+            break
+        live, at, theta = live[open_], at.take(open_), theta[open_]
+        stepped = _stepped(pairs, tried.take(open_), nu, profits[live], theta, share[live], accuracy)
+        if stepped is None:
+            break
+        at, theta, tried, size = stepped
+        share[live] = np.where(size < 0.3, 0.5, np.where(size < 0.8, 0.2, 0.08))
+    excess = np.minimum(best.by_excess, nu[pairs.count :]) / pairs.caps[pairs.count :]
+    return Best(best.q, gained, excess)
+
+
+def _stepped(
+    pairs: Pairs, tried: _Tried, nu: Array, profits: Array, theta: Array, share: Array, accuracy: float
+) -> tuple[Inside, Array, _Tried, Array] | None:
+    """Every label's next iterate, and the length of its step; None where no step is found."""
+    at, mass = tried.linear.at, tried.mass
+    count = sum(value.shape[1] for value, _ in tried.linear.sides)
+    late = (tried.gap < LATE) & (tried.off > LAG * tried.gap)
+    mu = np.maximum(np.where(late, 1.0, share) * tried.gap, 0.2 * accuracy)[:, None] / count
+    try:
+        by, dtheta = tried.step(mu)
+    except np.linalg.LinAlgError:
+        return None
+    limits = at.limits(pairs, by)
+    sound = np.all([np.isfinite(change).all(axis=1) for _, change in limits], axis=0)
+    size = np.where(sound, reach(limits, 1), 0.0)[:, None]
+    by, dtheta = by.only(sound), np.where(sound[:, None], dtheta, 0.0)
+    for _ in range(HALVES):
+        new, moved = at.moved(size, by), theta + size * dtheta
+        ahead = _Tried.of(pairs, new, nu, profits, moved, mass)
+        bad = ~(ahead.off <= GROWTH * np.maximum(tried.off, 0.1))
+        if not bad.any():
+            break
+        size = np.where(bad[:, None], size / 2, size)
+    return new, moved, ahead, size[:, 0]
+
+
+def _shares(reduced: Array, mass: Array, ratio: float | None) -> Array:
+    """(n,) the most that columns gain a unit of mass for linear gains (n, k), within a ratio or free."""
+    if ratio is None:
+        return np.asarray((reduced / mass).max(axis=1))
+    theta = reduced.sum(axis=1) / mass.sum()
+    for _ in range(60):
+        column = np.where(reduced > theta[:, None] * mass, ratio, 1.0)
+        more = (reduced * column).sum(axis=1) / (column @ mass)
+        if not (more > theta).any():
+            break
+        theta = np.maximum(theta, more)
+    return np.asarray(theta)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """An iterate: its Newton system, residuals, (n,) complementarity, what is off, and the theta that it proves."""
+
+    linear: Linear
+    left: Array
+    gap: Array
+    off: Array
+    worth: Array
+    mass: Array
+
+    @classmethod
+    def of(cls, pairs: Pairs, at: Inside, nu: Array, profits: Array, theta: Array, mass: Array) -> _Tried:
+        with np.errstate(all="ignore"):
+            linear = Linear.of(pairs, at, nu)
+            left = linear.left(profits - theta * mass)
+            gap = np.sum([(value * price).sum(axis=1) for value, price in linear.sides], axis=0)
+            slack = np.abs(at.by_zero + at.by_excess - nu[pairs.count :]).sum(axis=1)
+            mean = left.mean(axis=1, keepdims=True)
+            off = np.maximum(mean + pairs.reach * np.abs(left - mean), 0.0).max(axis=1) + slack
+            # What the tangent planes leave of the profits, in units of the mass: any columns prove it.
+            within = np.minimum(at.by_excess, nu[pairs.count :]) - at.by_excess
+            worth = _shares(profits - linear.paid - linear.on_sticks(within), mass, pairs.ratio)
+        return cls(linear, left, gap, off, np.where(np.isfinite(worth), worth, np.inf), mass)
+
+    def take(self, chosen: npt.NDArray[np.bool_]) -> _Tried:
+        """The labels that are `chosen`, (n,)."""
+        each = (self.left, self.gap, self.off, self.worth)
+        left, gap, off, worth = (one[chosen] for one in each)
+        return _Tried(self.linear.take(chosen), left, gap, off, worth, self.mass)
+
+    def step(self, mu: Array) -> tuple[Inside, Array]:
+        """The Newton step of every label, and of its theta."""
+        linear, mass, at = self.linear, self.mass, self.linear.at
+        aims = linear.aims(mu)
+        right, on_slack, on_least = linear.right(self.left, aims)
+        block = linear.block * at.q[:, :, None] * at.q[:, None, :]
+        diagonal = np.einsum("nii->ni", block)
+        diagonal *= 1 + 1e-14
+        sums = (mass * at.q)[:, :, None]
+        with np.errstate(all="ignore"):
+            solved = np.linalg.solve(block, np.concatenate([(right * at.q)[:, :, None], sums], axis=2))
+            lack = 1 - at.q @ mass
+            dtheta = ((sums * solved[:, :, :1]).sum(axis=1) - lack[:, None]) / (sums * solved[:, :, 1:]).sum(axis=1)
+            dq = at.q * (solved[:, :, 0] - dtheta * solved[:, :, 1])
+            return linear.step(dq, np.zeros(len(linear.nu)), aims, on_slack, on_least), dtheta

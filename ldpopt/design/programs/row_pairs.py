@@ -1,0 +1,105 @@
+"""The constrained pairs of inputs of all terms in one row: what columns pay for them, and its slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldpopt.design.constraints.hockey_stick import HockeyStick
+from ldpopt.design.constraints.moment import Moment
+from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.distribution import Array
+
+NEAR = 1e-3
+"""Ratios nearer to one than this have psi from its series, which keeps its digits there."""
+
+
+def served(terms: Sequence[Term | Ratio]) -> bool:
+    """Whether the terms are such that every constraint has an interior."""
+    return all(
+        isinstance(term, (Moment, Ratio)) or (isinstance(term, HockeyStick) and bool((term.caps > 0).all()))
+        for term in terms
+    )
+
+
+class Pairs:
+    """The pairs of all terms in one row, those of divergences first; psi and excess in units of the cap."""
+
+    def __init__(self, terms: Sequence[Term | Ratio], k: int) -> None:
+        self.terms = tuple(terms)
+        self.moments = [one for one in terms if isinstance(one, Moment)]
+        sticks = [one for one in terms if isinstance(one, HockeyStick)]
+        each = [*self.moments, *sticks]
+        none = np.zeros(0, dtype=np.intp)
+        self.left = np.concatenate([none, *(one.left for one in each)])
+        self.right = np.concatenate([none, *(one.right for one in each)])
+        sizes = [len(one) for one in each]
+        self.ends = np.cumsum(sizes, dtype=np.intp)
+        self.parts = [slice(int(end) - size, int(end)) for end, size in zip(self.ends, sizes, strict=True)]
+        self.count = sum(len(one) for one in self.moments)
+        self.caps = np.concatenate([np.zeros(0), *(one.cap * np.ones(len(one)) for one in each)])
+        factors = [np.zeros(0), *(one.factor for one in sticks)]
+        self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
+        self.on = np.eye(k)[self.left], np.eye(k)[self.right]
+        ratios = [one.ratio for one in terms if isinstance(one, Ratio)]
+        self.reach = min((one.reach for one in terms), default=1.0)
+        self.ratio = min(ratios) if ratios else None
+
+    def split(self, values: Array) -> tuple[Array, ...]:
+        """What pairs have, one array for each of the terms in their own order; none for `Ratio`."""
+        made = iter(np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else [])
+        own = {id(one): next(made) for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)}
+        return tuple(own.get(id(one), values[..., :0]) for one in self.terms)
+
+    def joined(self, weights: Sequence[Array]) -> Array:
+        """(pairs,) in this order what terms have in their own."""
+        own = {id(one): np.asarray(given) for one, given in zip(self.terms, weights, strict=True)}
+        kinds = [own[id(one)] for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)]
+        return np.concatenate([np.zeros(0), *kinds])
+
+    def gather(self, on_left: Array, on_right: Array) -> Array:
+        """(n, k) sums by input of what falls on either side, (n, pairs) each."""
+        return np.asarray(on_left @ self.on[0] + on_right @ self.on[1])
+
+    def gather_each(self, weights: Array, on_left: Array, on_right: Array) -> Array:
+        """(n, n, k) the same for every label's own weights, (n, pairs), of what falls on any label's sides."""
+        return np.stack([self.gather(one * on_left, one * on_right) for one in weights])
+
+    def excess(self, q: Array) -> Array:
+        """(n, sticks) what the left input exceeds the right one by."""
+        return np.asarray(q[:, self.left[self.count :]] * self.on_left + q[:, self.right[self.count :]] * self.on_right)
+
+    def psi(self, q: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """psi, its two slopes, its second derivative in a, and t = a/b, each (n, moments)."""
+        a, b = q[:, self.left[: self.count]], q[:, self.right[: self.count]]
+        found = [np.zeros((5, len(q), 0))]
+        start = 0
+        with np.errstate(all="ignore"):
+            for term in self.moments:
+                part = slice(start, start + len(term))
+                found.append(_psi(term.order, term.cap, a[:, part], b[:, part]))
+                start += len(term)
+        level, on_left, on_right, bend, t = np.concatenate(found, axis=2)
+        return level, on_left, on_right, bend, t
+
+
+def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
+    apart = (a - b) / b
+    t = a / b
+    log = np.where(np.abs(apart) < 0.5, np.log1p(np.where(np.abs(apart) < 0.5, apart, 0.0)), np.log(t))
+    if order == 1:
+        on_left, on_right, bend = log, -apart, 1 / a
+        level = a * log - (a - b)
+        series = b * apart**2 / 2 * (1 - apart / 3 + apart**2 / 6 - apart**3 / 10)
+    else:
+        rise = np.expm1((order - 1) * log)
+        on_left, on_right = order * rise, -(order - 1) * np.expm1(order * log)
+        bend = order * (order - 1) * (1 + rise) / a
+        level = a * on_left + b * on_right  # by homogeneity
+        series = (
+            b * order * (order - 1) / 2 * apart**2
+            * (1 + (order - 2) / 3 * apart * (1 + (order - 3) / 4 * apart * (1 + (order - 4) / 5 * apart)))
+        )  # fmt: skip
+    level = np.where(np.abs(apart) * max(order, 1.0) < NEAR, series, level)
+    return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])

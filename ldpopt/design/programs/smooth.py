@@ -1,0 +1,256 @@
+"""The ratio-labelled program under divergences between rows, beside other constraints or alone, by an interior point.
+
+    max  sum_i c_i . q_i   s.t.  sum_i q_i = 1  (lambda),  q_i >= 0,  the terms of `row_pairs`  (nu).
+
+As a cone program each pair and label has its own slack, and where many pairs bind at once solvers stop early or fail.
+Here a pair has one slack and one price, constant columns are a strictly feasible start, and a Newton step is one
+system of all columns, whatever the number of pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+
+from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.programs.barrier import Inside, Linear, reach
+from ldpopt.design.programs.row_pairs import Pairs
+from ldpopt.distribution import Array
+
+STEPS = 80
+
+START = 4.0
+"""The first gap, in units of the optimum."""
+
+SLOW = 30
+"""Steps without a better iterate after which the best one is taken."""
+
+CLOSE = 0.2
+"""Of constraints that leave rows closer than this, columns are nearly constant, and prices begin small."""
+
+LATE, LAG = 1e-6, 10.0
+"""Below the first gap, products that fall before the residuals do make columns lose what tells their ratios."""
+
+GROWTH = 3.0
+"""How much a step may raise the residuals before it is halved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The columns (n, k), the row multipliers (k,), and (pairs,) prices of every term, those of psi and excess.
+
+    A label's slack is what its best column lacks to be worth its price, in gain a unit of the column's sum.
+    """
+
+    columns: Array
+    rows: Array
+    weights: tuple[Array, ...]
+    slack: Array
+    gap: float
+
+
+def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float = 1e-9) -> Priced:
+    """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
+
+    What comes back is the best iterate: nearly feasible and nearly dual, to be measured by those who use it.
+    """
+    n, k = gains.shape
+    pairs = Pairs(terms, k)
+    q = np.full((n, k), 1 / n)
+    if pairs.reach < CLOSE:
+        inside, rows = Inside.middle(pairs, q, START / (n * k + len(pairs.left))), gains.mean(axis=0)
+    else:
+        rows = gains.max(axis=0) + 0.1 * max(float(np.ptp(gains, axis=0).max()), 1.0)
+        inside = replace(Inside.middle(pairs, q, float((q * (rows - gains)).mean())), z=rows - gains)
+    s = np.ones(len(pairs.left))
+    nu = float((inside.q * inside.z).mean()) / s
+    at = best = _Point(pairs, gains, inside, s, nu, rows)
+    least, idle = np.inf, 0
+    for _ in range(STEPS):
+        error = at.gap + at.missing
+        idle = 0 if error < 0.9 * least else idle + 1
+        if error < least:
+            best, least = at, error
+        if (at.gap <= accuracy and at.missing <= 3 * accuracy) or idle > SLOW:
+            break
+        try:
+            new = at.stepped(0.3 * accuracy)
+        except np.linalg.LinAlgError:
+            break
+        if new is None:
+            break
+        at = new
+    inner = best.inside
+    slack = (inner.q * inner.z).sum(axis=1) / inner.q.sum(axis=1)
+    weights = pairs.split(best.nu / pairs.caps)
+    return Priced(inner.q, best.rows, weights, slack, least)
+
+
+class _Point:
+    """An iterate, how far it is from optimal, and what share of the gap the next step is to leave."""
+
+    sigma = 0.3
+
+    def __init__(self, pairs: Pairs, gains: Array, inside: Inside, s: Array, nu: Array, rows: Array) -> None:
+        self.pairs, self.gains, self.inside, self.s, self.nu, self.rows = pairs, gains, inside, s, nu, rows
+        self.linear = Linear.of(pairs, inside, nu)
+        self.left = self.linear.left(gains - rows)
+        self.over = 1 - self.linear.spent - s
+        self.lack = 1 - inside.q.sum(axis=0)
+        self.products = [*inside.sides(pairs), (s, nu)]
+        self.gap = sum(float((value * price).sum()) for value, price in self.products)
+        self.count = sum(value.size for value, _ in self.products)
+
+    @property
+    def off(self) -> float:
+        """The largest dual residual, inf where something overflowed."""
+        at = self.inside
+        slack = at.by_zero + at.by_excess - self.nu[self.pairs.count :]
+        worst = max(float(np.abs(self.left).max()), float(np.abs(slack).max(initial=0.0)))
+        return worst if np.isfinite(worst) else np.inf
+
+    @property
+    def far(self) -> float:
+        """The largest violation of a cap."""
+        worst = max(float(np.abs(self.over).max(initial=0.0)), float(np.abs(self.lack).max()))
+        return worst if np.isfinite(worst) else np.inf
+
+    @property
+    def missing(self) -> float:
+        """What the multipliers leave unpaid, and what the matrix owes."""
+        # Rows that are close make columns that are nearly constant: what differs from input to input counts for less.
+        mean = self.left.mean(axis=1, keepdims=True)
+        unpaid = np.maximum(mean + self.pairs.reach * np.abs(self.left - mean), 0.0).max(axis=0).sum()
+        return float(unpaid + np.abs(self.lack) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
+
+    def stepped(self, floor: float) -> _Point | None:
+        """One step; None where none leads on."""
+        newton = _Newton(self)
+        late = self.gap < LATE and self.missing > LAG * self.gap
+        for sigma in (1.0,) if late else (self.sigma, 1.0):
+            step = newton.step(max(sigma * self.gap, floor) / self.count)
+            size = float(step.length)
+            while size > 1e-10:
+                new = self._moved(step, size)
+                if new.off <= GROWTH * max(self.off, 0.1) and new.far <= max(GROWTH * self.far, 0.3):
+                    new.sigma = 0.5 if size < 0.3 else 0.2 if size < 0.8 else 0.08
+                    return new
+                size /= 2
+        return None
+
+    def _moved(self, step: _Step, size: float) -> _Point:
+        return _Point(
+            self.pairs, self.gains, self.inside.moved(size, step.inside), self.s + size * step.ds,
+            self.nu + size * step.dnu, self.rows + size * step.drows,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A step, and how long it may be."""
+
+    inside: Inside
+    ds: Array
+    dnu: Array
+    drows: Array
+    length: Array
+
+
+class _Newton:
+    """The system of a step in the columns, in units of them, with the prices of pairs eliminated."""
+
+    def __init__(self, point: _Point) -> None:
+        self.point, self.linear = point, point.linear
+        pairs, linear, q = point.pairs, point.linear, point.inside.q
+        n, k = q.shape
+        self.loose = point.s / point.nu + linear.loose
+        # (n, n, pairs) of two labels and a pair fall on the entries of its two inputs.
+        tight = np.sqrt(1 / self.loose)
+        on_left, on_right = linear.on_left * tight, linear.on_right * tight
+        whole = np.zeros((n, k, n, k))
+        inputs = np.arange(k)
+        whole[:, inputs, :, inputs] += np.einsum("ip,jp,px->xij", on_left, on_left, pairs.on[0], optimize=True)
+        whole[:, inputs, :, inputs] += np.einsum("ip,jp,px->xij", on_right, on_right, pairs.on[1], optimize=True)
+        for part in pairs.parts:
+            both = np.einsum("ip,jp->pij", on_left[:, part], on_right[:, part])
+            whole[:, pairs.left[part], :, pairs.right[part]] += both
+            whole[:, pairs.right[part], :, pairs.left[part]] += both.transpose(0, 2, 1)
+        labels = np.arange(n)
+        whole[labels, :, labels, :] += linear.block
+        whole *= q[:, :, None, None] * q
+        # The first unknown of a label is the growth of its whole column, by which psi does not bend.
+        growth = np.einsum("ip,jp->ij", linear.levels / self.loose, linear.levels)
+        growth[labels, labels] += (linear.along * q).sum(axis=1)
+        tied = pairs.gather_each(linear.levels / self.loose, linear.on_left, linear.on_right)
+        tied[labels, labels] += linear.along
+        tied *= q
+        whole[:, 0] = tied
+        whole[:, :, :, 0] = tied.transpose(1, 2, 0)
+        whole[:, 0, :, 0] = growth
+        self.matrix = whole.reshape(n * k, n * k)
+        self.lower = _root(self.matrix)
+        rows = np.tile(np.eye(k), (n, 1, 1)) * q[:, :, None]
+        rows[:, 0] = q
+        self.rows = rows.reshape(n * k, k).T
+        self.half = scipy.linalg.solve_triangular(self.lower, self.rows.T, lower=True)
+        self.whole = _root(self.half.T @ self.half)
+
+    def step(self, mu: float) -> _Step:
+        """Towards products of `mu`."""
+        point, linear, pairs = self.point, self.linear, self.point.pairs
+        aims = linear.aims(mu)
+        right, on_slack, on_least = linear.right(point.left, aims)
+        on_cap = mu / point.nu - point.s
+        over = point.over - on_cap
+        over[pairs.count :] -= (on_slack / linear.rate).sum(axis=0)
+        eased = over / self.loose
+        wanted = right + pairs.gather(linear.on_left * eased, linear.on_right * eased)
+        dq, drows = self.solve(wanted, point.lack)
+        dnu = (self._along(dq) - over) / self.loose
+        inside = linear.step(dq, dnu, aims, on_slack, on_least)
+        ds = on_cap - point.s / point.nu * dnu
+        values = [*point.inside.limits(pairs, inside), (point.s, ds), (point.nu, dnu)]
+        return _Step(inside, ds, dnu, drows, reach(values))
+
+    def _along(self, dq: Array) -> Array:
+        pairs = self.point.pairs
+        return np.asarray(
+            (self.linear.on_left * dq[:, pairs.left] + self.linear.on_right * dq[:, pairs.right]).sum(axis=0)
+        )
+
+    def solve(self, wanted: Array, lack: Array) -> tuple[Array, Array]:
+        """The columns' and the rows' changes, refined once."""
+        q = self.point.inside.q
+        first = wanted * q
+        first[:, 0] = first.sum(axis=1)
+        first, short = first.ravel(), lack
+        x, y = np.zeros(first.shape), np.zeros(len(lack))
+        for _ in range(2):
+            off, missing = first - self.matrix @ x - self.rows.T @ y, short - self.rows @ x
+            if not np.isfinite(off).all():
+                raise np.linalg.LinAlgError("the iterate is at the edge of what floats hold")
+            inner = scipy.linalg.solve_triangular(self.lower, off, lower=True)
+            more = scipy.linalg.cho_solve((self.whole, True), self.half.T @ inner - missing)
+            x = x + scipy.linalg.solve_triangular(self.lower, inner - self.half @ more, lower=True, trans=1)
+            y = y + more
+        made = x.reshape(q.shape)
+        made[:, 1:] += made[:, :1]
+        return made * q, y
+
+
+def _root(matrix: Array) -> Array:
+    """The Cholesky factor, with the least of a few weights on the diagonal that gives one."""
+    at = np.arange(len(matrix))
+    size = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
+    scaled = matrix / size / size[:, None]
+    for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
+        heavier = scaled.copy()
+        heavier[at, at] *= 1 + weight
+        try:
+            return np.asarray(np.linalg.cholesky(heavier)) * size[:, None]
+        except np.linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError("not positive definite")

@@ -1,0 +1,261 @@
+"""Any channel: what a pasted matrix or a dropped file guarantees, whether its proof holds, and how far the best is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.files import design_text
+from ldpopt.design.recheck import checked
+from ldpopt.distribution import distribution, positive_epsilon, unit_interval
+from ldpopt.divergences.base import spelled
+from ldpopt.errors import CertificateError, LdpoptError, Phrase, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.labels import as_text
+from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
+from ldpopt.privacy.guarantee import MORE_IS_MORE_PRIVATE
+from ldpopt.reports.words import guarantee_in_words, proof_in_words
+from ldpopt.rounding import ceil_digits, floor_digits
+from ldpopt.studio.fields import State, field, flag, numbers, plain, take
+from ldpopt.studio.fields import text as short
+from ldpopt.studio.mending import Mended, mended
+from ldpopt.studio.pasted import NAMELESS, Pasted, claims, contents, file_name, parts, pasted
+from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
+
+AUDITED = 10_000_000
+"""Inputs squared times outputs up to which every notion is measured: half a minute."""
+
+
+PAIR = ("p0", "p1")
+Report = Callable[[float], None]
+
+
+def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
+    """What a pasted channel or design is worth; `FieldError` for what cannot be read.
+
+    text : the contents. name : of the file, or none. mend : whether to mend it first, to epsilon and eta where they are
+    given. p0, p1 : the populations to tell apart, those of the file, or else two that fall and rise. divergence : as on
+    the command line. report : is told how far the work is.
+
+    >>> shown = view({"text": "[[0.75, 0.25], [0.25, 0.75]]"})
+    >>> shown["kind"], shown["badge"]["colour"], round(shown["epsilon"], 6)
+    ('channel', 'grey', 1.098612)
+    """
+    try:
+        seen = looked(state)
+    except CertificateError as error:
+        name = take(state, "name", file_name, NAMELESS)
+        return {"kind": "exact channel", "name": name, "badge": _badge("red", "The proof fails", [str(error)])}
+    report(0.05)
+    document = {"name": seen.name, **_document(seen, state, report)}
+    if seen.mended is not None:
+        document["mended"] = {"steps": list(seen.mended.steps), "moved": seen.mended.moved}
+    return document
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What is looked at: a design, a channel or an exact one, and how it was mended if it was.
+
+    stated : what its file claims of epsilon and eta, by notion.
+    """
+
+    name: str
+    text: str
+    made: Pasted
+    mended: Mended | None
+    stated: Mapping[str, float]
+
+    @property
+    def channel(self) -> Channel:
+        """The channel of either kind as floats."""
+        made = self.made.channel if isinstance(self.made, Design) else self.made
+        return Channel(made.matrix, made.inputs, made.outputs) if isinstance(made, ExactChannel) else made
+
+    @property
+    def measured(self) -> tuple[Guarantee, ...]:
+        """Its own epsilon and eta."""
+        if isinstance(self.made, ExactChannel):
+            return proved(self.made)
+        return local_dp(self.channel), total_variation(self.channel)
+
+
+def looked(state: State) -> Looked:
+    """What a state holds, mended if it says so; `CertificateError` for an exact channel whose proof fails.
+
+    >>> looked({"text": "[[3, 1]]", "mend": True}).channel.matrix.tolist()
+    [[0.75, 0.25]]
+    """
+    text, name = take(state, "text", contents), take(state, "name", file_name, NAMELESS)
+    if take(state, "mend", flag, False):
+        caps = own_limits(take(state, "epsilon", positive_epsilon, None), take(state, "eta", unit_interval, None))
+        with field("text"):
+            given = parts(text, name)
+        with field("mend"):
+            made = mended(given, caps)
+        return Looked(name, text, made.channel, made, {})
+    with field("text"):
+        found = pasted(text, name)
+    return Looked(name, text, found, None, {} if isinstance(found, Design) else claims(text, name))
+
+
+def own_limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
+    """The caps that are given, as constraints; an infinite epsilon is none.
+
+    >>> own_limits(1.0, None)
+    [LocalDP(epsilon=1.0, graph=None)]
+    """
+    found: list[Constraint] = [LocalDP(epsilon)] if epsilon is not None and epsilon <= MAXIMUM_EPSILON else []
+    return found if eta is None else [*found, TotalVariation(eta)]
+
+
+def _document(seen: Looked, state: State, report: Report) -> dict[str, Any]:
+    made, channel, found = seen.made, seen.channel, seen.measured
+    k, m = channel.shape
+    kinds = {Design: "design", ExactChannel: "exact channel", Channel: "channel"}
+    document: dict[str, Any] = {
+        "kind": kinds[type(made)],
+        "inputs": [as_text(label) for label in channel.inputs],
+        "outputs": [as_text(label) for label in channel.outputs],
+        "matrix": channel.matrix,
+        "epsilon": found[0].value,
+        "eta": found[1].value,
+        "promise": [guarantee_in_words(one) for one in found],
+        "channel_file": channel.to_json(found),
+    }
+    document |= _proof(made, found, seen.stated)
+    report(0.15)
+    document["comparison"], document["no_comparison"] = _comparison(seen, state)
+    report(0.25)
+    every = k * k * m <= AUDITED
+    whole = audit(channel, report=lambda share: report(0.25 + 0.75 * share)) if every else None
+    document["guarantees"] = [_row(one) for one in (whole.guarantees if whole else found)]
+    document["trade_off"] = whole.curve.knots if whole else None
+    document["unmeasured"] = "" if every else "The channel is so large that only epsilon and eta are measured here."
+    shown: dict[str, Any] = plain(document)
+    return shown
+
+
+def _badge(colour: str, text: str, reasons: list[str]) -> dict[str, Any]:
+    return {"colour": colour, "text": text, "reasons": reasons}
+
+
+def _proof(made: Pasted, found: tuple[Guarantee, ...], stated: Mapping[str, float]) -> dict[str, Any]:
+    """The badge, green only where a proof was recomputed and holds, and what the proof says."""
+    if isinstance(made, ExactChannel):
+        said = "Proved in integer arithmetic, from the weights in the file."
+        return {"badge": _badge("green", "The proof holds", [said]), "proof": []}
+    if isinstance(made, Design):
+        return _checked(made)
+    lies = [
+        f"The file claims a {one.title} of {stated[one.notion]!r}; it is {ceil_digits(one.lower)}."
+        for one in found
+        if one.notion in stated and not one.lower <= stated[one.notion]
+    ]
+    if lies:
+        return {"badge": _badge("red", "What the file claims is false", lies), "proof": []}
+    said = "A matrix proves nothing about the optimum; what it guarantees is measured here, whatever its file claims."
+    return {"badge": _badge("grey", "No proof to check", [said]), "proof": []}
+
+
+def _checked(design: Design) -> dict[str, Any]:
+    check, exact = checked(design)
+    arithmetic = "balls of 256 bits" if exact else "float64, rounded outward"
+    if check:
+        said = f"Every claim in the file was recomputed in {arithmetic}."
+        badge = _badge("green", "The proof holds", [said])
+        if not design.certified:
+            badge = _badge("green", "The proof holds, of a bound that is not tight", [said])
+        return {"badge": badge, "proof": proof_in_words(design, check)}
+    failures = list(check.failures)
+    if design.certificate is None and len(failures) == 1:
+        return {"badge": _badge("grey", "The design carries no proof", failures), "proof": []}
+    said = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
+    return {"badge": _badge("red", "The proof fails", [said, *failures]), "proof": []}
+
+
+def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]:
+    """The channel beside the optimum of its own epsilon and eta; or why there is none."""
+    channel, found = seen.channel, seen.measured
+    if channel.shape[0] < 2:
+        return None, "With one answer there is nothing to tell apart."
+    utility, whose = hypotheses(seen, state)
+    if utility is None:
+        return (
+            None,
+            "The design keeps something else than what tells two populations apart; its own bound is the comparison.",
+        )
+    epsilon, eta = found[0].value, min(found[1].value, 1.0)
+    if not epsilon >= MINIMUM_EPSILON:
+        return None, "The channel tells nothing about any answer, and nothing within its limits can."
+    limits = own_limits(epsilon, eta)
+    value = float(utility.value(channel))
+    try:
+        best = optimal_channel(utility, limits)
+    except LdpoptError as error:
+        return None, f"The optimum was not found ({error})."
+    verified, _ = checked(best)
+    share = value / best.value if 0 < best.value < math.inf and math.isfinite(value) else None
+    return {
+        "whose": whose,
+        "divergence": utility.name,
+        "p0": utility.p0,
+        "p1": utility.p1,
+        "m0": channel.push(utility.p0),
+        "m1": channel.push(utility.p1),
+        "value": value,
+        "optimum": best.value,
+        "bound": best.bound,
+        "share": share,
+        "limits": [str(one) for one in best.guarantees],
+        "verified": bool(verified),
+        "certified": bool(verified) and best.certified,
+        "failures": verified.failures,
+        "matrix": best.channel.matrix,
+        "outputs": [as_text(label) for label in best.channel.outputs],
+        "design_file": design_text(best),
+    }, ""
+
+
+def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
+    """What the comparison is about: the populations given, those of the design, or two that fall and rise.
+
+    None for a design that is about something else.
+    """
+    made, channel = seen.made, seen.channel
+    k = channel.shape[0]
+    f = take(state, "divergence", lambda value, what: spelled(short(value, what)), None)
+    p0, p1 = (take(state, one, lambda value, what: distribution(numbers(value, what), what, k), None) for one in PAIR)
+    if (p0 is None) != (p1 is None):
+        name = "p0" if p0 is None else "p1"
+        with field(name):
+            raise invalid(name, "both populations or neither", Phrase("one"))
+    own = made.utility if isinstance(made, Design) else None
+    if p0 is None and isinstance(own, Divergence) and not own.continuous:
+        return (own if f is None else Divergence(f, own.p0, own.p1, own.inputs)), "the populations of the file"
+    if p0 is None and own is not None:
+        return None, ""
+    whose = "the populations given"
+    if p0 is None or p1 is None:
+        falling = np.arange(k, 0, -1.0) / (k * (k + 1) / 2)
+        p0, p1 = falling, falling[::-1]
+        whose = "two invented populations, one that falls from the first answer to the last and one that rises"
+    with field("p1"):
+        return Divergence(spelled("kl") if f is None else f, p0, p1, channel.inputs), whose
+
+
+def _row(one: Guarantee) -> dict[str, Any]:
+    more = one.notion in MORE_IS_MORE_PRIVATE
+    return {
+        "title": one.title,
+        "sign": "≥" if more else "=" if one.exact else "≤",
+        "value": floor_digits(one.lower) if more else ceil_digits(one.value),
+        "witness": str(one.witness) if one.witness else "",
+        "reference": one.reference,
+    }

@@ -1,0 +1,181 @@
+"""Work that takes longer, in processes of its own, so that it can be watched and killed while the page stays live."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import secrets
+import signal
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from ldpopt.errors import LdpoptError
+from ldpopt.studio.fields import FieldError, plain
+from ldpopt.studio.registry import function_of
+
+RUNNING = 3
+"""Jobs that run at once; one more takes the place of the oldest."""
+KEPT = 24
+"""Jobs whose results are kept."""
+
+
+class Jobs:
+    """The jobs of one studio: started by name, looked at, killed.
+
+    functions : ``module:function`` by name. While none runs, a process waits, everything imported, for the next one.
+    """
+
+    def __init__(self, functions: Mapping[str, str]) -> None:
+        self._functions = functions
+        self._jobs: dict[str, _Job] = {}
+        self._lock = threading.Lock()
+        self._spare: _Worker | None = None
+
+    def warm(self) -> None:
+        """Start the process that waits for a job."""
+        with self._lock:
+            self._spare = self._spare or _Worker()
+
+    def start(self, name: str, state: Any) -> str:
+        """Begin a job and return its id; `KeyError` for a name that is none."""
+        place = self._functions[name]
+        with self._lock:
+            live = [job for job in self._jobs.values() if not job.done]
+            if len(live) >= RUNNING:
+                live[0].kill()
+            worker, self._spare = self._spare or _Worker(), None
+            job = _Job(worker)
+            try:
+                worker.send(place, state)
+            except OSError:  # the process that waited was ended from outside
+                job.finish({"error": "The work could not be begun; try again."})
+            made = secrets.token_urlsafe(12)
+            self._jobs[made] = job
+            for old in list(self._jobs)[:-KEPT]:
+                self._jobs.pop(old).kill()
+        return made
+
+    def look(self, which: str) -> dict[str, Any] | None:
+        """How far a job is, with its result once it has one; None for an id that is none."""
+        with self._lock:
+            job = self._jobs.get(which)
+            if job is None:
+                return None
+            told = job.look()
+            if job.done and self._spare is None:
+                self._spare = _Worker()
+            return told
+
+    def cancel(self, which: str) -> bool:
+        """Kill a job and forget it; whether there was one."""
+        with self._lock:
+            job = self._jobs.pop(which, None)
+            if job is None:
+                return False
+            job.kill()
+            self._spare = self._spare or _Worker()
+            return True
+
+    def close(self) -> None:
+        """Kill everything."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.kill()
+            self._jobs.clear()
+            if self._spare is not None:
+                self._spare.kill()
+            self._spare = None
+
+
+class _Worker:
+    """A process and the pipe to it; both ends send JSON, so that neither can make the other run anything."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, there = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_work, args=(there,), daemon=True)
+        self.process.start()
+        there.close()
+
+    def send(self, place: str, state: Any) -> None:
+        self.pipe.send_bytes(json.dumps([place, state]).encode())
+
+    def kill(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join(5)
+        self.pipe.close()
+
+
+@dataclass
+class _Job:
+    """A job, and the last that was heard of it."""
+
+    worker: _Worker
+    progress: float = 0.0
+    end: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        return bool(self.end)
+
+    def look(self) -> dict[str, Any]:
+        try:
+            while not self.done and self.worker.pipe.poll():
+                said = json.loads(self.worker.pipe.recv_bytes())
+                if "progress" in said:
+                    self.progress = said["progress"]
+                else:
+                    self.finish(said)
+        except (EOFError, OSError):
+            self.finish({"error": "The work ended before it was done; there may not have been enough memory."})
+        return {"progress": 1.0 if self.done else self.progress, "done": self.done, **self.end}
+
+    def finish(self, end: dict[str, Any]) -> None:
+        self.end = end
+        self.worker.kill()
+
+    def kill(self) -> None:
+        if not self.done:
+            self.finish({"error": "This was cancelled."})
+
+
+def _work(pipe: Connection) -> None:
+    """The process: waits for one piece of work, with what most of them need imported, and does it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio, which then ends this, too
+    import_module("ldpopt.studio.tell")
+    try:
+        place, state = json.loads(pipe.recv_bytes())
+    except EOFError:
+        return
+    pipe.send_bytes(json.dumps(outcome(place, state, lambda share: _tell(pipe, share))).encode())
+    pipe.close()
+
+
+def _tell(pipe: Connection, share: float) -> None:
+    pipe.send_bytes(json.dumps({"progress": min(1.0, float(share))}).encode())
+
+
+def outcome(place: str, *arguments: Any) -> dict[str, Any]:
+    """What a function of a state made: its ``result``, or ``errors`` by field, or an ``error``.
+
+    >>> outcome("ldpopt.studio.fields:whole", 0.5, "n")
+    {'error': 'n: expected a whole number of at least 1, got 0.5'}
+    """
+    try:
+        return {"result": plain(function_of(place)(*arguments))}
+    except FieldError as error:
+        return {"errors": {error.field: str(error)}}
+    except LdpoptError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "There is not enough memory for this."}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": f"Something went wrong here ({type(error).__name__}); the terminal says more."}

@@ -1,0 +1,161 @@
+"""A question as the page sends it, and its channel: the best for a survey, with the kernel's word on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import AOptimal, Constraint, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design.utilities.criteria import Criterion
+from ldpopt.distribution import Array, from_counts, unit_interval
+from ldpopt.errors import Phrase, invalid
+from ldpopt.studio.fields import FieldError, State, choice, field, items, number, numbers, take, text
+from ldpopt.studio.tell import proof
+from ldpopt.survey.estimate.intervals import check_level
+from ldpopt.survey.plan.precision import HalfWidth
+
+MOST_ANSWERS = 24
+"""Answers that a question of the page has; the library takes 40."""
+
+AIMS = ("together", "widest")
+"""What the channel makes least: the sum of the answers' variances, as `ldpopt plan` does, or the largest of them."""
+
+AT_ONCE = {"together": 12, "widest": 8}
+"""Up to so many answers a channel takes less than about 0.1 s; beyond, it is a job."""
+
+
+@dataclass(frozen=True)
+class Together(HalfWidth):
+    """The same half-width of the widest interval, through the channel of the least sum of variances.
+
+    >>> Together(0.05).criterion(3)
+    AOptimal()
+    """
+
+    def criterion(self, k: int) -> Criterion:
+        """The sum of all variances."""
+        return AOptimal()
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question: its answers, a pilot for their shares (k,), and the wanted half-width of the widest interval."""
+
+    name: str
+    labels: tuple[str, ...]
+    pilot: Array
+    target: HalfWidth
+
+    @property
+    def quick(self) -> bool:
+        """Whether its channel can be had at once."""
+        return len(self.labels) <= AT_ONCE["together" if isinstance(self.target, Together) else "widest"]
+
+
+def asked(state: State, place: str = "", aim: str = "together", level: float = 0.95) -> Asked:
+    """The question of a state; `FieldError` for what is wrong with a field, whose name begins with `place`.
+
+    name : of the question, or none. labels : k distinct names of answers, or none. pilot : k shares or counts, whose
+    sum is divided out. half_width : in (0, 1), 0.05 by default.
+
+    >>> asked({"pilot": [30, 70]}).pilot
+    array([0.3, 0.7])
+    """
+    pilot = _take(state, place, "pilot", lambda value, what: from_counts(numbers(value, what), what))
+    k = len(pilot)
+    if not 2 <= k <= MOST_ANSWERS:
+        raise _wrong(f"{place}pilot", f"2 to {MOST_ANSWERS} answers", k)
+    labels = _take(state, place, "labels", _texts, ())
+    labels = labels or tuple(f"answer {at + 1}" for at in range(k))
+    if len(labels) != k or len(set(labels)) != k or not all(labels):
+        got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
+        raise _wrong(f"{place}labels", f"{k} different names, one for each answer", got)
+    width = _take(state, place, "half_width", lambda value, what: number(value, "half-width"), 0.05)
+    with field(f"{place}half_width"):
+        target = (Together if aim == "together" else HalfWidth)(width, level)
+    return Asked(_take(state, place, "name", text, "") or "question", labels, pilot, target)
+
+
+def wishes(state: State) -> tuple[str, float, float]:
+    """(aim, level, eta) of a state: what the channel makes least, the confidence of intervals, a cap on the distance.
+
+    >>> wishes({"aim": "widest"})
+    ('widest', 0.95, 1.0)
+    """
+    aim = take(state, "aim", choice(AIMS), "together")
+    level = take(state, "level", number, 0.95)
+    with field("level"):
+        check_level(level)
+    eta = take(state, "eta", unit_interval, 1.0)
+    if eta == 0:
+        raise _wrong("eta", "a number above 0, since a report that nobody can tell anything by says nothing", 0)
+    return aim, level, eta
+
+
+@dataclass(frozen=True)
+class Made:
+    """A question's design, and the page's badge for it."""
+
+    design: Design
+    proof: dict[str, Any]
+
+    @property
+    def channel(self) -> Channel:
+        """The designed channel."""
+        return self.design.channel
+
+
+def designed(question: Asked, epsilon: float, eta: float = 1.0) -> Made:
+    """The certified channel of a question at epsilon (nats) and eta, verified by the kernel; the last ones are kept.
+
+    >>> made = designed(asked({"pilot": [0.3, 0.7]}), 1.0)
+    >>> made.channel.shape, made.proof["verified"]
+    ((2, 2), True)
+    """
+    return _designed(question.labels, question.pilot.tobytes(), isinstance(question.target, Together), epsilon, eta)
+
+
+@lru_cache(maxsize=128)
+def _designed(labels: tuple[str, ...], pilot: bytes, together: bool, epsilon: float, eta: float) -> Made:
+    criterion = (Together if together else HalfWidth)(0.05).criterion(len(labels))
+    constraints: list[Constraint] = [LocalDP(epsilon)]
+    if eta < math.tanh(epsilon / 2):  # [GI, Prop 2]: a larger cap does not bind
+        constraints.append(TotalVariation(eta))
+    utility = FisherInformation(np.frombuffer(pilot), criterion, inputs=labels)
+    design = optimal_channel(utility, constraints)
+    return Made(design, proof(design, design.verify()))
+
+
+def shown(channel: Channel, pilot: Array) -> dict[str, Any]:
+    """A channel as the page draws it: its matrix, the labels, and how often each report comes.
+
+    >>> shown(Channel([[0.75, 0.25], [0.25, 0.75]]), np.array([0.5, 0.5]))["chances"]
+    array([0.5, 0.5])
+    """
+    return {
+        "matrix": channel.matrix,
+        "inputs": [str(label) for label in channel.inputs],
+        "outputs": [str(label) for label in channel.outputs],
+        "chances": channel.push(pilot),
+    }
+
+
+def _texts(value: Any, what: str) -> tuple[str, ...]:
+    return tuple(text(one, what) for one in items(value, what))
+
+
+def _take(state: State, place: str, name: str, read: Any, *default: Any) -> Any:
+    """`fields.take`, with errors about the field ``place + name``."""
+    try:
+        return take(state, name, read, *default)
+    except FieldError as error:
+        raise FieldError(place + error.field, str(error)) from None
+
+
+def _wrong(name: str, expected: str, got: object) -> FieldError:
+    return FieldError(name, str(invalid(name.rpartition(".")[2], expected, got)))

@@ -1,0 +1,227 @@
+"""Python code and shell commands that make again, to the last digit, what the page shows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from ldpopt.channel import Channel
+from ldpopt.design import Constraint, Divergence
+from ldpopt.divergences import FDivergence
+from ldpopt.divergences.base import spelling
+from ldpopt.studio.tell import Posed
+from ldpopt.version import __version__
+
+SHORT = frozenset(
+    {
+        "ApproximateLDP", "Channel", "Divergence", "FisherInformation", "LocalDP", "RenyiLDP", "TotalVariation",
+        "audit", "compose", "optimal_channel",
+    }
+)  # fmt: skip
+"""Names that the package itself exports, among those that programs of the page import."""
+INLINE = 30
+"""Answers up to which a command has them on its line; more stand in a file that it writes first."""
+
+
+def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> str:
+    """A program that designs and checks the channel of a problem of two populations.
+
+    power : of a test of that level, whose respondents it counts, too; none where the reports tell nothing.
+    """
+    utility, limits = posed.utility, posed.constraints
+    divergence, imported = divergence_source(utility.f)
+    names = [type(one).__name__ for one in limits]
+    counted = [
+        f"# for a test of level {level!r} with power {power!r}:",
+        f"respondents = respondents_to_tell(design.channel, p0, p1, {power!r}, {level!r})",
+        "print(respondents)",
+    ]
+    return "\n".join(
+        [
+            *head("Tells two populations apart", posed.names),
+            *imports(["Divergence", "optimal_channel", *names]),
+            f"from ldpopt.divergences import {imported}",
+            *(["from ldpopt.survey import respondents_to_tell"] if power is not None else []),
+            "",
+            listed("p0", utility.p0.tolist()),
+            listed("p1", utility.p1.tolist()),
+            listed("labels", list(utility.inputs or range(utility.size))),
+            "",
+            f"question = Divergence({divergence}, p0, p1, inputs=labels)",
+            f"design = optimal_channel(question, [{', '.join(map(constraint_source, limits))}])",
+            "checked = design.verify()  # every claim recomputed, without a solver",
+            "",
+            "print(design)",
+            'print("verified:", bool(checked))',
+            *(counted if power is not None else []),
+            '# design.save("design.json")  # with its proof, for `ldpopt verify design.json`',
+            "",
+        ]
+    )
+
+
+def tell_command(posed: Posed) -> str:
+    """The command line of the same problem; it writes channel.json, its picture, and design.json with the proof."""
+    utility, options = posed.utility, [f"--divergence={spelling(posed.utility.f)}"]
+    for one in posed.constraints:
+        options += _options(one)
+    labels = [str(label) for label in utility.inputs or ()]
+    inline = utility.size <= INLINE and all("," not in one and one.strip() == one and one for one in labels)
+    before = ""
+    if inline and all(label.isprintable() for label in labels):
+        source = [f"--p0={_numbers(utility.p0)}", f"--p1={_numbers(utility.p1)}", f"--labels={','.join(labels)}"]
+    else:
+        source = ["populations.json"]
+        before = here("populations.json", populations_file(posed))
+    parts = ["ldpopt", "design", *source, *options, "--save-design=design.json"]
+    return before + " ".join(shlex.quote(part) for part in parts) + "\n"
+
+
+def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constraint]] | None) -> str:
+    """A program that measures a channel, and finds the best of its own limits for two populations."""
+    lines = [
+        *head("Measures a channel", []),
+        *imports(["Channel", "audit", *(_needed(compared))]),
+        *([f"from ldpopt.divergences import {divergence_source(compared[0].f)[1]}"] if compared else []),
+        "",
+        *channel_source(channel),
+        "",
+        "print(audit(channel))",
+    ]
+    if compared:
+        utility, limits = compared
+        lines += [
+            "",
+            listed("p0", utility.p0.tolist()),
+            listed("p1", utility.p1.tolist()),
+            f"question = Divergence({divergence_source(utility.f)[0]}, p0, p1, inputs=inputs)",
+            f"design = optimal_channel(question, [{', '.join(map(constraint_source, limits))}])",
+            'print("kept:", question.value(channel), "of at most", design.upper_bound)',
+        ]
+    return "\n".join([*lines, ""])
+
+
+def channel_source(channel: Channel) -> list[str]:
+    """Lines that make a channel, entry by entry.
+
+    >>> channel_source(Channel([[1.0]]))[-1]
+    'channel = Channel(matrix, inputs, outputs)'
+    """
+    rows = "\n".join(f"    {row!r}," for row in channel.matrix.tolist())
+    return [
+        f"matrix = [\n{rows}\n]",
+        listed("inputs", channel.inputs),
+        listed("outputs", channel.outputs),
+        "channel = Channel(matrix, inputs, outputs)",
+    ]
+
+
+def _needed(compared: tuple[Divergence, Sequence[Constraint]] | None) -> list[str]:
+    return [] if compared is None else ["Divergence", "optimal_channel", *(type(one).__name__ for one in compared[1])]
+
+
+def populations_file(posed: Posed) -> str:
+    """The two populations in the file that `ldpopt design` reads."""
+    utility = posed.utility
+    made = {"p0": utility.p0.tolist(), "p1": utility.p1.tolist(), "labels": list(utility.inputs or ())}
+    return json.dumps(made) + "\n"
+
+
+def here(name: str, content: str) -> str:
+    """A command that writes a file of text: its contents follow, up to a line that does not occur in them."""
+    end = "END"
+    while end in content.splitlines():
+        end += "_"
+    return f"cat > {shlex.quote(name)} <<'{end}'\n{content}{end}\n"
+
+
+def constraint_source(one: Constraint) -> str:
+    """A constraint as code makes it.
+
+    >>> from ldpopt.design import ApproximateLDP, LocalDP
+    >>> constraint_source(LocalDP(1.0)), constraint_source(ApproximateLDP(1.0, 1e-6))
+    ('LocalDP(1.0)', 'ApproximateLDP(epsilon=1.0, delta=1e-06)')
+    """
+    made: Any = one
+    given = [
+        (part.name, getattr(made, part.name))
+        for part in fields(made)
+        if part.init and (part.default is MISSING or getattr(made, part.name) != part.default)
+    ]
+    shown = [repr(given[0][1])] if len(given) == 1 else [f"{name}={value!r}" for name, value in given]
+    return f"{type(one).__name__}({', '.join(shown)})"
+
+
+def divergence_source(f: FDivergence) -> tuple[str, str]:
+    """A named divergence as code makes it, and the name that it imports.
+
+    >>> from ldpopt.divergences import KL, hockey_stick
+    >>> divergence_source(KL), divergence_source(hockey_stick(1.5))
+    (('KL', 'KL'), ('hockey_stick(1.5)', 'hockey_stick'))
+    """
+    family, _, parameter = spelling(f).partition(":")
+    name = family.replace("-", "_")
+    return (f"{name}({parameter})", name) if parameter else (name.upper(), name.upper())
+
+
+def listed(name: str, values: Sequence[Any]) -> str:
+    """A list as code, in lines of at most 100 letters where its entries allow.
+
+    >>> listed("p", [0.1, 0.9])
+    'p = [0.1, 0.9]'
+    """
+    line = f"{name} = [{', '.join(map(repr, values))}]"
+    if len(line) <= 100:
+        return line
+    lines, current = [f"{name} = ["], "   "
+    for value in values:
+        part = f" {value!r},"
+        if len(current) + len(part) > 100 and current.strip():
+            lines, current = [*lines, current], "   "
+        current += part
+    return "\n".join([*lines, current, "]"])
+
+
+def head(what: str, names: Iterable[str]) -> list[str]:
+    """The first lines of a program: what it is.
+
+    >>> head("Asks", ["vote"])[0].startswith('# Asks: "vote".')
+    True
+    """
+    called = " and ".join(json.dumps(name) for name in names)
+    return [f"# {what}{': ' if called else ''}{called}. Taken from ldpopt studio, version {__version__}.", ""]
+
+
+def imports(names: Iterable[str]) -> list[str]:
+    """Lines that import names of designs from where users find them.
+
+    >>> imports(["LocalDP", "Outputs"])
+    ['from ldpopt import LocalDP', 'from ldpopt.design import Outputs']
+    """
+    own = sorted({name for name in names if name in SHORT})
+    other = sorted({name for name in names if name not in SHORT})
+    return [
+        f"from ldpopt import {', '.join(own)}",
+        *([f"from ldpopt.design import {', '.join(other)}"] if other else []),
+    ]
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ",".join(repr(float(value)) for value in values)
+
+
+def _options(one: Constraint) -> list[str]:
+    """The options of the command line that pose a constraint."""
+    part: Any = one
+    options: Mapping[str, Any] = {
+        "LocalDP": lambda: [f"--epsilon={part.epsilon!r}"],
+        "ApproximateLDP": lambda: [f"--epsilon={part.epsilon!r}", f"--delta={part.delta!r}"],
+        "TotalVariation": lambda: [f"--eta={part.eta!r}"],
+        "RenyiLDP": lambda: [f"--renyi={part.order!r}:{part.epsilon!r}"],
+        "Outputs": lambda: [f"--outputs={part.m}"],
+    }
+    made: list[str] = options[type(one).__name__]()
+    return made

@@ -1,0 +1,110 @@
+// Requests to the studio on this machine: the token, the newest state first, and long work that can be cancelled.
+
+const KEY = "ldpopt-studio-token";
+
+/** Take the token out of the address, where it would be copied, and keep it for this tab. */
+export function takeToken() {
+  const query = new URLSearchParams(location.search);
+  const given = query.get("token");
+  if (given) {
+    sessionStorage.setItem(KEY, given);
+    query.delete("token");
+    const rest = query.toString();
+    history.replaceState(null, "", location.pathname + (rest ? `?${rest}` : "") + location.hash);
+  }
+  return sessionStorage.getItem(KEY);
+}
+
+export const keepToken = (token) => sessionStorage.setItem(KEY, token);
+
+/** What was wrong with a state: `errors` by field; the field "" is for all of it. */
+export class StateError extends Error {
+  constructor(errors) {
+    super(Object.values(errors).join(" "));
+    this.errors = errors;
+  }
+}
+
+/** The studio does not answer, or not to this page. */
+export class Unreachable extends Error {}
+
+export async function call(method, path, body) {
+  const headers = { "x-studio-token": sessionStorage.getItem(KEY) ?? "" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Unreachable("The studio does not answer: was it ended in the terminal?");
+  }
+  const content = await answer.json();
+  if (answer.status === 422) throw new StateError(content.errors);
+  if (answer.status === 401) throw new Unreachable(content.error);
+  if (!answer.ok) throw new StateError({ "": content.error });
+  return content;
+}
+
+const lanes = new Map();
+
+/**
+ * The document of a view for a state. One request of a path runs at a time; while it does, only the newest state
+ * waits, and those that it replaced resolve to undefined.
+ */
+export function ask(path, state) {
+  const lane = lanes.get(path) ?? { busy: false, next: null };
+  lanes.set(path, lane);
+  return new Promise((resolve, reject) => {
+    lane.next?.resolve(undefined);
+    lane.next = { state, resolve, reject };
+    if (!lane.busy) run(path, lane);
+  });
+}
+
+async function run(path, lane) {
+  lane.busy = true;
+  while (lane.next) {
+    const { state, resolve, reject } = lane.next;
+    lane.next = null;
+    try {
+      resolve(await call("POST", `api/${path}`, state));
+    } catch (error) {
+      reject(error);
+    }
+  }
+  lane.busy = false;
+}
+
+/**
+ * A job: `done` is a promise of its result, which rejects with StateError; `cancel()` kills it, and `done` resolves to
+ * undefined. `onProgress` is told a number from 0 to 1.
+ */
+export function job(name, state, onProgress = () => {}) {
+  let id, cancelled = false;
+  const remove = () => id && call("DELETE", `api/jobs/${id}`).catch(() => {});
+  const cancel = () => {
+    if (!cancelled) remove();
+    cancelled = true;
+  };
+  const follow = async () => {
+    ({ job: id } = await call("POST", `api/jobs/${name}`, state));
+    if (cancelled) remove();
+    for (let wait = 40; ; wait = Math.min(250, wait * 1.4)) {
+      if (cancelled) return undefined;
+      let told;
+      try {
+        told = await call("GET", `api/jobs/${id}`);
+      } catch (error) {
+        if (cancelled) return undefined;
+        throw error;
+      }
+      if (cancelled) return undefined;
+      onProgress(told.progress);
+      if (told.done) {
+        if (told.result !== undefined) return told.result;
+        throw new StateError(told.errors ?? { "": told.error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  };
+  return { done: follow(), cancel };
+}

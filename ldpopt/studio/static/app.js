@@ -1,0 +1,267 @@
+// The page: tabs, the states of the views, undo, the link that restores a state.
+//
+// A view is {name, title, initial(start), mount(root, state, studio)}; `initial` is given the state that the program was
+// started with, or undefined. `mount` may return {update(state)}, which is called after every change, undo and link;
+// without it the view is mounted anew. `uses` names views whose states belong into its link.
+
+import { ask, call, job, keepToken, StateError, takeToken, Unreachable } from "./api.js";
+import { debounced, h } from "./dom.js";
+import { button, clearErrors, showError, textField } from "./fields.js";
+import { view as asking } from "./ask.js";
+import { view as inspect } from "./inspect.js";
+import { view as meaning } from "./meaning.js";
+import * as takeaway from "./takeaway.js";
+import { view as tell } from "./tell.js";
+
+const VIEWS = [tell, asking, meaning, inspect];
+const PANELS = [takeaway]; // modules with panel(root, studio): what stands below every view; may return {update()}
+
+const TOGETHER = 700; // milliseconds within which changes of one field are one step of undo
+const byName = Object.fromEntries(VIEWS.map((view) => [view.name, view]));
+const $ = (id) => document.getElementById(id);
+
+let states = {}, current = VIEWS[0].name, mounted = null, root = null, panels = [];
+const past = [], future = [];
+let last = { at: 0, keys: "" };
+
+const studio = {
+  ask: (path, state) => ask(path, state).catch(failed),
+  /** The same without a word about what went wrong: the promise rejects. */
+  quiet: ask,
+  job: (name, state, onProgress) => {
+    const made = job(name, state, onProgress);
+    return { cancel: made.cancel, done: made.done.catch(failed) };
+  },
+  /** Change fields of the state of this view (or of the view `name`): one step of undo. */
+  change(patch, name = current) {
+    const keys = name + Object.keys(patch).sort().join();
+    const now = performance.now();
+    if (keys !== last.keys || now - last.at > TOGETHER) past.push({ states, current });
+    if (past.length > 200) past.shift();
+    last = { at: now, keys };
+    future.length = 0;
+    states = { ...states, [name]: { ...states[name], ...patch } };
+    refresh();
+  },
+  state: (name = current) => states[name],
+  view: () => current,
+  error: (name, sentence) => showError(root, name, sentence),
+  clear: () => clearErrors(root),
+  say,
+  open: (name, patch) => {
+    past.push({ states, current });
+    last = { at: 0, keys: "" };
+    if (patch) states = { ...states, [name]: { ...states[name], ...patch } };
+    show(name, true);
+  },
+};
+
+/** What went wrong is shown beside its field, or at the top; the promise resolves to undefined. */
+function failed(error) {
+  if (error instanceof StateError) {
+    clearErrors(root);
+    for (const [name, sentence] of Object.entries(error.errors)) showError(root, name, sentence);
+  } else if (error instanceof Unreachable) {
+    trouble(error.message);
+  } else {
+    trouble("Something went wrong on this page. Undo, or load it again.");
+    console.error(error);
+  }
+  return undefined;
+}
+
+function trouble(sentence) {
+  $("told").textContent = sentence;
+  $("told").classList.add("trouble");
+}
+
+/** Say something to who listens rather than looks. */
+function say(sentence) {
+  $("told").classList.remove("trouble");
+  if ($("told").textContent !== sentence) $("told").textContent = sentence;
+}
+
+const packed = (value) => {
+  let text = "";
+  for (const byte of new TextEncoder().encode(JSON.stringify(value))) text += String.fromCharCode(byte);
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+};
+
+const unpacked = (text) => {
+  const raw = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))));
+};
+
+const LONGEST = 500_000; // letters of a link; browsers refuse addresses of two million
+
+/** The part of the address that restores this state; of a state too large for an address, the view alone. */
+function fragment() {
+  const parts = [`view=${current}`, `state=${packed(states[current])}`];
+  for (const other of byName[current].uses ?? []) parts.push(`${other}=${packed(states[other])}`);
+  const made = `#${parts.join("&")}`;
+  return made.length > LONGEST ? `#view=${current}` : made;
+}
+
+/** The view and states of a link; whether it is one. */
+function restore() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const name = given.get("view");
+  if (!name) return false;
+  if (!byName[name]) {
+    say("The link is not understood: it names no view.");
+    return false;
+  }
+  try {
+    const found = {};
+    for (const [key, text] of given) {
+      const which = key === "state" ? name : key;
+      if (key === "view" || !byName[which]) continue;
+      const value = unpacked(text);
+      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("no state");
+      found[which] = { ...byName[which].initial(), ...value };
+    }
+    states = { ...states, ...found };
+  } catch {
+    say("The link is not understood: its state is damaged.");
+    return false;
+  }
+  current = name;
+  return true;
+}
+
+const address = debounced(() => history.replaceState(null, "", fragment()), 150);
+
+function refresh() {
+  if (mounted?.update) mounted.update(states[current]);
+  else mount();
+  for (const panel of panels) panel?.update?.();
+  buttons();
+  address();
+}
+
+function buttons() {
+  $("undo").disabled = past.length === 0;
+  $("redo").disabled = future.length === 0;
+}
+
+function mount() {
+  root = h("div", { role: "tabpanel", id: "panel", "aria-labelledby": `tab-${current}`, class: `view ${current}` });
+  $("main").replaceChildren(root);
+  mounted = byName[current].mount(root, states[current], studio) ?? null;
+}
+
+function show(name, focus = false) {
+  current = name;
+  document.title = `${byName[name].title} – ldpopt studio`;
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const here = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", String(here));
+    tab.tabIndex = here ? 0 : -1;
+    if (here && focus) tab.focus();
+  }
+  say("");
+  mount();
+  for (const panel of panels) panel?.update?.();
+  buttons();
+  address();
+}
+
+function travel(from, to) {
+  if (!from.length) return;
+  to.push({ states, current });
+  const then = from.pop();
+  last = { at: 0, keys: "" };
+  states = then.states;
+  if (then.current === current && mounted?.update) {
+    clearErrors(root);
+    refresh();
+  } else show(then.current);
+}
+
+function tabs() {
+  const bar = $("tabs");
+  for (const view of VIEWS) {
+    const tab = button(view.title, () => open(view.name), { role: "tab", id: `tab-${view.name}`, "aria-controls": "panel" });
+    bar.append(tab);
+  }
+  const open = (name) => {
+    if (name === current) return;
+    past.push({ states, current });
+    last = { at: 0, keys: "" };
+    show(name, true);
+  };
+  bar.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, Home: -VIEWS.length, End: VIEWS.length }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = VIEWS.findIndex((view) => view.name === current);
+    const next = Math.abs(step) > 1 ? (step > 0 ? VIEWS.length - 1 : 0) : (at + step + VIEWS.length) % VIEWS.length;
+    open(VIEWS[next].name);
+  });
+}
+
+/** Without a token nothing can be computed: ask for the address that has it. */
+function askForToken() {
+  const given = textField({ name: "token", label: "Address that ldpopt studio printed", hint: "It ends with ?token=…" });
+  const go = () => {
+    const token = given.control.value.trim().split("token=").pop().split(/[&#]/)[0];
+    if (!token) return showError($("main"), "token", "token: expected the address that the terminal shows, got none");
+    keepToken(token);
+    location.reload();
+  };
+  $("main").replaceChildren(
+    h("section", { class: "card" }, h("h1", {}, "This page needs its token"),
+      h("p", {}, "Each start of ", h("code", {}, "ldpopt studio"), " has its own, so that no other program can ask it anything."),
+      given, button("Continue", go, { class: "main" })),
+  );
+}
+
+async function begin() {
+  const token = takeToken();
+  if (!token) return askForToken();
+  let start;
+  try {
+    start = await call("GET", "api/start");
+  } catch (error) {
+    askForToken();
+    return trouble(error.message);
+  }
+  $("about").textContent = `ldpopt ${start.version}. Everything is computed on this machine; nothing leaves it.`;
+  for (const view of VIEWS) states[view.name] = view.initial(start.states[view.name]);
+  tabs();
+  restore();
+  panels = PANELS.map((module) => {
+    $("takeaway").hidden = false;
+    return module.panel($("takeaway"), studio);
+  });
+  show(current);
+  $("undo").addEventListener("click", () => travel(past, future));
+  $("redo").addEventListener("click", () => travel(future, past));
+  $("link").addEventListener("click", async () => {
+    const link = location.origin + location.pathname + fragment();
+    history.replaceState(null, "", fragment());
+    try {
+      await navigator.clipboard.writeText(link);
+      say(link.includes("&state=") ? "The link is copied; it holds the whole state, and no token."
+        : "The link is copied, but the state is too large for it: take its files away instead.");
+    } catch {
+      say("The address of this page is the link; copy it from there.");
+    }
+  });
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+    if (event.target.matches?.("textarea, input[type=text], input[type=number]")) return;
+    event.preventDefault();
+    if (event.shiftKey) travel(future, past);
+    else travel(past, future);
+  });
+  addEventListener("hashchange", () => {
+    const before = { states, current };
+    if (restore()) {
+      past.push(before);
+      show(current);
+    }
+  });
+}
+
+begin();

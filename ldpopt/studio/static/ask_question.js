@@ -1,0 +1,69 @@
+// The questions: which one is looked at, its answers as text and as bars, and more questions under the same budget.
+
+import { h } from "./dom.js";
+import { button, select, showError, textField } from "./fields.js";
+import { shares } from "./shares.js";
+
+const NEW = { name: "Another question", labels: ["yes", "no"], pilot: [0.3, 0.7], half_width: 0.05 };
+
+/** Lines of an answer and its share or count; the labels and numbers, or a sentence about what is wrong. */
+export function readAnswers(text) {
+  const labels = [], pilot = [];
+  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
+    const found = /^(.*?)[\s,;:]+([+-]?[\d.]+(?:e[+-]?\d+)?)\s*%?$/i.exec(line);
+    const value = found ? Number(found[2]) : NaN;
+    if (!found || !found[1] || !Number.isFinite(value)) return { problem: `pilot: expected an answer and its share in each line, got '${line.slice(0, 60)}'` };
+    labels.push(found[1]);
+    pilot.push(value);
+  }
+  return labels.length ? { labels, pilot } : { problem: "pilot: expected an answer and its share in each line, got none" };
+}
+
+/** Shares that sum to 1, of what was typed; nothing where that cannot be. */
+export function normalised(pilot) {
+  const total = pilot.reduce((sum, one) => sum + one, 0);
+  return pilot.every((one) => Number.isFinite(one) && one >= 0) && total > 0 && Number.isFinite(total) ? pilot.map((one) => one / total) : null;
+}
+
+export function question(host, studio, change0) {
+  const state = () => studio.state();
+  const at = select({ name: "at", label: "Question", value: 0, options: [], onChange: (value) => studio.change({ at: Number(value), category: 1 }) });
+  const add = button("Add a question", () => {
+    const questions = [...state().questions, { ...NEW, name: `Question ${state().questions.length + 1}` }];
+    studio.change({ questions, at: questions.length - 1, split: null, category: 1 });
+  });
+  const remove = button("Remove it", () => {
+    const now = state(), questions = now.questions.filter((_, place) => place !== now.at);
+    studio.change({ questions, at: 0, split: null, category: 1 });
+  });
+  const taken = button("Use the two populations’ answers", () => {
+    const { labels: known, p0, p1 } = studio.state("tell"), half = p0.map((one, place) => Number(((one + p1[place]) / 2).toPrecision(6)));
+    studio.change({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: known, pilot: half } : one)), category: 1 });
+  }, { title: "The answers of “Tell two populations apart”, with the shares of both populations together" });
+  const name = textField({ name: "questions.0.name", label: "Name", value: "", onChange: (value) => change0({ name: value }) });
+  const typed = textField({ name: "questions.0.pilot", label: "Answers and expected shares, or counts", rows: 5, hint: "One a line, such as: weekly, 0.06", value: "", onChange: (text) => {
+    const found = readAnswers(text);
+    if (found.problem) return showError(host, typed.dataset.field, found.problem);
+    studio.change({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: found.labels, pilot: found.pilot } : one)), category: 1 });
+  } });
+  const labels = h("div", { "data-field": "questions.0.labels" });
+  const card = h("section", { class: "card", "aria-label": "The question" }, h("h2", {}, "The question"), at, h("p", { class: "tools" }, add, remove, taken), h("div", { "data-field": "questions" }), name);
+  host.append(card);
+  const chart = shares(card, { title: "Expected shares: drag a bar", file: "pilot", onChange: (pilot) => change0({ pilot: pilot.map((one) => Number(one.toPrecision(6))) }) });
+  card.append(h("details", {}, h("summary", {}, "Type or paste the answers"), typed, labels));
+  return {
+    update(now) {
+      const one = now.questions[now.at] ?? now.questions[0] ?? NEW;
+      at.querySelector("select").replaceChildren(...now.questions.map((each, place) => h("option", { value: place }, each.name || `question ${place + 1}`)));
+      at.set(now.at);
+      at.hidden = now.questions.length < 2;
+      remove.disabled = now.questions.length < 2;
+      add.disabled = now.questions.length >= 8;
+      for (const [block, part] of [[name, "name"], [typed, "pilot"], [labels, "labels"]]) block.dataset.field = `questions.${now.at}.${part}`;
+      name.set(one.name);
+      typed.set(one.labels.map((label, place) => `${label}, ${one.pilot[place]}`).join("\n"));
+      const pilot = normalised(one.pilot);
+      if (pilot) chart.update({ labels: one.labels, pilot });
+    },
+  };
+}

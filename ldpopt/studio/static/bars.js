@@ -1,0 +1,118 @@
+// Two populations as bars that are dragged, or moved with the arrow keys; the other answers make room in proportion.
+
+import { cut, picture, widthOf } from "./charts.js";
+import { percent, shown, svg } from "./dom.js";
+
+const STEP = 0.01;
+
+/** The distribution with entry `at` moved to `value`, the others scaled so that all sum to 1. */
+export function moved(p, at, value) {
+  const next = Math.min(1, Math.max(0, value)), rest = 1 - p[at];
+  const others = p.length - 1;
+  const made = p.map((one, x) => (x === at ? next : rest > 0 ? (one / rest) * (1 - next) : (1 - next) / others));
+  const total = made.reduce((sum, one) => sum + one, 0);
+  return made.map((one) => one / total);
+}
+
+/**
+ * data: {labels, names: [a, b], p0, p1}. `onChange("p0" | "p1", distribution)` is told every move.
+ */
+export function bars(host, { title, file, onChange }) {
+  let focus = { p0: 0, p1: 0 }, given, drag = null;
+  const table = (data) => ({
+    head: ["answer", ...data.names],
+    rows: data.labels.map((label, at) => [label, percent(data.p0[at], 4), percent(data.p1[at], 4)]),
+  });
+  const describe = (data) => `${data.labels.length} answers; each has a bar for ${data.names[0]} and one for ${data.names[1]}. ` +
+    "Up and down arrows go from answer to answer, left and right arrows change a bar, Page Up and Page Down change it more.";
+  const made = picture(host, { title, describe, table, file, draw, interactive: true });
+
+  const change = (which, at, value) => onChange(which, moved(given[which], at, value));
+
+  function draw(data, width) {
+    given = data;
+    const k = data.labels.length, dense = k > 40, row = dense ? 11 : 34, head = 26;
+    const named = dense ? 0 : Math.min(width * 0.36, 10 + Math.max(...data.labels.map((one) => widthOf(one, 12))));
+    const left = named + 6, w = width - left - 52;
+    const top = Math.max(0.02, ...data.p0, ...data.p1), scale = drag?.scale ?? scaleOf(top);
+    const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "bars" });
+    let x = 0;
+    data.names.forEach((name, at) => {
+      place.append(svg("rect", { x, y: 4, width: 12, height: 12, class: `population-${at}` }),
+        svg("text", { x: x + 17, y: 14, class: "label" }, cut(name, width / 2 - 26)));
+      x += Math.min(width / 2, 34 + widthOf(name, 12));
+    });
+    const high = dense ? 5 : 14;
+    data.labels.forEach((label, at) => {
+      const y = head + at * row;
+      if (!dense) place.append(svg("text", { x: named, y: y + row / 2, class: "tick end middle" }, cut(label, named), svg("title", {}, label)));
+    });
+    // One population after the other, so that Tab goes from the first to the second.
+    ["p0", "p1"].forEach((which, number) => {
+      data.labels.forEach((label, at) => {
+        const y = head + at * row;
+        const value = data[which][at], top = y + number * (high + (dense ? 0 : 1)) + (dense ? 0 : 2), long = Math.min(w, (w * value) / scale);
+        const bar = svg("g", {
+          role: "slider", tabindex: focus[which] === at ? 0 : -1, "data-key": `${which}-${at}`, class: "bar",
+          "aria-label": `${data.names[number]}: ${label}`, "aria-valuemin": 0, "aria-valuemax": 100,
+          "aria-valuenow": Number((100 * value).toPrecision(6)), "aria-valuetext": percent(value), "aria-orientation": "horizontal",
+        },
+        svg("rect", { x: left, y: top, width: w, height: high, class: "groove" }),
+        svg("rect", { x: left, y: top, width: Math.max(long, 1), height: high, class: `population-${number}` }),
+        dense ? null : svg("rect", { x: left + long - 2, y: top - 0.5, width: 4, height: high + 1, class: "grip" }),
+        dense ? null : svg("text", { x: left + long + 5, y: top + high / 2 + 0.5, class: "tick small middle" }, shown(value, 3)));
+        bar.addEventListener("pointerdown", (event) => grab(event, which, at, left, w, scale, width));
+        bar.addEventListener("keydown", (event) => press(event, which, at, k));
+        bar.addEventListener("focus", () => {
+          focus = { ...focus, [which]: at };
+        });
+        place.append(bar);
+      });
+    });
+    return place;
+  }
+
+  function grab(event, which, at, left, w, scale, width) {
+    event.preventDefault();
+    drag = { scale };
+    focus = { ...focus, [which]: at };
+    made.place.querySelector(`[data-key="${which}-${at}"]`)?.focus({ preventScroll: true });
+    const box = made.place.getBoundingClientRect();
+    const told = (move) => change(which, at, (((move.clientX - box.left) * (width / box.width) - left) / w) * scale);
+    const end = () => {
+      removeEventListener("pointermove", told);
+      drag = null;
+      made.update(given);
+    };
+    told(event);
+    addEventListener("pointermove", told);
+    addEventListener("pointerup", end, { once: true });
+    addEventListener("pointercancel", end, { once: true });
+  }
+
+  function press(event, which, at, k) {
+    const value = given[which][at];
+    const to = { ArrowRight: value + STEP, ArrowLeft: value - STEP, PageUp: value + 5 * STEP, PageDown: value - 5 * STEP, Home: 0, End: 1 }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      change(which, at, to);
+      return;
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = Math.min(k - 1, Math.max(0, at + step));
+    focus = { ...focus, [which]: next };
+    const bar = made.place.querySelector(`[data-key="${which}-${next}"]`);
+    made.place.querySelector(`[data-key="${which}-${at}"]`).setAttribute("tabindex", "-1");
+    bar.setAttribute("tabindex", "0");
+    bar.focus();
+  }
+
+  return made;
+}
+
+/** A round number that the longest bar does not fill. */
+function scaleOf(top) {
+  return [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1].find((one) => one >= top * 1.08) ?? 1;
+}

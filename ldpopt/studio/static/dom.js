@@ -1,0 +1,54 @@
+// Elements, numbers as text, and nothing else. No markup is ever made from text, so nothing that is typed can run.
+
+const fill = (element, attrs, children) => {
+  for (const [name, value] of Object.entries(attrs ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "selected") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
+  return element;
+};
+
+/** An HTML element: `h("p", {class: "note"}, "text", other)`; attributes that begin with "on" are listeners. */
+export const h = (tag, attrs, ...children) => fill(document.createElement(tag), attrs, children);
+
+/** The same for SVG. */
+export const svg = (tag, attrs, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attrs, children);
+
+/** A number for people: `digits` significant ones, no needless zeros; "inf" as the sign. */
+export function shown(value, digits = 4) {
+  if (value === "inf") return "∞";
+  if (value === "-inf") return "−∞";
+  if (value === null || value === undefined) return "–";
+  if (typeof value !== "number") return String(value);
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) {
+    const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
+    return `${trimmed(mantissa)}e${Number(exponent)}`.replace("-", "−").replace("e-", "e−");
+  }
+  if (size >= 1000 && Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
+  return trimmed(value.toPrecision(digits)).replace("-", "−");
+}
+
+const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+/** A share as a percentage. */
+export const percent = (value, digits = 3) =>
+  typeof value === "number" ? `${shown(100 * value, digits)} %` : "–";
+
+/** The last of several calls within `wait` milliseconds is the one that counts. */
+export function debounced(call, wait) {
+  let timer;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => call(...args), wait);
+  };
+}
+
+let made = 0;
+/** An id that no other element has. */
+export const newId = (stem) => `${stem}-${++made}`;

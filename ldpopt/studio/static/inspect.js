@@ -1,0 +1,287 @@
+// Any channel: paste or drop a matrix, a channel file or a design file; see what it guarantees, and mend it.
+
+import { heatmap, lines } from "./charts.js";
+import { h, percent, shown } from "./dom.js";
+import { button, fieldOf, numberField, select, showError, textField } from "./fields.js";
+
+const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: null };
+const LARGEST = 4_000_000; // letters that the studio takes
+const AT_ONCE = 4000; // up to so many letters a file is small enough to be looked at in a fraction of a second
+const MOST_DRAWN = 150;
+
+const EXAMPLES = {
+  response: ["Randomized response on four answers, odds 3 to 1", "answer,a,b,c,d\na,0.5,0.1666666666666667,0.1666666666666667,0.1666666666666666\n" +
+    "b,0.1666666666666667,0.5,0.1666666666666667,0.1666666666666666\nc,0.1666666666666667,0.1666666666666667,0.5,0.1666666666666666\n" +
+    "d,0.1666666666666666,0.1666666666666667,0.1666666666666667,0.5\n"],
+  rounded: ["A rounded matrix, whose rows do not sum to 1", "answer,low,middle,high\nlow,0.57,0.29,0.13\nmiddle,0.33,0.33,0.33\nhigh,0.13,0.29,0.57\n"],
+  counts: ["A table of counts: who reported what", "answer,yes,no,refused\nyes,310,160,30\nno,140,420,40\n"],
+};
+
+const DIVERGENCES = [["", "that of the design, or KL"], ["kl", "KL divergence"], ["total-variation", "total variation"], ["chi-squared", "chi-squared"], ["jensen-shannon", "Jensen–Shannon"]];
+
+export const view = {
+  name: "inspect",
+  title: "Any channel",
+  initial: (start) => ({ ...EMPTY, ...start }),
+  mount(root, state, studio) {
+    const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
+    root.append(h("h1", { class: "seen" }, "Any channel"), controls, results);
+    const given = source(controls, studio), compared = comparison(controls, studio), mend = mending(controls, studio);
+    const shownOf = outcome(results);
+    let turn = 0, work = null, last = "";
+
+    function update(now) {
+      for (const part of [given, compared, mend]) part.update(now);
+      const asked = JSON.stringify(now);
+      if (asked !== last) run(now, asked);
+    }
+
+    async function run(now, asked) {
+      last = asked;
+      const mine = ++turn;
+      work?.cancel();
+      work = null;
+      studio.clear();
+      if (!now.text.trim()) {
+        root.dataset.state = "empty";
+        return shownOf.empty();
+      }
+      root.dataset.state = "busy";
+      const begun = now.text.length < AT_ONCE ? { done: studio.ask("inspect", now), cancel() {} }
+        : studio.job("inspect", now, (share) => mine === turn && shownOf.progress(share));
+      work = begun;
+      shownOf.busy(() => {
+        begun.cancel();
+        turn++;
+        last = "";
+        root.dataset.state = "cancelled";
+        shownOf.stopped("cancelled");
+      });
+      const found = await begun.done;
+      if (mine !== turn) return;
+      work = null;
+      root.dataset.state = found ? "done" : "failed";
+      if (found) {
+        shownOf.paint(found);
+        studio.say(`${found.badge.text}.`);
+      } else shownOf.stopped("not a channel that can be read");
+    }
+
+    update(state);
+    return { update };
+  },
+};
+
+/** The card of what is looked at: a place to drop a file on, a button for those without a mouse, lines to paste into. */
+function source(host, studio) {
+  const file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.json" });
+  const paste = textField({ name: "text", label: "Or paste it here", rows: 8, placeholder: "0.75, 0.25\n0.25, 0.75",
+    hint: "Rows of probabilities, with or without names; a channel file; a design file.",
+    onChange: (value) => studio.change({ text: value, name: null, mend: false }) });
+  // What is pasted counts at once; what is typed, when the field is left.
+  paste.control.addEventListener("paste", () => setTimeout(() => paste.control.dispatchEvent(new Event("change"))));
+  const example = select({ name: "example", label: "Or take an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
+    ["tell", "The design of “Tell two populations apart”"], ["forged", "The same design, forged"]], onChange: taken });
+  const drop = h("section", { class: "card drop", "aria-label": "A channel" }, h("h2", {}, "A channel"),
+    fieldOf("file", "Choose a file, or drop one anywhere on this card", file), paste, example,
+    h("p", { class: "note", id: "inspected" }));
+  host.append(drop);
+
+  async function read(chosen) {
+    if (!chosen) return;
+    if (chosen.size > LARGEST) return showError(host, "text", `text: expected a file of at most ${LARGEST} bytes, got ${chosen.size}`);
+    let text;
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(await chosen.arrayBuffer());
+    } catch {
+      return showError(host, "text", "text: expected UTF-8 text, got other bytes");
+    }
+    studio.change({ text, name: chosen.name, mend: false });
+  }
+
+  async function taken(which) {
+    example.set("");
+    if (EXAMPLES[which]) return studio.change({ text: EXAMPLES[which][1], name: null, mend: false });
+    if (which !== "tell" && which !== "forged") return undefined;
+    const made = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
+    if (made?.slow) return showError(host, "example", "That design takes long: download its file in that view, and drop it here.");
+    const design = made?.files.find((one) => one.name === "design.json");
+    if (!design) return showError(host, "example", "There is no design in that view: look there.");
+    if (which === "tell") return studio.change({ text: design.content, name: "design.json", mend: false });
+    const parts = JSON.parse(design.content);
+    for (const claim of ["value", "lower_bound", "upper_bound"]) parts[claim] *= 1.02;
+    return studio.change({ text: JSON.stringify(parts), name: "forged.json", mend: false });
+  }
+
+  file.addEventListener("change", () => {
+    read(file.files[0]);
+    file.value = "";
+  });
+  const over = (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    drop.classList.add("over-it");
+  };
+  drop.addEventListener("dragenter", over);
+  drop.addEventListener("dragover", over);
+  drop.addEventListener("dragleave", () => drop.classList.remove("over-it"));
+  drop.addEventListener("drop", (event) => {
+    drop.classList.remove("over-it");
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    read(event.dataTransfer.files[0]);
+  });
+  return {
+    update(now) {
+      const long = now.text.length > 20_000;
+      paste.set(long ? "" : now.text);
+      drop.querySelector("#inspected").textContent = now.name ? `Looking at ${now.name}${long ? `, ${now.text.length.toLocaleString("en")} letters` : ""}.` : "";
+    },
+  };
+}
+
+/** The card of what the channel is compared for. */
+function comparison(host, studio) {
+  const list = (name, label) => textField({ name, label, placeholder: "0.5, 0.3, 0.2", onChange: (value) => {
+    const found = value.trim() ? value.trim().split(/[\s,;]+/).map(Number) : null;
+    const wrong = found?.findIndex((one) => !Number.isFinite(one)) ?? -1;
+    if (wrong >= 0) return showError(host, name, `${name}: expected numbers separated by commas, got another word at entry ${wrong}`);
+    return studio.change({ [name]: found });
+  } });
+  const p0 = list("p0", "P0"), p1 = list("p1", "P1");
+  const divergence = select({ name: "divergence", label: "Measured by", value: "", options: DIVERGENCES, onChange: (value) => studio.change({ divergence: value || null }) });
+  host.append(h("section", { class: "card", "aria-label": "Compared for" }, h("h2", {}, "Compared for"),
+    h("p", { class: "note" }, "Two populations to tell apart; left empty, those of the design, or two invented ones."), h("div", { class: "two" }, p0, p1), divergence));
+  return {
+    update(now) {
+      p0.set(now.p0?.join(", ") ?? "");
+      p1.set(now.p1?.join(", ") ?? "");
+      divergence.set(now.divergence ?? "");
+    },
+  };
+}
+
+/** The card that mends. */
+function mending(host, studio) {
+  const wanted = { epsilon: null, eta: null };
+  const field = (name, label) => numberField({ name, label, min: 0, onChange: (value) => {
+    wanted[name] = value;
+    if (studio.state().mend) studio.change({ [name]: value });
+  } });
+  const epsilon = field("epsilon", "ε at most, nats"), eta = field("eta", "η at most");
+  const go = button("Mend it", () => studio.change({ ...wanted, mend: true }), { class: "main" });
+  const back = button("As it was given", () => studio.change({ mend: false }));
+  host.append(h("section", { class: "card", "aria-label": "Mend" }, h("h2", {}, "Mend"),
+    h("p", { class: "note" }, "Divides rows by their sums; then brings the channel within these limits, where there are any."),
+    h("div", { class: "two" }, epsilon, eta), h("div", { class: "progress", "data-field": "mend" }, go, back)));
+  return {
+    update(now) {
+      epsilon.set(now.epsilon);
+      eta.set(now.eta);
+      [wanted.epsilon, wanted.eta] = [now.epsilon, now.eta];
+      back.hidden = !now.mend;
+      go.disabled = !now.text.trim();
+    },
+  };
+}
+
+const COLOURS = { green: "good", red: "bad", grey: "busy" };
+
+/** What is told of the channel. */
+function outcome(host) {
+  const badge = h("p", { class: "badge busy", id: "badge" }, "nothing to look at yet");
+  const bar = h("progress", { "aria-label": "measuring", max: 1 }), progress = h("div", { class: "progress", hidden: true }, bar);
+  const reasons = h("ul", { class: "words", id: "reasons" }), headline = h("div", { class: "headline" }), mended = h("ul", { class: "words", id: "mended" });
+  const invite = h("p", {}, "Paste a matrix or drop a file: it is measured, its proof is recomputed, and it is set beside the best channel of its own ε and η.");
+  const verdict = h("section", { class: "card verdict", "aria-label": "What it is worth" }, h("h2", {}, "What it is worth"), badge, invite, progress, reasons, mended, headline);
+  const rest = h("div", { class: "results", hidden: true });
+  host.append(verdict, rest);
+  const own = heatmap(rest, { title: "The channel: probability of each report", file: "channel", describe: said });
+  const best = heatmap(rest, { title: "The best channel of the same ε and η", file: "best", describe: said });
+  const curve = lines(rest, { title: "What an attacker misses", file: "trade-off", describe: () => "The least share of one answer that is missed, for each share of another that is wrongly suspected." });
+  const table = h("section", { class: "card", "aria-label": "Every guarantee" }, h("h2", {}, "Every guarantee"));
+  rest.append(table);
+  let timer = null;
+  const still = () => {
+    clearTimeout(timer);
+    progress.hidden = true;
+  };
+  const blank = (text) => {
+    still();
+    badge.className = "badge busy";
+    badge.textContent = text;
+    reasons.replaceChildren();
+    mended.replaceChildren();
+    headline.replaceChildren();
+    rest.hidden = true;
+  };
+  return {
+    empty() {
+      blank("nothing to look at yet");
+      invite.hidden = false;
+    },
+    stopped(text) {
+      blank(text);
+    },
+    busy(cancel) {
+      still();
+      invite.hidden = true;
+      badge.className = "badge busy";
+      badge.textContent = "computing …";
+      bar.removeAttribute("value");
+      progress.replaceChildren(bar, button("Cancel", cancel));
+      timer = setTimeout(() => {
+        progress.hidden = false;
+      }, 400);
+    },
+    progress(share) {
+      bar.value = share;
+    },
+    paint(found) {
+      still();
+      badge.className = `badge ${COLOURS[found.badge.colour]}`;
+      badge.textContent = found.badge.text;
+      reasons.replaceChildren(...[...found.badge.reasons, ...(found.proof ?? [])].map((one) => h("li", {}, one)));
+      mended.replaceChildren(...(found.mended ? [...found.mended.steps, found.mended.steps.length ? movedBy(found.mended.moved) : "There was nothing to mend."] : []).map((one) => h("li", {}, one)));
+      rest.hidden = !found.matrix;
+      headline.replaceChildren();
+      if (!found.matrix) return;
+      const compared = found.comparison;
+      headline.replaceChildren(
+        figure("ε", found.epsilon, found.promise[0]), figure("η", found.eta, found.promise[1]),
+        ...(compared ? [
+          figure("kept", compared.value, `${compared.divergence} of ${compared.whose}`),
+          figure("the best keeps", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : "the proof of the best failed"),
+          figure("share of the best", compared.share === null ? "–" : percent(compared.share, 4), compared.certified ? "no channel within these limits keeps more than 100 %" : ""),
+        ] : [figure("compared", "–", found.no_comparison)]));
+      const small = found.inputs.length <= MOST_DRAWN && found.outputs.length <= MOST_DRAWN;
+      own.figure.hidden = !small;
+      best.figure.hidden = !small || !compared;
+      if (small) own.update(drawn(found.matrix, found.inputs, found.outputs, compared));
+      if (small && compared) best.update(drawn(compared.matrix, found.inputs, compared.outputs, null));
+      curve.figure.hidden = !found.trade_off;
+      if (found.trade_off) {
+        curve.update({ series: [{ name: "missed at least, this channel", points: found.trade_off }, { name: "no information at all", points: [[0, 1], [1, 0]], dash: 1, thin: true }],
+          x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "share missed", high: 1 } });
+      }
+      table.replaceChildren(h("h2", {}, "Every guarantee"), found.unmeasured ? h("p", { class: "note" }, found.unmeasured) : "",
+        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Every guarantee: table" }, h("table", {},
+          h("caption", {}, "Rounded so that they hold; in nats where a notion has a unit."),
+          h("thead", {}, h("tr", {}, ["notion", "guarantee", "attained at", "source"].map((one) => h("th", { scope: "col" }, one)))),
+          h("tbody", {}, found.guarantees.map((row) => h("tr", {}, h("th", { scope: "row" }, row.title), h("td", {}, `${row.sign} ${row.value}`),
+            h("td", { class: "words" }, row.witness), h("td", { class: "words" }, row.reference)))))));
+    },
+  };
+}
+
+const movedBy = (share) => (share === 0 ? "Nothing else was moved." : `Rows moved by at most ${shown(share)} in total variation.`);
+
+const said = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
+
+const figure = (name, value, note) => h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", {}, shown(value, 6)), h("span", { class: "note" }, note));
+
+const drawn = (matrix, inputs, outputs, compared) => ({
+  rows: matrix.map((values, at) => ({ label: inputs[at], values })),
+  columns: outputs.map((label) => ({ label })),
+  below: compared ? [{ name: "P0", tone: "population-0", values: compared.m0 }, { name: "P1", tone: "population-1", values: compared.m1 }] : [],
+});

@@ -1,0 +1,106 @@
+// Where the two populations come from: bars that are dragged, a file, pasted lines, or the data that come along.
+
+import { bars } from "./charts.js";
+import { h } from "./dom.js";
+import { button, checkbox, fieldOf, select, showError, textField } from "./fields.js";
+
+const NUMBERS = ["p0", "p1", "labels", "names", "counts", "once"];
+
+/** The card of the populations; `update(state)` shows a state. */
+export function populations(host, studio) {
+  const examples = h("select", {}, h("option", { value: "" }, "choose …"));
+  let known = [];
+  studio.ask("examples", {}).then((found) => {
+    known = found?.examples ?? [];
+    examples.append(...known.map((one, at) => h("option", { value: at }, one.title)));
+  });
+  examples.addEventListener("change", () => {
+    const found = known[Number(examples.value)];
+    if (examples.value !== "" && found) take(found);
+    examples.value = "";
+  });
+
+  const file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.json,.xlsx,.xls,.ods,.parquet,.sav,.dta,.sas7bdat" });
+  const columns = h("div", { class: "columns", hidden: true });
+  let content = null;
+  file.addEventListener("change", async () => {
+    const chosen = file.files[0];
+    if (!chosen) return;
+    columns.hidden = true;
+    showError(host, "content", chosen.size > 5_500_000 ? "content: expected a file of at most 5.5 MB, got a larger one" : "");
+    if (chosen.size > 5_500_000) return;
+    content = { name: chosen.name, content: base64(new Uint8Array(await chosen.arrayBuffer())) };
+    read({});
+  });
+
+  async function read(more) {
+    const found = await studio.ask("load", { ...content, ...more });
+    if (!found) return;
+    if (found.problem) return askColumns(found, more);
+    columns.hidden = true;
+    columns.replaceChildren();
+    showError(host, "content", "");
+    take(found);
+  }
+
+  /** A file with a line for each respondent, or several columns: which of them? */
+  function askColumns(found, more) {
+    const chosen = { answer: "", group: "", bins: "", ...more };
+    const options = [["", "choose …"], ...found.columns.map((one) => [one, one])];
+    const field = (name, label, hint) => select({ name, label, hint, value: chosen[name], options, onChange: (value) => {
+      chosen[name] = value;
+    } });
+    columns.replaceChildren(
+      h("p", { class: "note" }, "Which column holds the answers, and which the two groups?"),
+      field("answer", "Answers"), field("group", "Groups (two)"),
+      textField({ name: "bins", label: "Bins, for numbers", value: chosen.bins, hint: "how many, or edges: 1000,2000", onChange: (value) => {
+        chosen.bins = value;
+      } }),
+      button("Read the file", () => read(chosen), { class: "main" }),
+    );
+    if (more.answer || more.group) showError(host, "content", found.problem);
+    columns.hidden = false;
+    columns.querySelector("select").focus();
+  }
+
+  const pasted = textField({ name: "pasted", label: "Lines of answer, P0, P1", rows: 5, placeholder: "no, 0.7, 0.4\nyes, 0.3, 0.6",
+    hint: "Separated by commas, semicolons, tabs or blanks; or JSON with p0, p1 and labels." });
+  let counts = false;
+  const paste = h("details", {}, h("summary", {}, "Paste or type"), pasted,
+    checkbox({ name: "counts", label: "These are counts: divide them by their sum", value: false, onChange: (value) => {
+      counts = value;
+    } }),
+    button("Use these", async () => {
+      const found = await studio.ask("load", { pasted: pasted.control.value, counts });
+      if (found) {
+        showError(host, "pasted", "");
+        take(found);
+      }
+    }, { class: "main" }));
+
+  const take = (found) => studio.change(Object.fromEntries(NUMBERS.map((name) => [name, found[name] ?? null])));
+  const once = h("p", { class: "note", hidden: true });
+  const card = h("section", { class: "card populations", "aria-label": "Two populations" }, h("h2", {}, "Two populations"),
+    h("div", { class: "two" }, fieldOf("example", "Example", examples), fieldOf("content", "File", file)), columns, paste, once);
+  host.append(card);
+  card.append(h("div", { "data-field": "p0" }), h("div", { "data-field": "p1" }), h("div", { "data-field": "labels" }));
+  const chart = bars(card, { title: "How they answer: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
+  let last = [];
+  return {
+    update(state) {
+      // A move of a limit changes no bar.
+      const now = NUMBERS.map((name) => state[name]);
+      if (now.every((one, at) => one === last[at]) && last.length) return;
+      last = now;
+      chart.update({ labels: state.labels, names: state.names, p0: state.p0, p1: state.p1 });
+      once.hidden = !state.once?.length;
+      once.textContent = state.once?.length ? `Seen once in the file: ${state.once.slice(0, 8).join(", ")}. Is it a slip, or does it give somebody away?` : "";
+    },
+  };
+}
+
+function base64(bytes) {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 32768) text += String.fromCharCode(...bytes.subarray(at, at + 32768));
+  return btoa(text);
+}

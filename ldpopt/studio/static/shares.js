@@ -1,0 +1,144 @@
+// The shares of one question's answers as bars that are dragged, or moved with the arrow keys.
+
+import { moved } from "./bars.js";
+import { cut, picture, widthOf } from "./charts.js";
+import { percent, shown, svg } from "./dom.js";
+
+const STEP = 0.01, ROW = 26;
+
+/** data: {labels, pilot} with shares that sum to 1. `onChange(pilot)` is told every move. */
+export function shares(host, { title, file, onChange }) {
+  let focus = 0, given, drag = null;
+  const made = picture(host, {
+    title, file, draw, interactive: true,
+    table: (data) => ({ head: ["answer", "share"], rows: data.labels.map((label, at) => [label, percent(data.pilot[at], 4)]) }),
+    describe: (data) => `${data.labels.length} answers with their expected shares. Up and down arrows go from answer to answer, ` +
+      "left and right arrows change a bar, Page Up and Page Down change it more.",
+  });
+
+  function draw(data, width) {
+    given = data;
+    const k = data.labels.length;
+    const left = Math.min(width * 0.4, 10 + Math.max(...data.labels.map((one) => widthOf(one, 12)))) + 6, w = width - left - 52;
+    const scale = drag?.scale ?? Math.min(1, 1.15 * Math.max(...data.pilot));
+    const place = svg("svg", { viewBox: `0 0 ${width} ${k * ROW + 6}`, class: "bars" });
+    focus = Math.min(focus, k - 1);
+    data.labels.forEach((label, at) => {
+      const y = 3 + at * ROW, value = data.pilot[at], long = Math.min(w, (w * value) / scale);
+      place.append(svg("text", { x: left - 6, y: y + ROW / 2, class: "tick end middle" }, cut(label, left - 6), svg("title", {}, label)));
+      const bar = svg("g", {
+        role: "slider", tabindex: focus === at ? 0 : -1, "data-key": `share-${at}`, class: "bar", "aria-label": label, "aria-valuemin": 0,
+        "aria-valuemax": 100, "aria-valuenow": Number((100 * value).toPrecision(6)), "aria-valuetext": percent(value), "aria-orientation": "horizontal",
+      },
+      svg("rect", { x: left, y: y + 3, width: w, height: ROW - 8, class: "groove" }),
+      svg("rect", { x: left, y: y + 3, width: Math.max(long, 1), height: ROW - 8, class: "population-0" }),
+      svg("rect", { x: left + long - 2, y: y + 2, width: 4, height: ROW - 6, class: "grip" }),
+      svg("text", { x: left + long + 6, y: y + ROW / 2 - 1, class: "tick small middle" }, percent(value)));
+      bar.addEventListener("pointerdown", (event) => grab(event, at, left, w, scale, width));
+      bar.addEventListener("keydown", (event) => press(event, at, k));
+      bar.addEventListener("focus", () => {
+        focus = at;
+      });
+      place.append(bar);
+    });
+    return place;
+  }
+
+  function grab(event, at, left, w, scale, width) {
+    event.preventDefault();
+    drag = { scale };
+    focus = at;
+    made.place.querySelector(`[data-key="share-${at}"]`)?.focus({ preventScroll: true });
+    const box = made.place.getBoundingClientRect();
+    const told = (move) => onChange(moved(given.pilot, at, ((((move.clientX - box.left) * width) / box.width - left) / w) * scale));
+    const end = () => {
+      removeEventListener("pointermove", told);
+      drag = null;
+      made.update(given);
+    };
+    told(event);
+    addEventListener("pointermove", told);
+    addEventListener("pointerup", end, { once: true });
+    addEventListener("pointercancel", end, { once: true });
+  }
+
+  function press(event, at, k) {
+    const value = given.pilot[at];
+    const to = { ArrowRight: value + STEP, ArrowLeft: value - STEP, PageUp: value + 5 * STEP, PageDown: value - 5 * STEP, Home: 0, End: 1 }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (to === undefined && !step) return;
+    event.preventDefault();
+    if (to !== undefined) return onChange(moved(given.pilot, at, to));
+    const next = Math.min(k - 1, Math.max(0, at + step)), bar = made.place.querySelector(`[data-key="share-${next}"]`);
+    made.place.querySelector(`[data-key="share-${at}"]`).setAttribute("tabindex", "-1");
+    bar.setAttribute("tabindex", "0");
+    bar.focus();
+  }
+
+  return made;
+}
+
+/** One bar cut into parts, whose cuts are dragged. data: {names, split, epsilon}; `onChange(split)` is told every move. */
+export function parts(host, { title, file, onChange }) {
+  let given;
+  const made = picture(host, {
+    title, file, draw, interactive: true,
+    table: (data) => ({ head: ["question", "share of ε", "ε in nats"], rows: data.names.map((name, at) => [name, percent(data.split[at]), data.split[at] * data.epsilon]) }),
+    describe: (data) => `${data.names.length} questions share the budget. Between every two is a handle: left and right arrows move it.`,
+  });
+
+  function draw(data, width) {
+    given = data;
+    const w = width - 8, tall = 34;
+    const place = svg("svg", { viewBox: `0 0 ${width} ${tall + 8 + data.names.length * 18}`, class: "parts" });
+    const cuts = [0];
+    for (const share of data.split) cuts.push(cuts.at(-1) + share);
+    data.split.forEach((share, at) => {
+      place.append(svg("rect", { x: 4 + w * cuts[at], y: 4, width: Math.max(0, w * share), height: tall - 6, class: `part part-${at % 7}` }),
+        svg("text", { x: 4 + w * (cuts[at] + share / 2), y: 4 + (tall - 6) / 2, class: "tick mid middle on" }, w * share > 34 ? shown(share * data.epsilon, 3) : ""),
+        svg("rect", { x: 4, y: tall + 8 + at * 18, width: 12, height: 12, class: `part part-${at % 7}` }),
+        svg("text", { x: 22, y: tall + 14 + at * 18, class: "tick middle" }, cut(`${data.names[at]}: ε ${shown(share * data.epsilon, 3)}`, width - 24)));
+    });
+    data.split.slice(1).forEach((_, before) => {
+      const x = 4 + w * cuts[before + 1];
+      const handle = svg("g", {
+        role: "slider", tabindex: 0, class: "bar", "data-key": `cut-${before}`, "aria-label": `Between ${data.names[before]} and ${data.names[before + 1]}`,
+        "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Number((100 * cuts[before + 1]).toPrecision(5)), "aria-orientation": "horizontal",
+        "aria-valuetext": `ε ${shown(data.split[before] * data.epsilon, 3)} and ${shown(data.split[before + 1] * data.epsilon, 3)}`,
+      },
+      svg("rect", { x: x - 11, y: 0, width: 22, height: tall, class: "catch" }), svg("rect", { x: x - 3, y: 0, width: 6, height: tall, class: "grip" }));
+      handle.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 0.01, ArrowUp: 0.01, ArrowLeft: -0.01, ArrowDown: -0.01, PageUp: 0.05, PageDown: -0.05 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        onChange(shifted(before, given.split[before] + step));
+      });
+      handle.addEventListener("pointerdown", (event) => {
+        event.preventDefault();
+        made.place.querySelector(`[data-key="cut-${before}"]`)?.focus({ preventScroll: true });
+        const box = made.place.getBoundingClientRect();
+        const told = (move) => {
+          const at = (((move.clientX - box.left) * width) / box.width - 4) / w;
+          onChange(shifted(before, at - given.split.slice(0, before).reduce((sum, one) => sum + one, 0)));
+        };
+        const end = () => removeEventListener("pointermove", told);
+        addEventListener("pointermove", told);
+        addEventListener("pointerup", end, { once: true });
+        addEventListener("pointercancel", end, { once: true });
+      });
+      place.append(handle);
+    });
+    return place;
+  }
+
+  /** The split with the part before the cut set to `value`, at the cost of the part after it. */
+  function shifted(before, value) {
+    const both = given.split[before] + given.split[before + 1], least = Math.min(0.02, both / 2);
+    const next = [...given.split];
+    next[before] = Math.min(both - least, Math.max(least, value));
+    next[before + 1] = both - next[before];
+    return next;
+  }
+
+  return made;
+}

@@ -1,0 +1,132 @@
+// Take away: code and a command that make the state again, files, a report, the pictures, and a link.
+
+import { download, saveSvg } from "./charts.js";
+import { debounced, h } from "./dom.js";
+import { button } from "./fields.js";
+
+/** The panel below every view; it computes when it is open, and again when the state changes. */
+export function panel(root, studio) {
+  const code = block("Python code", "takeaway-code", studio), command = block("Command", "takeaway-command", studio);
+  const note = h("p", { class: "note" }), files = h("div", { class: "files" }), trouble = h("p", { class: "error", role: "alert", hidden: true });
+  const report = h("div", { class: "files" });
+  const body = h("div", { class: "taken", hidden: true }, code.part, command.part,
+    h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, pictures, link"), report));
+  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, pictures, a link"), trouble, body);
+  root.replaceChildren(details);
+  const progress = h("div", { class: "progress", hidden: true });
+  details.insertBefore(progress, trouble);
+  let turn = 0, running = null, work = null;
+
+  const asked = () => ({ view: studio.view(), state: studio.state() });
+
+  async function refresh() {
+    const mine = ++turn;
+    trouble.hidden = true;
+    details.dataset.state = "busy";
+    work?.cancel();
+    work = null;
+    progress.hidden = true;
+    let found = await quietly(() => studio.quiet("takeaway", asked()));
+    if (mine === turn && found?.slow) found = await longer();
+    if (mine !== turn || found === undefined) return;
+    if (found instanceof Error) {
+      body.hidden = true;
+      trouble.hidden = false;
+      trouble.textContent = `There is nothing to take away from this state: ${found.message}`;
+      details.dataset.state = "failed";
+      return;
+    }
+    body.hidden = false;
+    code.show(found.code);
+    command.show(found.command);
+    note.textContent = found.about;
+    files.replaceChildren(...found.files.map((one) => button(one.name, () => download(one.content, one.name, one.type), { "aria-label": `Download ${one.name}` })));
+    details.dataset.state = "done";
+  }
+
+  /** What takes longer, in a process of its own. */
+  async function longer() {
+    const mine = studio.job("takeaway", asked());
+    work = mine;
+    progress.replaceChildren(h("progress", { "aria-label": "making what is taken away" }), button("Cancel", () => {
+      turn++;
+      mine.cancel();
+      progress.hidden = true;
+      details.open = false;
+    }));
+    progress.hidden = false;
+    const found = await mine.done;
+    if (work === mine) progress.hidden = true;
+    return found ?? new Error("what is wrong is said above.");
+  }
+
+  function offers() {
+    running?.cancel();
+    running = null;
+    report.replaceChildren(
+      button("HTML report", write),
+      button("All pictures as SVG", () => {
+        const drawn = [...document.querySelectorAll("#main figure.picture:not([hidden]) .svg > svg")];
+        drawn.forEach((one, at) => saveSvg(one, `${studio.view()}-${at + 1}.svg`));
+        studio.say(drawn.length ? `${drawn.length} pictures are saved.` : "There are no pictures in this view yet.");
+      }),
+      button("Copy link", () => document.getElementById("link").click()));
+  }
+
+  async function write() {
+    const mine = studio.job("report", asked());
+    running = mine;
+    const bar = h("progress", { "aria-label": "writing the report" });
+    report.replaceChildren(bar, button("Cancel", () => {
+      mine.cancel();
+      offers();
+    }));
+    const made = await mine.done;
+    if (running !== mine) return;
+    offers();
+    if (made) {
+      download(made.content, made.name, made.type);
+      studio.say(`The report ${made.name} is saved.`);
+    }
+  }
+
+  offers();
+  const soon = debounced(() => details.open && refresh(), 400);
+  details.addEventListener("toggle", () => details.open && refresh());
+  return {
+    update() {
+      details.dataset.state = details.open ? "busy" : "closed";
+      if (running) offers();
+      soon();
+    },
+  };
+}
+
+/** The result of what was asked, or the error that it ended in. */
+async function quietly(call) {
+  try {
+    return await call();
+  } catch (error) {
+    return error;
+  }
+}
+
+/** A text that can be selected, copied and scrolled. */
+function block(title, id, studio) {
+  const text = h("pre", { id, tabindex: 0, role: "region", "aria-label": title });
+  const copy = button("Copy", async () => {
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      studio.say(`${title}: copied.`);
+    } catch {
+      getSelection().selectAllChildren(text);
+      studio.say(`${title}: selected; copy it with the keyboard.`);
+    }
+  }, { class: "quiet", "aria-label": `Copy: ${title}` });
+  return {
+    part: h("section", {}, h("div", { class: "over" }, h("h3", {}, title), copy), text),
+    show(content) {
+      text.textContent = content;
+    },
+  };
+}

@@ -1,0 +1,153 @@
+// Beside the optimum: its envelope in eta, mechanisms and bounds, and the phases along epsilon.
+
+import { lines } from "./charts.js";
+import { debounced, h, percent, shown } from "./dom.js";
+import { button } from "./fields.js";
+
+const MOST_BANDS = 40;
+
+export function tellCurves(host, studio) {
+  const envelope = lines(host, {
+    title: "What a cap η costs: the envelope and its corners", file: "envelope", onMove: (eta) => studio.change({ eta: Number(eta.toPrecision(4)) }),
+    describe: (data) => `The optimum for every cap on total variation at this ε, straight between ${data.corners} corners; the cursor is at the present cap. Press or drag to move the cap.`,
+  });
+  const prove = work(envelope.figure, "Prove 40 points of the curve", (state, told) => studio.job("envelope", state, told), (found) => {
+    proved = found.points;
+    redraw();
+    return `${found.certified} of ${found.points.length} points certified.`;
+  });
+  const compare = h("section", { class: "card", "aria-label": "Textbook mechanisms and published bounds" });
+  host.append(compare);
+  const phases = lines(host, {
+    title: "How the design changes along ε", file: "phases", onMove: (epsilon) => studio.change({ epsilon: Number(epsilon.toPrecision(4)) }),
+    describe: (data) => `${data.pieces.length} structures between ε = ${shown(data.x.low)} and ${shown(data.x.high)}; bands change where the structure does.`,
+  });
+  const pieces = h("ol", { class: "words" });
+  const seek = work(phases.figure, "Find the phases", (state, told) => studio.job("phases", state, told), (found) => {
+    phased = found;
+    redrawPhases();
+    return "";
+  });
+  phases.figure.append(pieces);
+
+  let state = null, found = null, beside = null, proved = null, phased = null, key = "";
+
+  const later = debounced(async () => {
+    const mine = state;
+    const got = await studio.ask("compare", mine);
+    if (!got || mine !== state) return;
+    beside = got;
+    redraw();
+  }, 80);
+
+  function redraw() {
+    envelope.figure.hidden = compare.hidden = phases.figure.hidden = !beside?.applies;
+    if (!beside?.applies) return;
+    const { corners, mechanisms, bounds, reach } = beside, most = corners.at(-1).value;
+    const edge = corners.map((one) => [one.eta, one.value]);
+    if (corners.at(-1).eta < reach) edge.push([reach, most]);
+    const fitting = bounds.filter((one) => one.above && one.points.length && one.points.at(-1)[1] <= 2.2 * most && one.value > 0).slice(0, 2);
+    envelope.update({
+      corners: corners.length,
+      series: [
+        { name: "optimum", points: edge, tone: 0 },
+        { name: "corners: partitions", points: corners.slice(1).map((one) => [one.eta, one.value]), only: true, tone: 0 },
+        ...mechanisms.map((one, at) => ({ name: one.name, points: one.points, tone: at + 1, dash: at + 1, thin: true })),
+        ...fitting.map((one, at) => ({ name: `bound ${one.reference}`, points: one.points, tone: 4 + at, thin: true, dash: 3 })),
+        ...(proved ? [{ name: "certified", points: proved.filter((one) => one.certified).map((one) => [one.eta, one.value]), only: true, tone: 2 }] : []),
+      ],
+      x: { label: "cap η on total variation", low: 0, high: reach }, y: { label: `${found.divergence} of the reports` },
+      cursor: { x: state.eta ?? reach, y: found.value, label: `η = ${shown(Math.min(state.eta ?? reach, reach))}: ${shown(found.value)}` },
+    });
+    compare.replaceChildren(h("h2", {}, "Beside the optimum"), tableOf(["mechanism", "keeps", "of the optimum", "respondents"],
+      [["optimal channel", shown(found.value, 5), "100 %", count(found.respondents.private)],
+        ...mechanisms.map((one) => [one.name, shown(one.value, 5), percent(one.share), one.respondents === null ? "–" : count(one.respondents)])], "Textbook mechanisms at these limits"),
+      bounds.length ? tableOf(["published bound", "says", "times off"], bounds.map((one) => [one.reference, `${one.above ? "≤" : "≥"} ${shown(one.value, 5)}`, shown(one.off, 4)]), "What the papers say of the optimum") : "");
+  }
+
+  function redrawPhases() {
+    if (!phased) return;
+    const few = phased.pieces.length <= MOST_BANDS;
+    phases.update({
+      pieces: phased.pieces, series: [{ name: "optimum", points: phased.points, tone: 0 }],
+      bands: few ? phased.pieces.map((one, at) => ({ from: one.low, to: one.high, tone: at % 2, label: one.name })) : [],
+      x: { label: "ε in nats", log: true, low: phased.low, high: phased.high }, y: { label: `${found.divergence} of the reports` },
+      cursor: { x: state.epsilon, y: found.value, label: `ε = ${shown(state.epsilon)}` },
+    });
+    pieces.replaceChildren(...phased.pieces.slice(0, 12).map((one) => h("li", {}, `ε from ${shown(one.low, 4)} to ${shown(one.high, 4)}: ${one.name} `,
+      h("span", { class: "note" }, patterns(one.patterns)))), phased.pieces.length > 12 ? h("li", { class: "note" }, `and ${phased.pieces.length - 12} more`) : "");
+  }
+
+  return {
+    later(now, got) {
+      // What was proved, or sought along epsilon, is of one problem; the cursor alone may move on it.
+      const { epsilon, eta, ...rest } = now, problem = JSON.stringify(rest);
+      if (key !== `${problem}|${epsilon}`) {
+        proved = null;
+        prove.reset();
+      }
+      if (!key.startsWith(`${problem}|`) || state?.eta !== eta) {
+        phased = null;
+        phases.clear();
+        pieces.replaceChildren();
+        seek.reset();
+      }
+      key = `${problem}|${epsilon}`;
+      [state, found] = [now, got];
+      prove.state = seek.state = now;
+      redraw();
+      redrawPhases();
+      later();
+    },
+  };
+}
+
+/** A button that starts a job, a bar of its progress, and a way to end it. */
+function work(figure, label, start, done) {
+  const line = h("div", { class: "progress" }), said = h("span", { class: "note", role: "status" });
+  const made = { state: null, reset };
+  let running = null;
+  const go = button(label, async () => {
+    const bar = h("progress", { max: 1, value: 0, "aria-label": label });
+    const mine = start(made.state, (share) => {
+      bar.value = share;
+    });
+    running = mine;
+    const stop = button("Cancel", () => {
+      mine.cancel();
+      running = null;
+      line.replaceChildren(go, said);
+      said.textContent = "cancelled";
+      go.focus();
+    });
+    line.replaceChildren(bar, stop);
+    stop.focus();
+    const found = await mine.done;
+    if (running !== mine) return;
+    running = null;
+    line.replaceChildren(go, said);
+    said.textContent = found ? done(found) : "no result";
+  });
+  function reset() {
+    running?.cancel();
+    running = null;
+    said.textContent = "";
+    line.replaceChildren(go, said);
+  }
+  reset();
+  figure.append(line);
+  return made;
+}
+
+function tableOf(head, rows, caption) {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, h("table", {}, h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, head.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, at) => (at ? h("td", {}, cell) : h("th", { scope: "row" }, cell))))))));
+}
+
+const count = (many) => (many === null ? "never enough" : many.toLocaleString("en"));
+
+const patterns = (all) => {
+  const shownOnes = all.slice(0, 6).map((one) => (one.length ? `{${one.slice(0, 4).join(", ")}${one.length > 4 ? ", …" : ""}}` : "erased"));
+  return shownOnes.join(" ") + (all.length > 6 ? " …" : "");
+};

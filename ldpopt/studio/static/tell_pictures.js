@@ -1,0 +1,69 @@
+// The pictures of "Tell two populations apart": sorted answers with their blocks, the channel, and what else there is.
+
+import { cut, heatmap, picture, widthOf } from "./charts.js";
+import { h, percent, shown, svg } from "./dom.js";
+
+export function tellPictures(host) {
+  const sorted = picture(host, {
+    title: "Answers sorted by P0/P1, with the blocks that are reported alike", file: "blocks", draw: drawSorted,
+    describe: ({ found }) => `${found.answers.length} answers in ${found.blocks.length} blocks; answers of one block get the same random report.`,
+    table: ({ found }) => ({ head: ["answer", "block", "P0/P1", ...found.names],
+      rows: found.blocks.flatMap((block, at) => found.answers.slice(block.start, block.stop).map((one) => [one.label, letters(at), one.ratio, one.p0, one.p1])) }),
+  });
+  const channel = heatmap(host, {
+    title: "The channel: probability of each report", file: "channel", corner: "answers of block",
+    describe: (data) => `${data.rows.length} blocks of answers and ${data.columns.length} reports.`,
+  });
+  const evidence = h("ul", { class: "words evidence" });
+  channel.figure.append(evidence);
+  return {
+    paint(found) {
+      sorted.update({ found });
+      channel.update({
+        rows: found.blocks.map((block, at) => ({ label: blockName(found, block, at), values: block.row })),
+        columns: found.reports.map((one) => ({ label: `report ${one.label}`, title: one.evidence })),
+        below: found.names.map((name, at) => ({ name, tone: `population-${at}`, values: found.reports.map((one) => (at ? one.m1 : one.m0)) })),
+      });
+      evidence.replaceChildren(...(found.reports.length > 12 ? [] : found.reports).map((one) => h("li", {}, h("strong", {}, `report ${one.label}: `), one.evidence)));
+    },
+  };
+}
+
+/** Blocks are lettered, since reports are numbered: A, B, …, Z, AA, AB, … */
+const letters = (at) => (at > 25 ? letters(Math.floor(at / 26) - 1) : "") + String.fromCharCode(65 + (at % 26));
+
+const blockName = (found, block, at) => {
+  const first = found.answers[block.start].label, more = block.stop - block.start - 1;
+  return `${letters(at)}: ${first}${more ? ` +${more}` : ""}`;
+};
+
+function drawSorted({ found }, width) {
+  const { answers, blocks } = found, k = answers.length;
+  const row = k > 60 ? 6 : k > 30 ? 12 : 20, named = row < 12 ? 6 : Math.min(width * 0.34, 10 + Math.max(...answers.map((one) => widthOf(one.label, 12))));
+  const told = Math.min(175, width * 0.34), w = width - named - told - 8, head = 8;
+  const scale = Math.max(...answers.map((one) => Math.max(one.p0, one.p1))) * 1.05;
+  const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "sorted" });
+  const names = [];
+  let free = -100;
+  blocks.forEach((block, at) => {
+    const y = head + block.start * row, tall = (block.stop - block.start) * row;
+    place.append(svg("rect", { x: 0, y, width, height: tall, class: `band band-${at % 2}` }));
+    const low = answers[block.start].ratio, high = answers[block.stop - 1].ratio;
+    const text = low === null ? "never occurs" : low === high || block.stop - block.start === 1 ? shown(low, 3) : `${shown(low, 3)} to ${high === null ? "…" : shown(high, 3)}`;
+    const middle = Math.max(y + tall / 2, free + 15);
+    if (blocks.length <= 30) {
+      free = middle;
+      names.push(svg("text", { x: width - told, y: middle, class: "tick middle" }, cut(`${width > 500 ? "block " : ""}${letters(at)}: ×${text}`, told)));
+    }
+  });
+  place.append(...names); // above all bands, since a narrow block's name reaches into the next one's
+  answers.forEach((one, at) => {
+    const y = head + at * row, high = Math.max(1.5, row / 2 - 2);
+    if (row >= 12) place.append(svg("text", { x: named - 4, y: y + row / 2, class: "tick end middle" }, cut(one.label, named - 4), svg("title", {}, one.label)));
+    [one.p0, one.p1].forEach((value, number) => {
+      place.append(svg("rect", { x: named + 2, y: y + 1 + number * (high + 1), width: Math.max(0.5, (w * value) / scale), height: high, class: `population-${number}` },
+        svg("title", {}, `${found.names[number]}, ${one.label}: ${percent(value)}`)));
+    });
+  });
+  return place;
+}

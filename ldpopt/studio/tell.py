@@ -1,0 +1,243 @@
+"""Tell two populations apart: the certified optimum for a state of the page, checked by the kernel at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ldpopt.design import (
+    ApproximateLDP,
+    Constraint,
+    Design,
+    Divergence,
+    LocalDP,
+    Outputs,
+    RenyiLDP,
+    TotalVariation,
+    Verification,
+    optimal_channel,
+)
+from ldpopt.distribution import distribution, positive_epsilon, unit_interval
+from ldpopt.divergences.base import rebuild
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.plots.blocks import ratio_order
+from ldpopt.reports.words import guarantee_in_words, reports_in_words
+from ldpopt.studio.fields import FieldError, State, field, items, number, numbers, take, text, whole
+from ldpopt.survey.test.hypothesis_tests import checked_level
+from ldpopt.survey.test.two_hypotheses import respondents_to_tell
+
+MOST_ANSWERS = 5000
+"""Answers that the page takes; the library takes more."""
+_READ = ("p0", "p1", "labels", "names", "divergence", "epsilon", "eta", "delta", "renyi_order", "renyi", "outputs")
+
+
+@dataclass(frozen=True)
+class Posed:
+    """The problem of a state: what is to be kept, within what, and what the populations are called.
+
+    quick : whether it is pure epsilon with or without a cap eta, which takes milliseconds.
+    """
+
+    utility: Divergence
+    constraints: tuple[Constraint, ...]
+    names: tuple[str, str]
+    epsilon: float
+    eta: float | None
+    quick: bool
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A problem's design, what the kernel said of it, and the seconds that either took."""
+
+    posed: Posed
+    design: Design
+    checked: Verification
+    seconds: Mapping[str, float]
+
+
+def posed(state: State) -> Posed:
+    """The problem of a state; `FieldError` for what is wrong with a field.
+
+    p0, p1 : distributions, lists of k. labels : k names of answers, or none. names : of the populations, or none.
+    divergence : as on the command line, ``kl`` or ``hockey-stick:1.5``. epsilon : nats. eta : a cap in [0, 1], or none.
+    delta, renyi_order with renyi, outputs : further limits, or none.
+
+    >>> posed({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).quick
+    True
+    """
+    first = take(state, "p0", lambda value, what: distribution(numbers(value, what), what))
+    second = take(state, "p1", lambda value, what: distribution(numbers(value, what), what))
+    k = len(first)
+    if not 2 <= k <= MOST_ANSWERS:
+        raise _wrong("p0", f"2 to {MOST_ANSWERS} answers", k)
+    if len(second) != k:
+        raise _wrong("p1", f"{k} entries, as many as p0", len(second))
+    labels = take(state, "labels", lambda value, what: [text(one, what) for one in items(value, what)], None)
+    labels = labels or [f"answer {at + 1}" for at in range(k)]
+    if len(labels) != k or len(set(labels)) != k:
+        got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
+        raise _wrong("labels", f"{k} different names, one for each answer", got)
+    names = take(state, "names", lambda value, what: [text(one, what) for one in items(value, what)], ["P0", "P1"])
+    if len(names) != 2 or not all(names):
+        raise _wrong("names", "two names", Phrase(len(names)))
+    f = take(state, "divergence", _divergence, rebuild("kl"))
+    epsilon = take(state, "epsilon", positive_epsilon)
+    eta = take(state, "eta", unit_interval, None)
+    delta = take(state, "delta", unit_interval, None)
+    limits: list[Constraint] = []
+    with field("delta"):
+        limits.append(ApproximateLDP(epsilon, delta) if delta else LocalDP(epsilon))
+    if eta is not None:
+        limits.append(TotalVariation(eta))
+    renyi = take(state, "renyi", number, None)
+    if renyi is not None:
+        order = take(state, "renyi_order", number)
+        with field("renyi_order" if not 1 < order < math.inf else "renyi"):
+            limits.append(RenyiLDP(order, renyi))
+    outputs = take(state, "outputs", whole, None)
+    if outputs is not None:
+        with field("outputs"):
+            limits.append(Outputs(outputs))
+    with field("p1"):
+        utility = Divergence(f, first, second, inputs=tuple(labels))
+    quick = not delta and renyi is None and outputs is None
+    return Posed(utility, tuple(limits), (names[0], names[1]), epsilon, eta, quick)
+
+
+def solved(state: State) -> Solved:
+    """The design of a state, and whether it verifies; the last few are remembered.
+
+    >>> bool(solved({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).checked)
+    True
+    """
+    return _solved(json.dumps({name: state.get(name) for name in _READ}, sort_keys=True))
+
+
+@lru_cache(maxsize=8)
+def _solved(state: str) -> Solved:
+    problem = posed(json.loads(state))
+    begun = time.perf_counter()
+    design = optimal_channel(problem.utility, problem.constraints)
+    found = time.perf_counter()
+    checked = design.verify()
+    return Solved(problem, design, checked, {"design": found - begun, "verify": time.perf_counter() - found})
+
+
+def view(state: State) -> dict[str, Any]:
+    """What the page shows of a state: answers in order of their ratio, the channel by blocks, value, bound, proof.
+
+    >>> shown = view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
+    >>> shown["proof"]["verified"], round(shown["value"], 6)
+    (True, 0.029225)
+    """
+    made = solved(state)
+    design, utility, names = made.design, made.posed.utility, made.posed.names
+    p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
+    ratio, order = ratio_order(p0, p1)
+    m0, m1 = design.channel.push(p0), design.channel.push(p1)
+    whole_value = float(utility.unprivate)
+    told = reports_in_words(design.channel, p0, p1, names)
+    return {
+        "names": names,
+        "answers": [
+            {"at": int(x), "label": str(design.channel.inputs[x]), "p0": p0[x], "p1": p1[x], "ratio": _ratio(ratio[x])}
+            for x in order
+        ],
+        "blocks": blocks(design.channel.matrix[order]),
+        "reports": [
+            {"label": label, "m0": m0[y], "m1": m1[y], "likely": likely[:6], "evidence": evidence}
+            for y, (label, likely, evidence) in enumerate(told)
+        ],
+        "divergence": utility.name,
+        "value": design.value,
+        "bound": design.bound,
+        "gap": design.gap,
+        "relative_gap": design.relative_gap,
+        "unprivate": whole_value,
+        "share": design.value / whole_value if 0 < whole_value < math.inf else None,
+        "proof": proof(design, made.checked),
+        "guarantees": [
+            {"title": one.title, "value": one.value, "cap": limit.bound, "words": guarantee_in_words(one)}
+            for one, limit in zip(design.guarantees, design.constraints, strict=True)
+        ],
+        "reach": math.tanh(made.posed.epsilon / 2),
+        "method": design.method,
+        "note": design.note,
+        "respondents": respondents(state, design),
+        "seconds": made.seconds,
+    }
+
+
+def job(state: State, report: Callable[[float], None]) -> dict[str, Any]:
+    """`view`, for problems that take long."""
+    report(0.0)
+    return view(state)
+
+
+def warm() -> None:
+    """Design and verify once, so that the first picture does not wait for what is imported on the way."""
+    view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
+
+
+def proof(design: Design, checked: Verification) -> dict[str, Any]:
+    """The badge: green only where the kernel's verification of this very design came back true and it is certified."""
+    return {
+        "verified": bool(checked),
+        "certified": bool(checked) and design.certified,
+        "tolerance": design.tolerance,
+        "argument": design.certificate.argument if design.certificate else "",
+        "failures": list(checked.failures),
+    }
+
+
+def blocks(rows: Any) -> list[dict[str, Any]]:
+    """Runs of equal rows of a channel whose answers are sorted: answers of one run get the same random report.
+
+    >>> [(run["start"], run["stop"]) for run in blocks(np.array([[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]]))]
+    [(0, 1), (1, 3)]
+    """
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    stops = [*starts[1:].tolist(), len(rows)]
+    return [{"start": int(a), "stop": int(b), "row": rows[a]} for a, b in zip(starts, stops, strict=True)]
+
+
+def respondents(state: State, design: Design) -> dict[str, Any]:
+    """How many respondents the best test of one population against the other needs, privately and not."""
+    power = take(state, "power", checked_level, 0.8)
+    level = take(state, "level", checked_level, 0.05)
+    p0, p1 = design.utility.p0, design.utility.p1
+    found: dict[str, Any] = {"power": power, "level": level, "private": None, "open": None}
+    for name, channel in (("private", design.channel), ("open", np.eye(len(p0)))):
+        try:
+            found[name] = respondents_to_tell(channel, p0, p1, power, level).respondents
+        except InvalidInput:
+            continue  # the reports are the same from both: no number of respondents is enough
+    return found
+
+
+def _divergence(value: Any, what: str) -> Any:
+    family, _, parameter = text(value, what).partition(":")
+    if not parameter:
+        return rebuild(family)
+    try:
+        return rebuild(family, float(parameter))
+    except ValueError as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise invalid(what, "a number after the colon", parameter) from None
+
+
+def _ratio(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _wrong(name: str, expected: str, got: object) -> FieldError:
+    return FieldError(name, str(invalid(name, expected, got)))

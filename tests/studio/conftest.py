@@ -1,0 +1,55 @@
+"""A studio and a browser for each file of journeys; every journey gets a tab of an empty profile."""
+
+import pytest
+from kit_site import CHROMIUM, chromium
+from studio_site import listened, studio_running
+
+WAIT = 30_000
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The address that the running program printed, with its token."""
+    pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
+    with studio_running() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser of Playwright."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the studio is not opened here")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium: the studio is not opened here")
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def opened(browser, address):
+    """A function that opens the studio at a view, in a tab of an empty profile; at the end nothing was logged.
+
+    ``fragment`` : of a link to open instead.
+    """
+    contexts, pages = [], []
+
+    def start(view="tell", fragment="", **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = listened(context.new_page())
+        page.set_default_timeout(WAIT)
+        page.goto(address + fragment)
+        page.locator(f"#tab-{view}").click()
+        page.locator(f".view.{view}").wait_for()
+        pages.append(page)
+        return page
+
+    yield start
+    origin = address.partition("?")[0]
+    # Refused states, and what was just cancelled, are answers that the browser logs.
+    said = [line for page in pages for line in page.said if "422" not in line and "404" not in line]
+    foreign = [url for page in pages for url in page.asked if not url.startswith((origin, "blob:"))]
+    for context in contexts:
+        context.close()
+    assert not said
+    assert not foreign

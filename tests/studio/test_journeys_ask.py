@@ -1,0 +1,259 @@
+"""What users do to plan a survey and to learn what a report tells of them: in a browser, by the running program."""
+
+import re
+from fractions import Fraction
+from urllib.parse import parse_qs
+
+import pytest
+from studio_asgi import packed, unpacked
+
+from ldpopt.studio.question import Together
+from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.question import QuestionPlanner
+
+PILOT, LABELS = [0.5, 0.3, 0.2], ["never", "sometimes", "often"]
+QUESTION = {"name": "How often?", "labels": LABELS, "pilot": PILOT, "half_width": 0.05}
+YES_NO = {"name": "Ever?", "labels": ["yes", "no"], "pilot": [0.2, 0.8], "half_width": 0.03}
+
+
+def link(view, **state):
+    return f"#view={view}&state={packed(state)}"
+
+
+def ready(page):
+    """Wait until the present state is painted."""
+    page.locator('.view[data-state="done"]').wait_for()
+
+
+def state_of(page):
+    """The state in the address, once it has followed."""
+    page.wait_for_timeout(400)
+    return unpacked(parse_qs(page.url.partition("#")[2])["state"][0])
+
+
+def repainted(page, act):
+    """Do something and wait until another state is painted."""
+    before = page.locator(".view").get_attribute("data-painted")
+    act()
+    page.wait_for_function(
+        "before => document.getElementById('panel').dataset.painted !== before"
+        " && document.getElementById('panel').dataset.state === 'done'",
+        arg=before,
+    )
+
+
+def number(page, name):
+    """The number of a headline figure."""
+    return float(page.locator(f"#figure-{name}").inner_text().replace(",", "").replace("±", ""))
+
+
+def typed(page, name, value):
+    """Type a number into a field, as a person does."""
+    control = page.locator(f'input[type=number][name="{name}"]')
+    control.fill(str(value))
+    control.press("Enter")
+
+
+def people(epsilon):
+    """Those that reach 5 points, through the channel of the library's planner."""
+    planner = QuestionPlanner(PILOT)
+    return Together(0.05).respondents(planner.channel(epsilon), planner.pilot)
+
+
+def violations(page):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+
+
+def test_solve_epsilon_from_a_half_width(opened):
+    """With people and half-width given, the page finds the library's least epsilon, and proves the channel."""
+    page = opened("ask", link("ask", questions=[QUESTION], respondents=5000))
+    ready(page)
+    repainted(page, lambda: page.get_by_label("Find").select_option("epsilon"))
+    repainted(page, lambda: typed(page, "questions.0.half_width", 0.04))
+    expected = QuestionPlanner(PILOT).epsilon(Together(0.04), 5000)
+    assert number(page, "ε") == pytest.approx(expected, rel=1e-3)
+    assert number(page, "half-width") <= 4
+    assert page.locator("#badge").inner_text() == "optimal, proof checked"
+    repainted(page, lambda: typed(page, "respondents", 20000))
+    assert number(page, "ε") == pytest.approx(QuestionPlanner(PILOT).epsilon(Together(0.04), 20000), rel=1e-3)
+    assert page.locator('input[type=number][name="epsilon"]').is_disabled()
+
+
+def test_people_follow_the_slider_and_undo_takes_it_back(opened):
+    """The slider of epsilon, moved by keys, changes the people needed to the library's number; Undo goes back."""
+    page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
+    ready(page)
+    before = number(page, "people")
+    assert before == people(1.0)
+    slider = page.locator('[data-field="epsilon-slider"] input')
+    slider.focus()
+    repainted(page, lambda: slider.press("PageUp"))
+    state = state_of(page)
+    assert state["epsilon"] > 1
+    assert number(page, "people") == people(state["epsilon"])
+    repainted(page, lambda: page.locator("#undo").click())
+    assert number(page, "people") == before
+
+
+def test_simulate_again(opened):
+    """Each click is another survey with other intervals; Undo brings the same one back."""
+    page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
+    ready(page)
+    survey = page.locator("svg.intervals")
+    first = survey.inner_html()
+    first = re.sub(r"picture-\d+", "", first)
+    repainted(page, lambda: page.locator("#again").click())
+    second = re.sub(r"picture-\d+", "", survey.inner_html())
+    assert second != first
+    assert page.locator("svg.repeats line.held, svg.repeats line.missed").count() == 40
+    repainted(page, lambda: page.locator("#undo").click())
+    assert re.sub(r"picture-\d+", "", survey.inner_html()) == first
+
+
+def test_drag_the_split_and_take_the_best(opened):
+    """A cut that is dragged moves epsilon between questions, by keys too; the best split needs the fewest people."""
+    page = opened("ask", link("ask", questions=[YES_NO, {**YES_NO, "name": "Now?", "half_width": 0.06}], epsilon=2.0))
+    ready(page)
+    even = number(page, "people")
+    grip = page.locator('[data-key="cut-0"] .grip').bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y, steps=4)
+    repainted(page, lambda: page.mouse.move(x + 60, y, steps=4))
+    page.mouse.up()
+    dragged = state_of(page)["split"]
+    assert dragged[0] > 0.52
+    assert sum(dragged) == pytest.approx(1)
+    assert number(page, "people") < even
+    handle = page.locator('[data-key="cut-0"]')
+    handle.focus()
+    repainted(page, lambda: handle.press("ArrowRight"))
+    assert state_of(page)["split"][0] == pytest.approx(dragged[0] + 0.01, abs=1e-9)
+    repainted(page, lambda: page.locator("#best-split").click())
+    found = split_budget({name: ([0.2, 0.8], Together(w)) for name, w in (("a", 0.03), ("b", 0.06))}, Budget(2.0))
+    assert number(page, "people") == pytest.approx(found.respondents, rel=0.012)
+    assert number(page, "people") <= even
+
+
+def test_bad_input_is_told_beside_its_field(opened):
+    """What cannot be is told beside the field in the package's words, and no longer once it is mended."""
+    page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
+    ready(page)
+    typed(page, "questions.0.half_width", 2)
+    error = page.locator('[data-field="questions.0.half_width"] .error')
+    error.wait_for()
+    assert error.inner_text() == "half-width: expected a number between 0 and 1, got 2.0"
+    assert page.locator('input[name="questions.0.half_width"]').get_attribute("aria-invalid") == "true"
+    repainted(page, lambda: typed(page, "questions.0.half_width", 0.05))
+    assert error.count() == 0
+    page.get_by_text("Type or paste the answers").click()
+    answers = page.locator("textarea")
+    answers.fill("never, 0.5\noften, -0.5")
+    answers.blur()
+    error = page.locator('[data-field="questions.0.pilot"] .error')
+    error.wait_for()
+    assert "non-negative" in error.inner_text()
+    answers.fill("never 30\nsometimes 20\noften 10")
+    repainted(page, answers.blur)
+    assert error.count() == 0
+    assert page.locator(".bars [role=slider]").count() == 3
+    answers.fill("never\noften")
+    answers.blur()
+    error.wait_for()
+    assert "an answer and its share in each line" in error.inner_text()
+
+
+def test_drag_an_expected_share(opened):
+    """A share moved by keys takes its mass from the others in proportion."""
+    page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
+    ready(page)
+    bar = page.locator('[data-key="share-2"]')
+    page.locator('[data-key="share-0"]').focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    repainted(page, lambda: bar.press("PageUp"))
+    pilot = state_of(page)["questions"][0]["pilot"]
+    assert pilot[2] == pytest.approx(0.25)
+    assert pilot[0] / pilot[1] == pytest.approx(5 / 3, rel=1e-4)
+
+
+def test_cancel_a_long_design(opened):
+    """A design of many answers shows that it is at work, and ends when it is cancelled."""
+    many = {
+        "name": "Which?",
+        "labels": [f"a{at}" for at in range(14)],
+        "pilot": [1 + at for at in range(14)],
+        "half_width": 0.05,
+    }
+    page = opened("ask", link("ask", questions=[many], epsilon=0.3, aim="widest", solve="epsilon", respondents=100000))
+    page.get_by_role("button", name="Cancel").click()
+    page.locator('.view[data-state="cancelled"]').wait_for()
+    assert page.locator("#badge").inner_text() == "cancelled"
+    assert "good" not in page.locator("#badge").get_attribute("class")
+
+
+def test_from_a_question_to_its_meaning(opened):
+    """The button takes the question and its epsilon along; what it says is Bayes' rule at that epsilon."""
+    page = opened("ask", link("ask", questions=[QUESTION], epsilon=0.7))
+    ready(page)
+    page.get_by_role("button", name="What it means for one person").click()
+    page.locator(".view.meaning[data-state=done]").wait_for()
+    state = state_of(page)
+    assert state["question"]["labels"] == LABELS
+    assert state["epsilon"] == pytest.approx(0.7)
+    said = page.locator(".promises li").first.inner_text()
+    assert re.search(
+        r"1 in 100 .* at most 1 in 50 after your report", said
+    )  # 0.01 e^0.7 / (0.01 e^0.7 + 0.99) = 1/50.2
+
+
+def test_the_slider_of_rounds(opened):
+    """More fresh reports tell more: the bound rises with the slider, and stays below what Bayes' rule can give."""
+    page = opened("meaning", link("meaning", question=QUESTION, epsilon=0.5, answer=2))
+    ready(page)
+    slider = page.locator('[data-field="rounds-slider"] input')
+    slider.focus()
+    seen = []
+    for _ in range(3):
+        repainted(page, lambda: slider.press("PageUp"))
+        n = state_of(page)["rounds"]
+        count, parts = re.search(r"at most ([\d,.]+) in ([\d,]+)", page.locator("#figure-after").inner_text()).groups()
+        chance = Fraction(count.replace(",", "")) / Fraction(parts.replace(",", ""))
+        odds = Fraction(1, 99) * Fraction(2.718281828459046**0.5) ** n
+        assert chance <= odds / (1 + odds) * Fraction(12, 10)
+        assert page.locator(".promises li").count() == 4
+        seen.append((n, chance))
+    assert seen == sorted(seen)
+    assert seen[0][1] < seen[-1][1]
+    typed(page, "prior", 1.5)
+    error = page.locator('[data-field="prior"] .error')
+    error.wait_for()
+    assert error.inner_text() == "prior: expected a number between 0 and 1, got 1.5"
+
+
+@pytest.mark.parametrize("view", ["ask", "meaning"])
+@pytest.mark.parametrize("options", [
+    {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
+    {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+])  # fmt: skip
+def test_everybody_can_use_it(opened, view, options):
+    """axe-core finds nothing, nothing is wider than a phone, and every picture has its numbers as a table."""
+    page = opened(view, **options)
+    ready(page)
+    if view == "ask":
+        repainted(page, lambda: page.get_by_role("button", name="Add a question").click())
+    else:
+        repainted(page, lambda: typed(page, "rounds", 4))
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= options["viewport"]["width"]
+    pictures = page.locator("figure.picture:visible")
+    assert pictures.count() >= 3
+    for at in range(pictures.count()):
+        picture = pictures.nth(at)
+        assert picture.locator("svg").get_attribute("aria-labelledby")
+        picture.locator("summary").click()
+        picture.locator("tbody tr").first.wait_for()
+    assert violations(page) == []

@@ -1,0 +1,236 @@
+import itertools
+import json
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldpopt.channel import Channel
+from ldpopt.mechanisms import randomized_response
+from ldpopt.studio import meaning
+from ldpopt.studio.fields import FieldError, plain
+from ldpopt.studio.question import asked as read
+from ldpopt.studio.question import designed
+
+ZERO = [[1.0, 0.0, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
+SKEW = [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7], [0.35, 0.25, 0.4]]
+SAME = [[0.25, 0.75], [0.25, 0.75]]
+CHANNELS = {
+    "skew": SKEW,
+    "zero": ZERO,
+    "same": SAME,
+    "classical": randomized_response(4, 0.7).matrix.tolist(),
+    "random": np.random.default_rng(3).dirichlet(np.ones(3), size=3).tolist(),
+}
+
+
+def laws(matrix):
+    """The rows as exact laws: rows of floats sum to 1 but for their rounding."""
+    rows = [[Fraction(one) for one in row] for row in matrix]
+    return [[one / sum(row) for one in row] for row in rows]
+
+
+def series(rows, n):
+    """For every answer, the chance of every series of n fresh reports."""
+    places = list(itertools.product(range(len(rows[0])), repeat=n))
+    return [[math.prod(row[y] for y in place) for place in places] for row in rows]
+
+
+def number(words):
+    count, parts = words.replace(",", "").split(" in ")
+    return Fraction(count) / Fraction(parts)
+
+
+def told(matrix, **more):
+    return meaning.view({"source": "matrix", "matrix": matrix, **more})
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("prior", ["0.01", "0.5", "0.999"])
+def test_no_series_of_reports_passes_the_posterior(name, n, prior):
+    """By Bayes' rule over every series of reports and rival answer, the chance lies between the two that are told.
+
+    A chance of the rest that is spread over several rivals gives a mixture of the same, so rivals alone are enough;
+    the ends are attained, and so they cannot be narrower.
+    """
+    rows = series(laws(CHANNELS[name]), n)
+    for x in range(len(rows)):
+        found = told(CHANNELS[name], answer=x, prior=float(prior), rounds=n)
+        before, seen = Fraction(prior), []
+        for other in range(len(rows)):
+            for mine, theirs in zip(rows[x], rows[other], strict=True):
+                whole = before * mine + (1 - before) * theirs
+                if other != x and whole > 0:
+                    seen.append(before * mine / whole)
+        most, least = max(seen), min(seen)
+        assert Fraction(found["posterior"]["least"]) <= least
+        assert Fraction(found["posterior"]["most"]) >= most
+        assert found["posterior"]["most"] == pytest.approx(float(most), rel=1e-12)
+        assert found["posterior"]["least"] == pytest.approx(float(least), rel=1e-12)
+        sentence = found["sentences"][0]
+        said = re.search(r"thinks it at most ([\d,.]+ in [\d,]+) after", sentence).group(1)
+        assert number(said) >= most
+        last = re.search(r"and at least ([\d,. in]+)\.$", sentence).group(1)
+        assert (Fraction(0) if last == "0" else number(last)) <= least
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_nobody_guesses_right_more_often(name, n):
+    """The best guess between an answer and any rival is right (1 + TV)/2 of the time: never more than is told."""
+    rows = series(laws(CHANNELS[name]), n)
+    for x in range(len(rows)):
+        found = told(CHANNELS[name], answer=x, rounds=n)
+        best = max(
+            sum(max(a, b) for a, b in zip(rows[x], rows[other], strict=True)) / 2
+            for other in range(len(rows))
+            if other != x
+        )
+        assert Fraction(found["now"]["guess"]) >= best
+        said = re.search(r"right at most ([\d,.]+ in [\d,]+) times", found["sentences"][1]).group(1)
+        assert number(said) >= best
+        if n == 1:
+            assert found["now"]["guess"] == pytest.approx(float(best), rel=1e-12)
+
+
+def least_missed(null, other, alpha):
+    """Neyman and Pearson: suspect the series with the largest ratio first, the last one by a coin."""
+    order = sorted(range(len(null)), key=lambda y: math.inf if null[y] == 0 else other[y] / null[y], reverse=True)
+    left, missed = alpha, Fraction(1)
+    for y in order:
+        part = Fraction(1) if null[y] <= left else left / null[y]
+        left -= part * null[y]
+        missed -= part * other[y]
+    return missed
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("alpha", ["0.05", "0.3", "0.9"])
+def test_no_test_overlooks_fewer(name, n, alpha):
+    """The best test against each rival, at that rate of wrong suspicion, overlooks at least what is told."""
+    rows = series(laws(CHANNELS[name]), n)
+    for x in range(len(rows)):
+        found = told(CHANNELS[name], answer=x, rounds=n, alpha=float(alpha))
+        best = min(least_missed(rows[other], rows[x], Fraction(alpha)) for other in range(len(rows)) if other != x)
+        assert Fraction(found["test"]["missed"]) <= best
+        last = re.search(r"overlooks at least ([\d,.]+ in [\d,]+|0) of", found["sentences"][2]).group(1)
+        assert (Fraction(0) if last == "0" else number(last)) <= best
+        for a, b in found["test"]["all"]:
+            assert all(
+                b <= float(least_missed(rows[other], rows[x], Fraction(a))) + 1e-12
+                for other in range(len(rows))
+                if other != x
+            )
+
+
+def test_one_report_is_told_as_tightly_as_can_be():
+    """For one report of a channel of two answers the curve is the best test's own, but for rounding."""
+    rows = laws([[0.7, 0.2, 0.1], [0.2, 0.3, 0.5]])
+    found = told([[0.7, 0.2, 0.1], [0.2, 0.3, 0.5]], alpha=0.1)
+    assert found["test"]["missed"] == pytest.approx(float(least_missed(rows[1], rows[0], Fraction("0.1"))), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["skew", "classical", "random"])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_composed_epsilon_keeps_its_delta(name, n):
+    """No set of series is more than e^eps times likelier plus delta, at the epsilon that is told for that delta."""
+    rows = series(laws(CHANNELS[name]), n)
+    for delta in (0.05, 1e-6):
+        found = told(CHANNELS[name], rounds=n, delta=delta)["now"]
+        for epsilon, allowed in ((found["epsilon_at_delta"], Fraction(delta)), (found["epsilon"], Fraction(0))):
+            factor = Fraction(math.nextafter(math.exp(epsilon), math.inf))
+            for other in range(1, len(rows)):
+                for a, b in ((rows[0], rows[other]), (rows[other], rows[0])):
+                    above = sum(max(Fraction(0), p - factor * q) for p, q in zip(a, b, strict=True))
+                    assert above <= allowed * (1 + Fraction(1, 10**9))
+
+
+def test_every_report_is_weighed_by_bayes_rule():
+    """A report's own bounds, and its likely chance where the others have the pilot's shares, by hand."""
+    pilot = [0.5, 0.25, 0.25]
+    found = told(SKEW, prior=0.01, answer=0, pilot=pilot)
+    rows, before = laws(SKEW), Fraction("0.01")
+    for one in found["reports"]:
+        y = int(one["report"])
+        others = (rows[1][y] + rows[2][y]) / 2
+        likely = before * rows[0][y] / (before * rows[0][y] + (1 - before) * others)
+        assert one["likely"] == pytest.approx(float(likely), rel=1e-12)
+        each = [before * rows[0][y] / (before * rows[0][y] + (1 - before) * rows[x][y]) for x in (1, 2)]
+        assert Fraction(one["most"]) >= max(each)
+        assert Fraction(one["least"]) <= min(each)
+        assert one["most"] == pytest.approx(float(max(each)), rel=1e-12)
+    assert found["reports"][0]["most"] == found["posterior"]["most"]
+    assert found["exposed"] == 1  # 0.7 / 0.1, the largest ratio
+
+
+def test_the_promise_of_epsilon_one():
+    """At epsilon 1, 1 in 100 becomes at most 0.01 e / (0.01 e + 0.99) = 1 in 37.4."""
+    found = meaning.view({"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01})
+    assert found["posterior"]["words"] == "at most 1 in 37"
+    assert found["posterior"]["most"] == pytest.approx(0.01 * math.e / (0.01 * math.e + 0.99), rel=1e-9)
+    assert found["epsilon"] <= 1.0
+
+
+def test_bounds_hold_over_all_rounds_and_priors_that_are_drawn():
+    """More rounds never tell less, and a larger prior never leads to a smaller chance."""
+    found = told(SKEW, rounds=12)
+    for name, sign in (("most", 1), ("guess", 1), ("missed", -1), ("epsilon", 1)):
+        values = [sign * one[name] for one in found["rounds"]]
+        assert values == sorted(values)
+    for column in range(1, 5):
+        values = [row[column] for row in found["priors"]]
+        assert values == sorted(values)
+    assert found["now"] == next(one for one in found["rounds"] if one["rounds"] == 12)
+
+
+def test_the_document_is_plain_json():
+    """Only finite numbers, text, lists and objects, for impossible reports, too."""
+    for matrix in CHANNELS.values():
+        json.dumps(plain(told(matrix, rounds=7)), allow_nan=False)
+
+
+def test_a_designed_channel_may_be_named_by_its_matrix():
+    """The page of a question and the page of its matrix say the same."""
+    state = {"pilot": [0.5, 0.3, 0.2], "labels": ["a", "b", "c"]}
+    asked = meaning.view({"question": state, "epsilon": 0.8, "answer": 2, "rounds": 4})
+    channel = designed(read(state), 0.8).channel
+    assert isinstance(channel, Channel)
+    again = told(
+        channel.matrix.tolist(), inputs=["a", "b", "c"], outputs=[str(one) for one in channel.outputs],
+        pilot=[0.5, 0.3, 0.2], answer=2, rounds=4,
+    )  # fmt: skip
+    assert plain(asked) == plain(again)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "words"),
+    [
+        ({}, "question", "expected a value"),
+        ({"question": {"pilot": [1, 1]}}, "epsilon", "expected a value"),
+        ({"question": {"pilot": [1, 1]}, "epsilon": 0}, "epsilon", "nats"),
+        ({"question": {"pilot": [1, 1]}, "epsilon": 200}, "epsilon", "0.01 to 16"),
+        ({"question": {"pilot": [1, -1]}, "epsilon": 1}, "question.pilot", "non-negative"),
+        ({"source": "matrix", "matrix": [[0.5, 0.6], [0.5, 0.5]]}, "matrix", "sum to 1"),
+        ({"source": "matrix", "matrix": [[1, 0]]}, "matrix", "2 to 100 answers"),
+        ({"source": "matrix", "matrix": 3}, "matrix", "a list"),
+        ({"source": "matrix", "matrix": SAME, "inputs": ["a", "a"]}, "matrix", "distinct"),
+        ({"source": "matrix", "matrix": SAME, "pilot": [1, 1, 1]}, "pilot", "2 shares"),
+        ({"source": "matrix", "matrix": SAME, "prior": 0}, "prior", "between 0 and 1"),
+        ({"source": "matrix", "matrix": SAME, "prior": 1}, "prior", "between 0 and 1"),
+        ({"source": "matrix", "matrix": SAME, "alpha": 1}, "alpha", "between 0 and 1"),
+        ({"source": "matrix", "matrix": SAME, "delta": -1}, "delta", "between 0 and 1"),
+        ({"source": "matrix", "matrix": SAME, "rounds": 0}, "rounds", "whole number"),
+        ({"source": "matrix", "matrix": SAME, "rounds": 366}, "rounds", "1 to 365"),
+        ({"source": "matrix", "matrix": SAME, "answer": 2}, "answer", "a position"),
+        ({"source": "file"}, "source", "one of"),
+    ],
+)
+def test_bad_input_is_told_beside_its_field(given, name, words):
+    """Every error names the field that is wrong, in the package's words."""
+    with pytest.raises(FieldError, match=words) as caught:
+        meaning.view(given)
+    assert caught.value.field == name

@@ -1,0 +1,376 @@
+"""Take away: code, command, files, report and link each give the state's result again, to the last digit."""
+
+import json
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ldpopt
+from ldpopt import Channel
+from ldpopt.cli import app
+from ldpopt.design.load import design_of
+from ldpopt.divergences import KL, alpha
+from ldpopt.divergences.base import NAMED, spelled, spelling
+from ldpopt.errors import InvalidInput
+from ldpopt.io.channels import channel_of
+from ldpopt.mechanisms import randomized_response
+from ldpopt.studio import inspect, meaning, report, takeaway, tell
+from ldpopt.studio.source import SHORT, here
+from ldpopt.survey.plan.plan import Plan
+
+ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#", "🙂", "two  blanks", "%s {x}", "END"]
+
+
+def random_state(seed):
+    """A state of the view of two populations: sizes, zeros, ties, odd labels, every divergence and kind of limit."""
+    rng = np.random.default_rng([16, seed])
+    k = int(rng.choice([2, 3, 5, 9, 24, 40]))
+    p0, p1 = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), 2)
+    if rng.random() < 0.3 and k > 3:
+        p1[0] = 0.0
+        p1 /= p1.sum()
+    if rng.random() < 0.2:
+        p0, p1 = np.full(k, 1 / k), np.full(k, 1 / k)
+        p1[0], p1[1] = 1.5 / k, 0.5 / k
+    family = str(rng.choice([*sorted(NAMED), "hockey-stick:1.3", "alpha:1.7"]))
+    if (p1 == 0).any() and family not in ("total-variation", "squared-hellinger", "jensen-shannon", "le-cam"):
+        family = "jensen-shannon"
+    state = {
+        "view": "tell",
+        "p0": p0.tolist(),
+        "p1": p1.tolist(),
+        "labels": [f"answer {at}" for at in range(k)],
+        "names": ["young", "old"],
+        "divergence": family,
+        "epsilon": float(rng.choice([1e-3, 0.1, 0.7, 1.0, 2.5, 9.0]) * rng.uniform(0.9, 1.1)),
+        "eta": [None, float(rng.uniform(0.05, 0.9)), 1.0][int(rng.integers(3))],
+        "power": 0.8,
+        "level": 0.05,
+    }
+    if rng.random() < 0.3:
+        state["labels"][: len(ODD)] = ODD[:k]
+        state["names"] = ['the "first"\n', "P1"]
+    if k <= 5 and rng.random() < 0.3:
+        kind = rng.integers(3)
+        if kind == 0:
+            state |= {"delta": 1e-3, "divergence": "kl" if p1.min() > 0 else "total-variation"}
+        elif kind == 1:
+            state |= {"renyi": 0.3 * state["epsilon"], "renyi_order": 2.0}
+        else:
+            state["outputs"] = 2
+    return state
+
+
+STATES = [random_state(seed) for seed in range(50)]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_exported_code_makes_the_same_again(seed):
+    """The program of each of 50 random states designs a channel equal to the page's, entry by entry, of the same value.
+
+    The program knows nothing but its own text: it runs in a fresh namespace.
+    """
+    state = STATES[seed]
+    shown = tell.view(state)
+    code = takeaway.taken({"view": "tell", "state": state})["code"]
+    space = {}
+    exec(compile(code, "taken.py", "exec"), space)
+    design = space["design"]
+    assert abs(design.value - shown["value"]) <= 1e-12
+    rows = {label: row for label, row in zip(design.channel.inputs, design.channel.matrix, strict=True)}
+    drawn = {answer["label"]: shown["answers"].index(answer) for answer in shown["answers"]}
+    for block in shown["blocks"]:
+        for label, at in drawn.items():
+            if block["start"] <= at < block["stop"]:
+                assert np.abs(rows[label] - np.asarray(block["row"])).max() <= 1e-12
+    if shown["respondents"]["private"] is not None:
+        assert space["respondents"].respondents == shown["respondents"]["private"]
+    assert bool(space["checked"]) == shown["proof"]["verified"]
+
+
+@pytest.mark.parametrize("seed", range(0, 50, 9))
+def test_taken_files_are_the_state(seed):
+    """The design file verifies and has the page's value; both channel files hold the design's very numbers."""
+    state = STATES[seed]
+    files = {file["name"]: file["content"] for file in takeaway.taken({"view": "tell", "state": state})["files"]}
+    design = design_of(files["design.json"])
+    assert design.value == tell.view(state)["value"]
+    assert bool(design.verify())
+    assert channel_of(files["channel.json"], "channel.json") == design.channel
+    table = channel_of(files["channel.csv"], "channel.csv")
+    assert np.array_equal(table.matrix, design.channel.matrix)
+    assert table.inputs == design.channel.inputs
+    assert json.loads(files["populations.json"])["p0"] == design.utility.p0.tolist()
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a text as a shell would, in an empty folder where `ldpopt` is the program."""
+    if not shutil.which("sh") or os.name == "nt":
+        pytest.skip("needs a POSIX shell")
+    program = tmp_path / "bin" / "ldpopt"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ldpopt "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    python = program.with_name("python")
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    place = tmp_path / "work"
+    place.mkdir()
+
+    def run(text):
+        paths = os.pathsep.join(filter(None, sys.path))
+        env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": paths}
+        done = subprocess.run(["sh", "-ec", text], cwd=place, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return place
+
+    return run
+
+
+def same(text, seed):
+    """A design file that a command wrote is the state's design."""
+    design, made = design_of(text), tell.solved(STATES[seed]).design
+    assert abs(design.value - made.value) <= 1e-12
+    assert np.abs(design.channel.matrix - made.channel.matrix).max() <= 1e-12
+    assert design.channel.inputs == made.channel.inputs
+    assert bool(design.verify())
+
+
+def test_the_command_makes_the_same_again(shell):
+    """The command, run by a shell, writes a design of the page's value and channel, whatever the labels are."""
+    seed = next(at for at, one in enumerate(STATES) if ODD[1] in one["labels"])
+    folder = shell(takeaway.taken({"view": "tell", "state": STATES[seed]})["command"])
+    same((folder / "design.json").read_text("utf-8"), seed)
+
+
+@pytest.mark.parametrize("seed", [at for at, one in enumerate(STATES) if ODD[0] not in one["labels"]][:6])
+def test_commands_on_one_line(seed, tmp_path, monkeypatch):
+    """The options of a command say the state's numbers to the last digit."""
+    monkeypatch.chdir(tmp_path)
+    command = takeaway.taken({"view": "tell", "state": STATES[seed]})["command"]
+    if "<<" in command:
+        (tmp_path / "populations.json").write_text(command.split("\n")[1])
+    line = shlex.split(command.splitlines()[-1])
+    assert line[0] == "ldpopt"
+    assert CliRunner().invoke(app, [*line[1:], "--json"]).exit_code == 0
+    same((tmp_path / "design.json").read_text("utf-8"), seed)
+
+
+@pytest.mark.parametrize("state", [{"text": "a\nEND\nb"}, STATES[0], {"ε": ["ü", "🙂", "</script>", "'"]}])
+def test_a_link_restores_its_state(state):
+    """What stands in a link is the state itself, to the last digit, in letters that addresses may have."""
+    link = takeaway.fragment("tell", state)
+    assert set(link) <= set("#&=-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+    assert takeaway.restored("http://127.0.0.1:8000/" + link) == ("tell", state)
+
+
+@pytest.mark.parametrize(
+    "link", ["", "#", "#view=tell", "#view=tell&state=%%", "#view=tell&state=e30x", "#view=tell&state=WzFd"]
+)
+def test_damaged_links(link):
+    """A link that is cut off or holds something else than a state is refused in words."""
+    with pytest.raises(InvalidInput, match=r"link: expected|link"):
+        takeaway.restored(link)
+
+
+def test_texts_that_end_a_here_document():
+    """A file's own lines never end it early, whatever they are."""
+    content = "END\nEND_\nx\n"
+    assert here("a b.txt", content) == f"cat > 'a b.txt' <<'END__'\n{content}END__\n"
+
+
+@pytest.mark.parametrize("name", [*sorted(NAMED), "hockey-stick:1.5", "alpha:-0.3", "alpha:2.0"])
+def test_divergences_are_spelled_as_they_are_read(name):
+    """The spelling of a divergence that was read is its name again; one's own has none."""
+    assert spelling(spelled(name)) == name
+    assert spelled(spelling(alpha(1 / 3))).recipe == alpha(1 / 3).recipe
+
+
+@pytest.mark.parametrize("text", ["hello:", "kl:2", "hockey-stick", "hockey-stick:x", "alpha:nan", ""])
+def test_divergences_that_are_none(text):
+    """A name, a parameter that is missing, superfluous or no number is refused."""
+    with pytest.raises(InvalidInput):
+        spelled(text)
+
+
+# -- surveys, and what they mean -------------------------------------------------------------------------
+
+
+def survey_state(seed):
+    """A state of the survey's view: one to three questions, odd names, either aim, with and without a cap."""
+    rng = np.random.default_rng([17, seed])
+    questions = []
+    for _ in range(int(rng.integers(1, 4))):
+        k = int(rng.choice([2, 3, 5]))
+        name = str(rng.choice(["vote", 'Do "you"?', "it's", ""]))
+        labels = ODD[:k] if rng.random() < 0.5 else []
+        pilot = rng.integers(1, 60, k).tolist()
+        questions.append({"name": name, "labels": labels, "pilot": pilot, "half_width": float(rng.uniform(0.02, 0.1))})
+    return {
+        "questions": questions,
+        "solve": "respondents",
+        "epsilon": float(rng.uniform(0.5, 3)),
+        "eta": float(rng.choice([0.1, 1.0])),
+        "aim": ["together", "widest"][seed % 2],
+    }
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_exported_code_of_surveys(seed):
+    """The program of a survey makes the very plan and designs that are taken away, whatever questions are called."""
+    state = survey_state(seed)
+    taken = takeaway.taken({"view": "ask", "state": state})
+    files = {file["name"]: file["content"] for file in taken["files"]}
+    space = {}
+    exec(compile(taken["code"], "taken.py", "exec"), space)
+    assert space["plan"].to_json() == files["plan.json"]
+    several = list(space["designs"].values())
+    for at, design in enumerate(several):
+        kept = design_of(files[f"design-{at + 1}.json" if len(several) > 1 else "design.json"])
+        assert bool(kept.verify())
+        assert abs(kept.value - design.value) <= 1e-12
+        assert np.abs(kept.channel.matrix - design.channel.matrix).max() <= 1e-12
+
+
+def test_the_command_of_a_survey(shell):
+    """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channels that are taken away."""
+    taken = takeaway.taken({"view": "ask", "state": survey_state(0)})
+    folder = shell(taken["command"])
+    made = Plan.from_json((folder / "plan.json").read_text("utf-8"))
+    kept = Plan.from_json(next(file["content"] for file in taken["files"] if file["name"] == "plan.json"))
+    assert [one.name for one in made.questions] == [one.name for one in kept.questions]
+    assert [one.channel for one in made.questions] == [one.channel for one in kept.questions]
+    assert takeaway.taken({"view": "ask", "state": survey_state(1)})["command"].startswith("cat > survey.py")
+
+
+def test_exported_code_of_what_it_means(capsys):
+    """The program prints the bound on the chance, and the epsilon of all rounds, that the view shows."""
+    state = {"question": {"pilot": [0.5, 0.3, 0.2]}, "epsilon": 1.0, "prior": 0.01, "rounds": 3, "answer": 1}
+    shown = meaning.view(state)
+    space = {}
+    exec(compile(takeaway.taken({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
+    assert abs(1 / (1 + space["against"]) - shown["posterior"]["most"]) <= 1e-12
+    assert f"at most {1 / (1 + space['against'])}" in capsys.readouterr().out
+    assert space["together"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
+
+
+def test_reports_of_surveys_and_meaning():
+    """Their pages tell people, proofs and promises, and how to make them again."""
+    page = report.view({"view": "ask", "state": survey_state(0)})["content"]
+    assert "No channel within these limits has less than" in page
+    assert "Whatever you answer" in page
+    state = {"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01}
+    page = report.view({"view": "meaning", "state": state})["content"]
+    assert "at most 1 in 37" in page
+    assert "compose([channel], rounds)" in page
+    rounds = page.partition("Many rounds")[2].partition("</table>")[0]
+    assert "2.673 %" in rounds  # the chance is 0.026724...: a promise is rounded up
+
+
+# -- any channel ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"text": randomized_response(4, 1.0).to_json()},
+        {"text": "\ta\tb\nx y\t30\t10\n'z\t1\t3\n", "mend": True, "epsilon": 0.5, "eta": 0.2},
+        {"text": "1,0\n0,1"},
+        {"text": "[[0.5, 0.5], [0.5, 0.5]]"},
+        {"text": Channel([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], [("a", 1), ("b", 2)], [0, 1, "erased"]).to_json(),
+         "p0": [0.5, 0.5], "p1": [0.1, 0.9], "divergence": "alpha:1.5"},
+    ],
+)  # fmt: skip
+def test_code_of_any_channel(state, capsys):
+    """The program of a channel has the very channel that is looked at, mended or not, and finds the same best one."""
+    shown = inspect.view(state)
+    taken = takeaway.taken({"view": "inspect", "state": state})
+    space = {}
+    exec(compile(taken["code"], "taken.py", "exec"), space)
+    assert space["channel"].matrix.tolist() == shown["matrix"]
+    assert space["channel"] == inspect.looked(state).channel
+    assert "local dp" in capsys.readouterr().out
+    if shown["comparison"]:
+        assert abs(space["design"].value - shown["comparison"]["optimum"]) <= 1e-12
+        assert abs(space["question"].value(space["channel"]) - shown["comparison"]["value"]) <= 1e-12
+    files = {file["name"]: file["content"] for file in taken["files"]}
+    assert channel_of(files["channel.json"], "channel.json") == space["channel"]
+
+
+def test_a_dropped_design_is_taken_away_as_it_is():
+    """Forged or not, the file that was dropped is the file that is taken away."""
+    text = takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"]
+    files = {
+        one["name"]: one["content"] for one in takeaway.taken({"view": "inspect", "state": {"text": text}})["files"]
+    }
+    assert files["design.json"] == text
+
+
+# -- reports -------------------------------------------------------------------------------------------
+
+
+def test_the_report_of_a_design():
+    """The page stands alone, names the populations as text, tells value, promise, proof, and how to make it again."""
+    state = STATES[0] | {"names": ["<b>bold</b>", "b & c"]}
+    made = report.view({"view": "tell", "state": state})
+    page = made["content"]
+    assert made["name"] == "tell.html"
+    assert "<b>bold" not in page
+    assert "&lt;b&gt;bold&lt;/b&gt; against b &amp; c" in page
+    assert f"{tell.view(state)['value']:.6g}" in page
+    assert "No channel within these limits keeps more than" in page
+    assert "data:image/png;base64," in page
+    assert "ldpopt design" in page
+    assert "http" not in page.replace("http-equiv", "").replace("https://doi.org", "").replace("https://arxiv.org", "")
+    assert "<script" not in page
+
+
+def test_the_report_of_any_channel():
+    """A forged design is called forged in its report, too; a mended matrix says how it was mended."""
+    text = json.loads(takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"])
+    forged = json.dumps(text | {"upper_bound": text["value"]})
+    page = report.view({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
+    assert "The proof fails" in page
+    assert "<x>" not in page
+    page = report.view({"view": "inspect", "state": {"text": "3 1\n1 3", "mend": True}})["content"]
+    assert "whose sums were 4" in page
+
+
+def test_views_that_are_none():
+    """An unknown view, a state that is none, and one that is wrong are errors of their fields."""
+    for state, field in (({"view": "x", "state": {}}, "view"), ({"view": "tell"}, "state"), ({}, "view"),
+                         ({"view": "tell", "state": {"p0": [1]}}, "p1")):  # fmt: skip
+        with pytest.raises(InvalidInput) as error:
+            takeaway.taken(state)
+        assert error.value.field == field
+
+
+def test_what_takes_long_is_left_to_a_job():
+    """Limits that take longer than a move, large surveys and large files are not computed at once; the rest is."""
+    quick = next(one for one in STATES if not {"delta", "renyi", "outputs"} & set(one))
+    assert "code" in takeaway.view({"view": "tell", "state": quick})
+    large = {"questions": [{"pilot": [1] * 20}], "epsilon": 1.0}
+    for name, state in (("tell", {**quick, "outputs": 2}), ("ask", large), ("inspect", {"text": "1,0\n0,1\n" * 1000})):
+        assert takeaway.view({"view": name, "state": state}) == {"slow": True}
+
+
+def test_programs_import_names_from_where_users_find_them():
+    """What is imported from the package itself is exported there."""
+    assert set(ldpopt.__all__) >= SHORT
+
+
+def test_own_divergences_have_no_name():
+    """A divergence of one's own cannot be taken away as text."""
+    from ldpopt.divergences import FDivergence
+
+    assert spelling(KL) == "kl"
+    with pytest.raises(InvalidInput, match="a named one"):
+        spelling(FDivergence(lambda t: (t - 1) ** 4))

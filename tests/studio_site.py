@@ -1,0 +1,46 @@
+"""The studio as its users start it, and its page in a browser of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def studio_running(*arguments: str) -> Iterator[str]:
+    """``ldpopt studio`` as a process; gives the address on its first line, with the token."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ldpopt", "studio", "--port", "0", "--no-browser", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:"), address + process.stdout.read()
+        yield address
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def listened(page: Any) -> Any:
+    """The page, with what it logs and which requests it makes in ``page.said`` and ``page.asked``."""
+    page.said, page.asked = [], []
+    page.on("console", lambda message: page.said.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    return page
