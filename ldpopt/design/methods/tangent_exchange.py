@@ -43,6 +43,9 @@ GRID = 25
 STILL = 1e-9
 """Steps of the search that gain a smaller share than this are its last."""
 
+TIGHT = 0.01
+"""Other constraints that keep rows closer than this are for programs in units of their own."""
+
 KEPT = 6
 """Labels of a program that stay in the next one."""
 
@@ -112,8 +115,10 @@ class TangentExchange:
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the interior-point programs hold every constraint."""
-    return all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints) and served(problem.terms)
+    """Whether the interior-point programs hold every constraint: beside divergences, only such as leave rows apart."""
+    if not all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints):
+        return False
+    return served(problem.terms) and all(isinstance(t, Moment) or t.reach >= TIGHT for t in problem.terms)
 
 
 class _Exchange:
