@@ -129,5 +129,7 @@ def test_the_set_nearest_to_one_half():
 
 
 def test_the_capacity_alone_proves_an_easier_problem():
-    """Its best numbers do not prove the optimum of a prior, and it says so."""
-    assert not InformationCapacity.tight
+    """Its best numbers do not prove the optimum of a prior, but with two outputs, and it says so."""
+    utility, channel = MutualInformation([0.5, 0.3, 0.2]), Channel([[0.6, 0.4], [0.4, 0.6], [0.4, 0.6]])
+    assert not InformationCapacity(utility, (LocalDP(1.0),), channel).tight
+    assert InformationCapacity(utility, (LocalDP(1.0), Outputs(2)), channel).tight
