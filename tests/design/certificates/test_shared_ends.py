@@ -29,6 +29,20 @@ def psi(order, a, b):
     return a * np.log(a / b) - a + b if order == 1 else a * (a / b) ** (order - 1) - order * a + (order - 1) * b
 
 
+def chosen(f, mirrored, order, scale, rng, of):
+    """The choice for random multipliers and rows, with its term and end."""
+    low, high = LAWS[::-1] if mirrored else LAWS
+    knots = np.array([0.1, 0.5, 0.8, 1.0])
+    if mirrored:
+        knots = 1 - knots[::-1]
+    end = End.of(f, of.of(low), of.of(high), knots, mirrored)
+    term = moment(4, order, 0.3)
+    labels = np.repeat(np.arange(3), len(term))
+    pairs = np.tile(np.arange(len(term)), 3)
+    values = np.stack([pairs, labels, 10 ** rng.normal(size=len(labels)), scale * rng.random(len(labels))])
+    return end.shared([(0, term, values)], rng.normal(size=4) * 0.1, of), term, end
+
+
 CASES = [
     (KL, "kl", False, 1.0), (KL, "kl", False, 1.3), (REVERSE_KL, "kl", True, 1.0), (CHI_SQUARED, "chi", False, 2.0),
     (CHI_SQUARED, "chi", False, 2.5), (NEYMAN_CHI_SQUARED, "chi", True, 3.0), (alpha(1.5), "alpha", False, 1.5),
@@ -41,24 +55,8 @@ CASES = [
 def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
     """Beyond the last cut the divergence is at most the linear utility and the reserved moments, at every column."""
     rng = np.random.default_rng(1)
-    low, high = LAWS[::-1] if mirrored else LAWS
-    knots = np.array([0.1, 0.5, 0.8, 1.0])
-    if mirrored:
-        knots = 1 - knots[::-1]
-    end = End.of(f, of.of(low), of.of(high), knots, mirrored)
-    term = moment(4, order, 0.3)
     for scale in (0.0, 0.3):
-        labels = np.repeat(np.arange(3), len(term))
-        values = np.stack(
-            [
-                np.tile(np.arange(len(term)), 3),
-                labels,
-                10 ** rng.normal(size=len(labels)),
-                scale * rng.random(len(labels)),
-            ]
-        )
-        rows = rng.normal(size=4) * 0.1
-        choice = end.shared([(0, term, values)], rows, of)
+        choice, term, end = chosen(f, mirrored, order, scale, rng, of)
         reserved = choice.cuts[:, choice.cuts[2] == 1.0]
         assert (choice.cuts[1] == end.label).all()
         checked = 0
@@ -75,6 +73,29 @@ def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
             truth = far * generator(name, near / far)
             assert truth <= linear + moments + 1e-9 * (truth + abs(linear) + moments)
         assert checked > 50
+
+
+ON_RECORD = [
+    (0.235700820556, -1.73819361955, -0.0385683117649),
+    (0.175059334958, -2.17493599778, 0.0893386124387),
+    (-4.39038468629, -46.232522295, 3.04769928089),
+    (0.913538864002, -6.94284107131, 0.266678780651),
+    (-0.131983475383, -16.0668224165, 1.17076547672),
+    (-11591.8870669, -112069.052696, 7729.11180739),
+    (0.307137383637, -2.58052927429, 0.0486743697034),
+    (-0.0324659905048, -5.48504487516, 0.385014610611),
+    (-41.5967961915, -407.392564167, 28.0501949123),
+]
+"""Linear utilities of the first three inputs, in the order of `CASES`; the fourth is in neither hypothesis."""
+
+
+@pytest.mark.parametrize("of", [FLOAT, EXACT], ids=["float", "exact"])
+@pytest.mark.parametrize(("case", "recorded"), [*zip(CASES, ON_RECORD, strict=True)])
+def test_the_linear_utility_is_on_record(case, recorded, of):
+    """It is as small as it was: what is merely larger would lie above, too, and prove less."""
+    f, _, mirrored, order = case
+    choice, _, _ = chosen(f, mirrored, order, 0.3, np.random.default_rng(5), of)
+    assert [float(one) for one in np.asarray(choice.values.upper)] == pytest.approx([*recorded, 0.0], rel=1e-9)
 
 
 def test_an_order_below_the_power_pays_nothing():
