@@ -119,13 +119,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
 
 
 def embed(png: bytes, description: str, caption: str = "") -> str:
-    """A PNG picture of 150 dots an inch inside the page, no larger than it was drawn.
+    """A PNG picture of 200 dots an inch inside the page, no larger than it was drawn.
 
     `description` is for those who cannot see it. Without bytes the page has the description alone.
     """
     said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     if not png:
         return f'<figure tabindex="0"><img alt="{escape(description)}">{said}</figure>'
-    width = round(int.from_bytes(png[16:20]) / 150 * 96)  # the width field of the PNG header
+    width = round(int.from_bytes(png[16:20]) / 200 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}"
     return f'<figure tabindex="0"><img src="{source}" alt="{escape(description)}" width="{width}">{said}</figure>'

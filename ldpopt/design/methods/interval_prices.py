@@ -16,7 +16,7 @@ from ldpopt.design.methods.knots import parted_knots
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.gains import chord_gains, heights, kept
 from ldpopt.design.programs.prices import best_columns
-from ldpopt.design.programs.smooth import Priced
+from ldpopt.design.programs.smooth import PairsPriced
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 
@@ -41,7 +41,7 @@ class LabelPrices:
     cost: float
 
     @classmethod
-    def of(cls, terms: Sequence[Term | Ratio], solved: Priced, least: float) -> LabelPrices:
+    def of(cls, terms: Sequence[Term | Ratio], solved: PairsPriced, least: float) -> LabelPrices:
         """Those of a program, without pairs that cost no more than `least`."""
         pairs, cost = [], float(solved.rows.sum())
         for term, each in zip(terms, solved.weights, strict=True):

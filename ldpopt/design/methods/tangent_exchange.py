@@ -33,7 +33,7 @@ from ldpopt.design.methods.sizes import too_many_pairs
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.gains import heights, posteriors, tangent_gains, tangents_at, value_of
 from ldpopt.design.programs.row_pairs import served
-from ldpopt.design.programs.smooth import CLOSE, Priced, smooth_program
+from ldpopt.design.programs.smooth import CLOSE, PairsPriced, smooth_program
 from ldpopt.distribution import Array
 
 ROUNDS = 25
@@ -177,7 +177,7 @@ class _Exchange:
             self.prune(solved)
         return number
 
-    def meet(self, matrix: Array, solved: Priced) -> tuple[Array, Priced]:
+    def meet(self, matrix: Array, solved: PairsPriced) -> tuple[Array, PairsPriced]:
         """A channel within more orders, from one within those that are posed, and its program; both given otherwise."""
         for _ in range(ORDERS):
             tighter = self.problem.tightened(matrix)
@@ -189,7 +189,7 @@ class _Exchange:
             matrix = merge(_channel(solved), self.f, self.pair, 1e-10)
         return matrix, solved
 
-    def prune(self, solved: Priced) -> None:
+    def prune(self, solved: PairsPriced) -> None:
         """Orders that nothing is paid for go; they come back where a channel exceeds them."""
         paid = {
             term.order: float((each * term.cap).sum())
@@ -209,7 +209,7 @@ class _Exchange:
         each = heights(self.f, self.labels)
         return float(np.median(each[np.isfinite(each) & (each > 0)] if (each > 0).any() else np.ones(1)))
 
-    def joined(self, new: Array, solved: Priced) -> None:
+    def joined(self, new: Array, solved: PairsPriced) -> None:
         """New labels, and of the old ones those that are nearly worth their price."""
         old = np.flatnonzero(far_from(self.labels, new))
         # Where rows are close, labels tell nearly the same, and many of them leave a program few digits.
@@ -237,7 +237,7 @@ class _Exchange:
             self.known[size] = self.ascend(matrix, STEPS)
         return self.known[size]
 
-    def prove(self, solved: Priced, scale: float, value: float, accuracy: float) -> Array:
+    def prove(self, solved: PairsPriced, scale: float, value: float, accuracy: float) -> Array:
         """The certificate of a program's prices, if it is the best so far; posteriors where they leave most unpaid."""
         least = accuracy / 4
         prices = LabelPrices.of(self.terms, solved, IDLE * least)
@@ -256,6 +256,6 @@ class _Exchange:
         return posteriors(self.pair, tried.columns[tried.peaks(least)].T)
 
 
-def _channel(solved: Priced) -> Array:
+def _channel(solved: PairsPriced) -> Array:
     """The columns as a matrix (k, n) whose rows sum to one."""
     return stochastic(solved.columns.T)

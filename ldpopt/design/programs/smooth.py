@@ -39,7 +39,7 @@ GROWTH = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PairsPriced:
     """The columns (n, k), the row multipliers (k,), and (pairs,) prices of every term, those of psi and excess.
 
     A label's slack is what its best column lacks to be worth its price, in gain a unit of the column's sum.
@@ -52,7 +52,7 @@ class Priced:
     gap: float
 
 
-def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float = 1e-9) -> Priced:
+def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float = 1e-9) -> PairsPriced:
     """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
 
     What comes back is the best iterate: nearly feasible and nearly dual, to be measured by those who use it.
@@ -91,7 +91,7 @@ def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float 
     inner = best.inside
     slack = (inner.q * inner.z).sum(axis=1) / inner.q.sum(axis=1)
     weights = pairs.split(best.nu / pairs.caps)
-    return Priced(inner.q, best.rows, weights, slack, least)
+    return PairsPriced(inner.q, best.rows, weights, slack, least)
 
 
 class _Point:
