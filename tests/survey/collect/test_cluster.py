@@ -20,6 +20,7 @@ from ldpopt.survey.collect.runner import LostWork, every
 from ldpopt.survey.plan.plan import make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
@@ -71,8 +72,9 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
         pd.DataFrame(raw).to_parquet(tmp_path / "raw" / f"{file:02d}.parquet")
     create_key(tmp_path / "key")
     privatize(plan, tmp_path / "raw", tmp_path / "alone.csv", Memoised(tmp_path / "key"))
+    impatient = dask.config.set({"distributed.comm.timeouts.connect": "2s"})
     cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
+    with impatient, cluster, distributed.Client(cluster) as client:
 
         def lose(done: int, total: int) -> None:
             if done == 1:
