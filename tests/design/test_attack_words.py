@@ -109,7 +109,7 @@ else:
 @pytest.mark.parametrize(
     ("utility", "constraints", "k"),
     [
-        ("FisherInformation(np.ones(k) / k)", "LocalDP(1.)", 150),
+        ("FisherInformation(np.ones(k) / k)", "LocalDP(1.)", 100),
         ("FisherInformation(p)", "LocalDP(1.)", 50),
         ("MutualInformation(p)", "LocalDP(1.)", 150),
         ("ExpectedLoss(p, 1 - np.eye(k))", "LocalDP(1.)", 50),
