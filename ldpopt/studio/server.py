@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,9 @@ from ldpopt.errors import InvalidInput
 from ldpopt.extras import need
 from ldpopt.studio.jobs import Jobs, outcome
 from ldpopt.studio.registry import JOBS, VIEWS
-from ldpopt.survey.server.app import HEADERS
+from ldpopt.survey.server.answers import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said
 from ldpopt.survey.server.static import static_files
+from ldpopt.survey.server.submission import Refused
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -27,16 +27,13 @@ if TYPE_CHECKING:
 
 LARGEST = 8 << 20
 """Bytes that a request may have."""
-SLOWEST = 20.0
-"""Seconds in which a request must have arrived."""
 FILES = Path(__file__).parent / "static"
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
-_ALWAYS = {**HEADERS, "cache-control": "no-store", "cross-origin-resource-policy": "same-origin"}
+_ALWAYS = encoded({**HEADERS, "cross-origin-resource-policy": "same-origin"})
 
 
 def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Starlette:
@@ -65,7 +62,7 @@ def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Sta
     return Starlette(
         routes=routes,
         middleware=[Middleware(_Guard, token=token, port=port)],
-        exception_handlers={HTTPException: _http_error},
+        exception_handlers={HTTPException: no_route},
         lifespan=made.lifespan,
     )
 
@@ -93,57 +90,49 @@ class _Studio:
         """The states that the page begins with."""
         from ldpopt.version import __version__
 
-        return _json(200, {"version": __version__, "states": self._start})
+        return said(200, {"version": __version__, "states": self._start})
 
     async def view(self, request: Request) -> Response:
         """The document of a view for a state."""
         place = VIEWS.get(request.path_params["name"])
         if place is None:
-            return _error(404, "There is no view of this name.")
+            return refusal(404, "There is no view of this name.")
         return await self._answer(place, request)
 
     async def _answer(self, place: str, request: Request) -> Response:
         try:
             state = await _state(request)
-        except _Refused as refused:
-            return _error(refused.status, str(refused))
+        except Refused as refused:
+            return refusal(refused.status, refused.error)
         loop = asyncio.get_running_loop()
         made = await loop.run_in_executor(self._turn, outcome, place, state)
         if "result" in made:
-            return _json(200, made["result"])
-        return _json(422, {"errors": made.get("errors") or {"": made["error"]}})
+            return said(200, made["result"])
+        return said(422, {"errors": made.get("errors") or {"": made["error"]}})
 
     async def begin(self, request: Request) -> Response:
         """Start a job for a state."""
         name = request.path_params["name"]
         if name not in JOBS:
-            return _error(404, "There is no job of this name.")
+            return refusal(404, "There is no job of this name.")
         try:
             state = await _state(request)
-        except _Refused as refused:
-            return _error(refused.status, str(refused))
-        return _json(202, {"job": await asyncio.to_thread(self._jobs.start, name, state)})
+        except Refused as refused:
+            return refusal(refused.status, refused.error)
+        return said(202, {"job": await asyncio.to_thread(self._jobs.start, name, state)})
 
     async def look(self, request: Request) -> Response:
         """How far a job is; or kill it."""
         which = request.path_params["which"]
         if request.method == "DELETE":
             found = await asyncio.to_thread(self._jobs.cancel, which)
-            return _json(200, {"cancelled": True}) if found else _error(404, "There is no job of this id.")
+            return said(200, {"cancelled": True}) if found else refusal(404, "There is no job of this id.")
         told = await asyncio.to_thread(self._jobs.look, which)
-        return _error(404, "There is no job of this id.") if told is None else _json(200, told)
+        return refusal(404, "There is no job of this id.") if told is None else said(200, told)
 
     async def page(self, request: Request) -> Response:
         """A file of the page, from memory."""
-        from starlette.responses import Response
-
-        file = self._files.get(request.scope["path"])
-        if file is None:
-            return _error(404, "There is nothing here.")
-        headers = {"etag": file.tag, "cache-control": "no-cache", "content-security-policy": PAGE_POLICY}
-        if request.headers.get("if-none-match") == file.tag:
-            return Response(status_code=304, headers=headers)
-        return Response(file.content, headers={**headers, "content-type": file.type})
+        return file_of(self._files, request, PAGE_POLICY)
 
 
 class _Guard:
@@ -159,20 +148,9 @@ class _Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        begun = False
-
-        async def sent(message: Any) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                there = {name for name, _ in message["headers"]}
-                added = {**_ALWAYS, "content-security-policy": DATA_POLICY}
-                more = [(name.encode(), value.encode()) for name, value in added.items()]
-                message["headers"] = [*message["headers"], *(pair for pair in more if pair[0] not in there)]
-            await send(message)
-
         if scope["type"] != "http":
             return
+        sent = Sender(send, _ALWAYS)
         refused = self._refuses(scope)
         if refused is not None:
             await refused(scope, receive, sent)
@@ -180,8 +158,8 @@ class _Guard:
         try:
             await self._app(scope, receive, sent)
         except Exception:
-            if not begun:
-                await _error(500, "Something went wrong here; the terminal says more.")(scope, receive, sent)
+            if not sent.begun:
+                await refusal(500, "Something went wrong here; the terminal says more.")(scope, receive, sent)
             raise
 
     def _refuses(self, scope: Any) -> Response | None:
@@ -190,52 +168,28 @@ class _Guard:
             given.setdefault(name.lower(), []).append(value)
         hosts, origins = given.get(b"host", []), given.get(b"origin", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return _error(421, "The studio answers on this machine alone.")
+            return refusal(421, "The studio answers on this machine alone.")
         if len(origins) > 1 or any(origin.lower() not in self._origins for origin in origins):
-            return _error(403, "Another site's page may not ask this.")
+            return refusal(403, "Another site's page may not ask this.")
         if scope["path"].startswith("/api/"):
             tokens = given.get(b"x-studio-token", [])
             if len(tokens) != 1 or not hmac.compare_digest(tokens[0], self._token):
-                return _error(401, "This needs the token in the address that `ldpopt studio` printed.")
+                return refusal(401, "This needs the token in the address that `ldpopt studio` printed.")
             sites = given.get(b"sec-fetch-site", [])
             if any(site not in (b"same-origin", b"none") for site in sites):
-                return _error(403, "Another site's page may not ask this.")
+                return refusal(403, "Another site's page may not ask this.")
         return None
-
-
-class _Refused(Exception):
-    """A request that is not taken, with its status."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
 
 
 async def _state(request: Request) -> dict[str, Any]:
     """The state in a request, at most `LARGEST` bytes of it read."""
-    from starlette.requests import ClientDisconnect
-
-    kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
-    if kinds not in (["application/json"], ["application/json;charset=utf-8"]) or "content-encoding" in request.headers:
-        raise _Refused(415, "A state is application/json, not compressed.")
-    parts, size = [], 0
+    read = await body(request, LARGEST, "A state", f"A state has at most {LARGEST >> 20} MB.")
     try:
-        async with asyncio.timeout(SLOWEST):
-            async for part in request.stream():
-                size += len(part)
-                if size > LARGEST:
-                    raise _Refused(413, f"A state has at most {LARGEST >> 20} MB.")
-                parts.append(part)
-    except ClientDisconnect:
-        raise _Refused(400, "The state did not arrive whole.") from None
-    except TimeoutError:
-        raise _Refused(408, "The state did not arrive in time.") from None
-    try:
-        state = strictjson.loads(b"".join(parts), "the state")
+        state = strictjson.loads(read, "the state")
     except InvalidInput as error:
-        raise _Refused(400, str(error)) from None
+        raise Refused(400, str(error)) from None
     if not isinstance(state, dict):
-        raise _Refused(400, "A state is a JSON object.")
+        raise Refused(400, "A state is a JSON object.")
     return state
 
 
@@ -246,20 +200,3 @@ def new_token() -> str:
     32
     """
     return secrets.token_urlsafe(24)
-
-
-def _json(status: int, content: Mapping[str, Any]) -> Response:
-    from starlette.responses import Response
-
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), status, {"content-type": "application/json"})
-
-
-def _error(status: int, sentence: str) -> Response:
-    return _json(status, {"error": sentence})
-
-
-async def _http_error(_: Request, error: Any) -> Response:
-    """What no route takes."""
-    known = {404: "There is nothing here.", 405: "This is not asked for by that method."}
-    return _error(error.status_code, known.get(error.status_code, "The request is not understood."))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.extras import need
 from ldpopt.survey.plan.plan import Plan
+from ldpopt.survey.server.answers import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said
 from ldpopt.survey.server.limit import Bucket
 from ldpopt.survey.server.static import StaticFile
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
@@ -27,28 +28,13 @@ if TYPE_CHECKING:
 
 RATE = 2000.0
 """Submissions a second that are let through, unless told otherwise."""
-SLOWEST = 20.0
-"""Seconds in which a submission must have arrived."""
-
-HEADERS = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "x-frame-options": "DENY",
-    "cross-origin-opener-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-}
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
-_ADDED = [
-    (name.encode(), value.encode())
-    for name, value in {**HEADERS, "content-security-policy": DATA_POLICY, "cache-control": "no-store"}.items()
-]
-
+_ADDED = encoded(HEADERS)
 _ANSWERS = {
     Outcome.CONFLICT: (409, "Another submission with this id is stored already."),
     Outcome.UNINVITED: (403, "This round takes only submissions with an invitation that was not used yet."),
@@ -102,7 +88,7 @@ def collector(
     return Starlette(
         routes=routes,
         middleware=middleware,
-        exception_handlers={HTTPException: _http_error},
+        exception_handlers={HTTPException: no_route},
         lifespan=made.lifespan,
     )
 
@@ -132,18 +118,22 @@ class _Collector:
         try:
             if not self._bucket.take():
                 raise Refused(429, "There are too many submissions at this moment.")
-            submission = self._reader.read(await _body(request, self._reader.limit))
+            submission = self._reader.read(await self._body(request))
             outcome = await self._writer.submit(submission)
         except Refused as refused:
-            return _error(refused.status, refused.error)
+            return refusal(refused.status, refused.error)
         except Full:
-            return _error(429, "There are too many submissions at this moment.")
+            return refusal(429, "There are too many submissions at this moment.")
         except Unavailable as error:
             self._complain(error)
-            return _error(503, "Reports cannot be stored at this moment.")
+            return refusal(503, "Reports cannot be stored at this moment.")
         if outcome in (Outcome.STORED, Outcome.REPEATED):
-            return _json(201 if outcome is Outcome.STORED else 200, {"stored": True})
-        return _error(*_ANSWERS[outcome])
+            return said(201 if outcome is Outcome.STORED else 200, {"stored": True})
+        return refusal(*_ANSWERS[outcome])
+
+    async def _body(self, request: Request) -> bytes:
+        limit = self._reader.limit
+        return await body(request, limit, "A submission", f"A submission to this plan has at most {limit} bytes.")
 
     def _complain(self, error: Unavailable) -> None:
         """Log what is wrong with the database, at most every few seconds: its disk may be the log's, too."""
@@ -160,36 +150,28 @@ class _Collector:
         try:
             state = await asyncio.shield(self._health)
         except Unavailable:
-            return _error(503, "The database does not answer.")
-        return _json(200, {"ok": True, "closed": state.closed})
+            return refusal(503, "The database does not answer.")
+        return said(200, {"ok": True, "closed": state.closed})
 
     async def counts(self, request: Request) -> Response:
         """How many reports and invitations there are, for the holder of the token."""
         if self._token is None:
-            return _error(404, "There is nothing here.")
+            return refusal(404, "There is nothing here.")
         given = request.headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
-            return _error(401, "This needs the collector's token.", {"www-authenticate": "Bearer"})
+            return refusal(401, "This needs the collector's token.", {"www-authenticate": "Bearer"})
         try:
             found = await asyncio.to_thread(self._store.summary)
         except Unavailable:
-            return _error(503, "The database does not answer.")
-        said = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
+            return refusal(503, "The database does not answer.")
+        shown = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
         invitations = {"drawn": found.drawn, "used": found.used}
         held = {"closed": found.closed, "reports": found.reports, "days": dict(found.days), "invitations": invitations}
-        return _json(200, said | held)
+        return said(200, shown | held)
 
     async def page(self, request: Request) -> Response:
         """A file of the kit."""
-        from starlette.responses import Response
-
-        file = self._kit.get(request.scope["path"])
-        if file is None:
-            return _error(404, "There is nothing here.")
-        headers = {"etag": file.tag, "cache-control": "no-cache", "content-security-policy": PAGE_POLICY}
-        if request.headers.get("if-none-match") == file.tag:
-            return Response(status_code=304, headers=headers)
-        return Response(file.content, headers={**headers, "content-type": file.type})
+        return file_of(self._kit, request, PAGE_POLICY)
 
 
 class _Headers:
@@ -199,67 +181,15 @@ class _Headers:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        begun = False
-
-        async def sent(message: Any) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                there = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in _ADDED if pair[0] not in there)]
-            await send(message)
-
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        sent = Sender(send, _ADDED)
         try:
             await self._app(scope, receive, sent)
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
             _LOG.error("unexpected %s in %s (not shown, since it may quote what was sent)", type(error).__name__, place)
-            if not begun:
-                await _error(500, "Something went wrong here.")(scope, receive, sent)
-
-
-async def _body(request: Request, limit: int) -> bytes:
-    """The body of a submission, at most `limit` bytes of it read."""
-    from starlette.requests import ClientDisconnect
-
-    kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
-    right = kinds in (["application/json"], ["application/json;charset=utf-8"])
-    if not right or "content-encoding" in request.headers:
-        raise Refused(415, "A submission is application/json, not compressed.")
-    said = request.headers.get("content-length", "0")
-    if said.isascii() and said.isdigit() and (len(said) > 9 or int(said) > limit):
-        raise Refused(413, f"A submission to this plan has at most {limit} bytes.")
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(SLOWEST):
-            async for part in request.stream():
-                size += len(part)
-                if size > limit:
-                    raise Refused(413, f"A submission to this plan has at most {limit} bytes.")
-                parts.append(part)
-    except ClientDisconnect:
-        raise Refused(400, "The body did not arrive whole.") from None
-    except TimeoutError:
-        raise Refused(408, "The body did not arrive in time.") from None
-    return b"".join(parts)
-
-
-def _json(status: int, content: dict[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    from starlette.responses import JSONResponse
-
-    return JSONResponse(content, status, headers)
-
-
-def _error(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
-    later = {"retry-after": "5"} if status in (429, 503) else {}
-    return _json(status, {"error": sentence}, {**later, **(headers or {})})
-
-
-async def _http_error(_: Request, error: Any) -> Response:
-    """What no route takes."""
-    known = {404: "There is nothing here.", 405: "This is not asked for by that method."}
-    return _error(error.status_code, known.get(error.status_code, "The request is not understood."), error.headers)
+            if not sent.begun:
+                await refusal(500, "Something went wrong here.")(scope, receive, sent)
