@@ -36,12 +36,20 @@ const studio = {
   change(patch, name = current) {
     const keys = name + Object.keys(patch).sort().join();
     const now = performance.now();
+    // A step of undo that changes nothing puzzles.
+    if (Object.entries(patch).every(([field, value]) => states[name][field] === value)) return refresh();
     if (keys !== last.keys || now - last.at > TOGETHER) past.push({ states, current });
     if (past.length > 200) past.shift();
     last = { at: now, keys };
     future.length = 0;
     states = { ...states, [name]: { ...states[name], ...patch } };
     refresh();
+  },
+  /** The same for what is chosen at once (a file, a question): a step of undo of its own, however soon after the last one. */
+  choose(patch) {
+    last = { at: 0, keys: "" };
+    studio.change(patch);
+    last = { at: 0, keys: "" };
   },
   state: (name = current) => states[name],
   view: () => current,

@@ -5,6 +5,7 @@ import { question } from "./ask_question.js";
 import { h, percent, shown } from "./dom.js";
 import { button, checkbox, numberField, select, slider } from "./fields.js";
 import { parts } from "./shares.js";
+import { figure, verdict } from "./verdict.js";
 
 const FIRST = {
   questions: [{ name: "How often did you gamble last year?", labels: ["never", "once or twice", "monthly", "weekly"], pilot: [0.55, 0.27, 0.12, 0.06], half_width: 0.05 }],
@@ -32,13 +33,13 @@ export const view = {
     const fields = wanted(controls, change, change0);
     const asked = question(controls, studio, change0);
 
-    const badge = h("p", { class: "badge busy", id: "badge" }, "computing …"), progress = h("div", { class: "progress", hidden: true });
-    const headline = h("div", { class: "headline" }), words = h("ul", { class: "words" });
+    const said = verdict(root, { label: "The survey", title: "The best channel for a survey", working: "designing" });
     const means = button("What it means for one person", () => {
       const now = studio.state(), one = now.questions[now.at];
       studio.open("meaning", { source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, epsilon: found.questions[found.at].epsilon, eta: now.eta, aim: now.aim, answer: 0 });
     });
-    results.append(h("section", { class: "card verdict", "aria-label": "The survey" }, h("h2", {}, "The best channel for a survey"), badge, progress, headline, words, means));
+    said.card.append(means);
+    results.append(said.card);
     const budget = h("section", { class: "card budget", "aria-label": "One budget for all questions" }, h("h2", {}, "One budget for all questions"));
     const split = parts(budget, { title: "ε of each question: drag the cuts", file: "split", onChange: (next) => change({ split: next }) });
     const splitting = h("div", { class: "progress", hidden: true }), needs = h("ul", { class: "words" });
@@ -55,27 +56,21 @@ export const view = {
     pictures.intervals = intervals(survey);
     pictures.repeats = repeats(survey);
 
-    let turn = 0, work = null, splitter = null, found = null;
+    let turn = 0, splitter = null, found = null;
 
     async function update(now) {
       const mine = ++turn;
       fields.update(now);
       asked.update(now);
-      root.dataset.state = "busy";
-      badge.className = "badge busy";
-      badge.textContent = "computing …";
-      work?.cancel();
-      work = null;
-      progress.hidden = true;
+      said.busy();
       let told = await studio.ask("ask", now);
       if (mine !== turn) return;
       if (told?.slow) {
-        told = await longer(now);
+        told = await said.waited((progress) => studio.job("survey", now, progress));
         if (mine !== turn) return;
       }
       if (!told) {
-        if (root.dataset.state !== "cancelled") root.dataset.state = "failed";
-        badge.textContent = root.dataset.state === "cancelled" ? "cancelled" : "no survey for these wishes";
+        said.none("no survey for these wishes");
         return;
       }
       studio.clear();
@@ -83,30 +78,6 @@ export const view = {
       paint(told, now);
       root.dataset.state = "done";
       root.dataset.painted = String(mine);
-    }
-
-    async function longer(now) {
-      const mine = studio.job("survey", now, (share) => {
-        bar.value = share;
-      });
-      const bar = h("progress", { "aria-label": "designing", max: 1, value: 0 });
-      work = mine;
-      progress.replaceChildren(bar, button("Cancel", () => {
-        mine.cancel();
-        badge.textContent = "cancelled";
-        progress.hidden = true;
-        root.dataset.state = "cancelled";
-      }));
-      const timer = setTimeout(() => {
-        if (work === mine) progress.hidden = false;
-      }, 300);
-      const told = await mine.done;
-      clearTimeout(timer);
-      if (work === mine) {
-        work = null;
-        progress.hidden = true;
-      }
-      return told;
     }
 
     async function best() {
@@ -124,19 +95,15 @@ export const view = {
 
     function paint(told, now) {
       const one = told.questions[told.at], several = told.questions.length > 1;
-      const kind = !one.proof.verified ? "bad" : one.proof.certified ? "good" : "near";
-      badge.className = `badge ${kind}`;
-      badge.textContent = { good: "optimal, proof checked", near: `proof checked: within ${percent(one.relative_gap, 2)} of the optimum`, bad: "the proof failed" }[kind];
-      badge.title = kind === "bad" ? one.proof.failures.join("; ") : one.proof.argument;
-      headline.replaceChildren(...[
+      const kind = said.judged(one.proof, percent(one.relative_gap, 2));
+      said.headline.replaceChildren(...[
         ["people", shown(told.respondents), told.solve === "respondents" ? "needed" : `given; ${shown(told.needed)} reach the wanted half-width`],
         ["half-width", `±${shown(100 * one.half_width, 3)}`, `percentage points at most, ${percent(told.level)} intervals${several ? ", this question" : ""}`],
         ["ε", shown(told.epsilon, 4), several ? `nats for all questions; ${shown(one.epsilon, 4)} for this one` : "nats"],
         ["without privacy", shown(one.open), "people for the wanted half-width"],
-      ].map(([name, value, note]) => h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", { id: `figure-${name.replace(" ", "-")}` }, value), h("span", { class: "note" }, note))));
+      ].map((each) => figure(...each)));
       const least = now.aim === "widest" ? "widest interval narrower" : "sum of the answers’ variances smaller";
-      words.replaceChildren(kind === "good" ? h("li", {}, `No channel within these limits makes the ${least}.`) : "", ...told.guarantees.map((sentence) => h("li", {}, sentence)), told.note ? h("li", {}, `Note: ${told.note}.`) : "",
-        kind === "bad" ? h("li", { class: "error" }, one.proof.failures.join("; ")) : "");
+      said.say(kind, one.proof, kind === "good" && `No channel within these limits makes the ${least}.`, ...told.guarantees, told.note && `Note: ${told.note}.`);
       budget.hidden = !several;
       if (several) {
         split.update({ names: told.questions.map((each) => each.name), split: told.split, epsilon: told.epsilon });

@@ -30,21 +30,21 @@ export function question(host, studio, change0) {
   const at = select({ name: "at", label: "Question", value: 0, options: [], onChange: (value) => studio.change({ at: Number(value), category: 1 }) });
   const add = button("Add a question", () => {
     const questions = [...state().questions, { ...NEW, name: `Question ${state().questions.length + 1}` }];
-    studio.change({ questions, at: questions.length - 1, split: null, category: 1 });
+    studio.choose({ questions, at: questions.length - 1, split: null, category: 1 });
   });
   const remove = button("Remove it", () => {
     const now = state(), questions = now.questions.filter((_, place) => place !== now.at);
-    studio.change({ questions, at: 0, split: null, category: 1 });
+    studio.choose({ questions, at: 0, split: null, category: 1 });
   });
   const taken = button("Use the two populations’ answers", () => {
     const { labels: known, p0, p1 } = studio.state("tell"), half = p0.map((one, place) => Number(((one + p1[place]) / 2).toPrecision(6)));
-    studio.change({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: known, pilot: half } : one)), category: 1 });
+    studio.choose({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: known, pilot: half } : one)), category: 1 });
   }, { title: "The answers of “Tell two populations apart”, with the shares of both populations together" });
   const name = textField({ name: "questions.0.name", label: "Name", value: "", onChange: (value) => change0({ name: value }) });
   const typed = textField({ name: "questions.0.pilot", label: "Answers and expected shares, or counts", rows: 5, hint: "One a line, such as: weekly, 0.06", value: "", onChange: (text) => {
     const found = readAnswers(text);
     if (found.problem) return showError(host, typed.dataset.field, found.problem);
-    studio.change({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: found.labels, pilot: found.pilot } : one)), category: 1 });
+    studio.choose({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: found.labels, pilot: found.pilot } : one)), category: 1 });
   } });
   const labels = h("div", { "data-field": "questions.0.labels" });
   const card = h("section", { class: "card", "aria-label": "The question" }, h("h2", {}, "The question"), at, h("p", { class: "tools" }, add, remove, taken), h("div", { "data-field": "questions" }), name);

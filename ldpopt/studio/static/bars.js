@@ -2,8 +2,7 @@
 
 import { cut, picture, widthOf } from "./charts.js";
 import { percent, shown, svg } from "./dom.js";
-
-const STEP = 0.01;
+import { beside, focused, followed, pressed } from "./drag.js";
 
 /** The distribution with entry `at` moved to `value`, the others scaled so that all sum to 1. */
 export function moved(p, at, value) {
@@ -77,36 +76,20 @@ export function bars(host, { title, file, onChange }) {
     drag = { scale };
     focus = { ...focus, [which]: at };
     made.place.querySelector(`[data-key="${which}-${at}"]`)?.focus({ preventScroll: true });
-    const box = made.place.getBoundingClientRect();
-    const told = (move) => change(which, at, (((move.clientX - box.left) * (width / box.width) - left) / w) * scale);
-    const end = () => {
-      removeEventListener("pointermove", told);
+    const told = followed(event, made.place, width, (x) => change(which, at, ((x - left) / w) * scale), () => {
       drag = null;
       made.update(given);
-    };
+    });
     told(event);
-    addEventListener("pointermove", told);
-    addEventListener("pointerup", end, { once: true });
-    addEventListener("pointercancel", end, { once: true });
   }
 
   function press(event, which, at, k) {
-    const value = given[which][at];
-    const to = { ArrowRight: value + STEP, ArrowLeft: value - STEP, PageUp: value + 5 * STEP, PageDown: value - 5 * STEP, Home: 0, End: 1 }[event.key];
-    if (to !== undefined) {
-      event.preventDefault();
-      change(which, at, to);
-      return;
-    }
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step) return;
+    const to = pressed(event.key, given[which][at]), next = beside(event.key, at, k);
+    if (to === undefined && next === undefined) return;
     event.preventDefault();
-    const next = Math.min(k - 1, Math.max(0, at + step));
+    if (to !== undefined) return change(which, at, to);
     focus = { ...focus, [which]: next };
-    const bar = made.place.querySelector(`[data-key="${which}-${next}"]`);
-    made.place.querySelector(`[data-key="${which}-${at}"]`).setAttribute("tabindex", "-1");
-    bar.setAttribute("tabindex", "0");
-    bar.focus();
+    focused(made.place, `${which}-${at}`, `${which}-${next}`);
   }
 
   return made;

@@ -3,6 +3,7 @@
 import { heatmap, lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
 import { button, fieldOf, numberField, select, showError, textField } from "./fields.js";
+import { figure as figureOf } from "./verdict.js";
 
 const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: null };
 const LARGEST = 4_000_000; // letters that the studio takes
@@ -77,7 +78,7 @@ function source(host, studio) {
   const file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.json" });
   const paste = textField({ name: "text", label: "Or paste it here", rows: 8, placeholder: "0.75, 0.25\n0.25, 0.75",
     hint: "Rows of probabilities, with or without names; a channel file; a design file.",
-    onChange: (value) => studio.change({ text: value, name: null, mend: false }) });
+    onChange: (value) => studio.choose({ text: value, name: null, mend: false }) });
   // What is pasted counts at once; what is typed, when the field is left.
   paste.control.addEventListener("paste", () => setTimeout(() => paste.control.dispatchEvent(new Event("change"))));
   const example = select({ name: "example", label: "Or take an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
@@ -96,21 +97,21 @@ function source(host, studio) {
     } catch {
       return showError(host, "text", "text: expected UTF-8 text, got other bytes");
     }
-    studio.change({ text, name: chosen.name, mend: false });
+    studio.choose({ text, name: chosen.name, mend: false });
   }
 
   async function taken(which) {
     example.set("");
-    if (EXAMPLES[which]) return studio.change({ text: EXAMPLES[which][1], name: null, mend: false });
+    if (EXAMPLES[which]) return studio.choose({ text: EXAMPLES[which][1], name: null, mend: false });
     if (which !== "tell" && which !== "forged") return undefined;
     const made = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
     if (made?.slow) return showError(host, "example", "That design takes long: download its file in that view, and drop it here.");
     const design = made?.files.find((one) => one.name === "design.json");
     if (!design) return showError(host, "example", "There is no design in that view: look there.");
-    if (which === "tell") return studio.change({ text: design.content, name: "design.json", mend: false });
+    if (which === "tell") return studio.choose({ text: design.content, name: "design.json", mend: false });
     const parts = JSON.parse(design.content);
     for (const claim of ["value", "lower_bound", "upper_bound"]) parts[claim] *= 1.02;
-    return studio.change({ text: JSON.stringify(parts), name: "forged.json", mend: false });
+    return studio.choose({ text: JSON.stringify(parts), name: "forged.json", mend: false });
   }
 
   file.addEventListener("change", () => {
@@ -169,8 +170,8 @@ function mending(host, studio) {
     if (studio.state().mend) studio.change({ [name]: value });
   } });
   const epsilon = field("epsilon", "ε at most, nats"), eta = field("eta", "η at most");
-  const go = button("Mend it", () => studio.change({ ...wanted, mend: true }), { class: "main" });
-  const back = button("As it was given", () => studio.change({ mend: false }));
+  const go = button("Mend it", () => studio.choose({ ...wanted, mend: true }), { class: "main" });
+  const back = button("As it was given", () => studio.choose({ mend: false }));
   host.append(h("section", { class: "card", "aria-label": "Mend" }, h("h2", {}, "Mend"),
     h("p", { class: "note" }, "Divides rows by their sums; then brings the channel within these limits, where there are any."),
     h("div", { class: "two" }, epsilon, eta), h("div", { class: "progress", "data-field": "mend" }, go, back)));
@@ -278,7 +279,7 @@ const movedBy = (share) => (share === 0 ? "Nothing else was moved." : `Rows move
 
 const said = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
 
-const figure = (name, value, note) => h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", {}, shown(value, 6)), h("span", { class: "note" }, note));
+const figure = (name, value, note) => figureOf(name, shown(value, 6), note);
 
 const drawn = (matrix, inputs, outputs, compared) => ({
   rows: matrix.map((values, at) => ({ label: inputs[at], values })),

@@ -3,6 +3,7 @@
 import { lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
 import { button, numberField, select, slider } from "./fields.js";
+import { figure } from "./verdict.js";
 
 const FIRST = {
   source: "question", question: { name: "How often did you gamble last year?", labels: ["never", "once or twice", "monthly", "weekly"], pilot: [0.55, 0.27, 0.12, 0.06] },
@@ -109,7 +110,7 @@ export const view = {
         ["after", found.posterior.words, `after ${many}; ${found.posterior.words_least}`],
         ["ε", shown(found.now.epsilon, 4), n > 1 ? `nats in all; ${shown(found.now.epsilon_at_delta, 4)} with δ = ${shown(found.delta, 2)}` : "nats, between your answer and any other"],
         ["η", shown(found.eta, 4), "advantage of the best guess, one report"],
-      ].map(([name, value, note]) => h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", { id: `figure-${name}` }, value), h("span", { class: "note" }, note))));
+      ].map((one) => figure(...one)));
       const bound = (column) => found.priors.map((row) => [row[0], row[column]]);
       const series = [{ name: "at most, after one report", points: bound(2), tone: 1 }, { name: "at least, after one report", points: bound(1), tone: 0 }];
       if (n > 1) series.push({ name: `at most, after ${n}`, points: bound(4), tone: 1, dash: 1 }, { name: `at least, after ${n}`, points: bound(3), tone: 0, dash: 1 });

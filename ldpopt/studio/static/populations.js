@@ -78,7 +78,7 @@ export function populations(host, studio) {
       }
     }, { class: "main" }));
 
-  const take = (found) => studio.change(Object.fromEntries(NUMBERS.map((name) => [name, found[name] ?? null])));
+  const take = (found) => studio.choose(Object.fromEntries(NUMBERS.map((name) => [name, found[name] ?? null])));
   const once = h("p", { class: "note", hidden: true });
   const card = h("section", { class: "card populations", "aria-label": "Two populations" }, h("h2", {}, "Two populations"),
     h("div", { class: "two" }, fieldOf("example", "Example", examples), fieldOf("content", "File", file)), columns, paste, once);

@@ -3,8 +3,9 @@
 import { moved } from "./bars.js";
 import { cut, picture, widthOf } from "./charts.js";
 import { percent, shown, svg } from "./dom.js";
+import { beside, focused, followed, pressed } from "./drag.js";
 
-const STEP = 0.01, ROW = 26;
+const ROW = 26;
 
 /** data: {labels, pilot} with shares that sum to 1. `onChange(pilot)` is told every move. */
 export function shares(host, { title, file, onChange }) {
@@ -49,30 +50,19 @@ export function shares(host, { title, file, onChange }) {
     drag = { scale };
     focus = at;
     made.place.querySelector(`[data-key="share-${at}"]`)?.focus({ preventScroll: true });
-    const box = made.place.getBoundingClientRect();
-    const told = (move) => onChange(moved(given.pilot, at, ((((move.clientX - box.left) * width) / box.width - left) / w) * scale));
-    const end = () => {
-      removeEventListener("pointermove", told);
+    const told = followed(event, made.place, width, (x) => onChange(moved(given.pilot, at, ((x - left) / w) * scale)), () => {
       drag = null;
       made.update(given);
-    };
+    });
     told(event);
-    addEventListener("pointermove", told);
-    addEventListener("pointerup", end, { once: true });
-    addEventListener("pointercancel", end, { once: true });
   }
 
   function press(event, at, k) {
-    const value = given.pilot[at];
-    const to = { ArrowRight: value + STEP, ArrowLeft: value - STEP, PageUp: value + 5 * STEP, PageDown: value - 5 * STEP, Home: 0, End: 1 }[event.key];
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (to === undefined && !step) return;
+    const to = pressed(event.key, given.pilot[at]), next = beside(event.key, at, k);
+    if (to === undefined && next === undefined) return;
     event.preventDefault();
-    if (to !== undefined) return onChange(moved(given.pilot, at, to));
-    const next = Math.min(k - 1, Math.max(0, at + step)), bar = made.place.querySelector(`[data-key="share-${next}"]`);
-    made.place.querySelector(`[data-key="share-${at}"]`).setAttribute("tabindex", "-1");
-    bar.setAttribute("tabindex", "0");
-    bar.focus();
+    if (to !== undefined) onChange(moved(given.pilot, at, to));
+    else focused(made.place, `share-${at}`, `share-${next}`);
   }
 
   return made;
@@ -116,15 +106,7 @@ export function parts(host, { title, file, onChange }) {
       handle.addEventListener("pointerdown", (event) => {
         event.preventDefault();
         made.place.querySelector(`[data-key="cut-${before}"]`)?.focus({ preventScroll: true });
-        const box = made.place.getBoundingClientRect();
-        const told = (move) => {
-          const at = (((move.clientX - box.left) * width) / box.width - 4) / w;
-          onChange(shifted(before, at - given.split.slice(0, before).reduce((sum, one) => sum + one, 0)));
-        };
-        const end = () => removeEventListener("pointermove", told);
-        addEventListener("pointermove", told);
-        addEventListener("pointerup", end, { once: true });
-        addEventListener("pointercancel", end, { once: true });
+        followed(event, made.place, width, (x) => onChange(shifted(before, (x - 4) / w - given.split.slice(0, before).reduce((sum, one) => sum + one, 0))));
       });
       place.append(handle);
     });

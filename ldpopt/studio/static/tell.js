@@ -1,11 +1,11 @@
 // Tell two populations apart: the state's certified optimum, repainted and verified at every move.
 
 import { debounced, h, percent, shown } from "./dom.js";
-import { button } from "./fields.js";
 import { limits } from "./limits.js";
 import { populations } from "./populations.js";
 import { tellCurves } from "./tell_curves.js";
 import { tellPictures } from "./tell_pictures.js";
+import { figure, verdict } from "./verdict.js";
 
 const FIRST = {
   p0: [0.42, 0.25, 0.14, 0.1, 0.06, 0.03], p1: [0.06, 0.09, 0.13, 0.2, 0.24, 0.28],
@@ -23,29 +23,21 @@ export const view = {
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
     root.append(h("h1", { class: "seen" }, "Tell two populations apart"), controls, results);
-    const badge = h("p", { class: "badge busy", id: "badge" }, "computing …");
-    const headline = h("div", { class: "headline" }), words = h("ul", { class: "words" });
-    const progress = h("div", { class: "progress", hidden: true });
-    results.append(h("section", { class: "card verdict", "aria-label": "The optimum" }, h("h2", {}, "The optimal channel"), badge, progress, headline, words));
+    const said = verdict(root, { label: "The optimum", title: "The optimal channel", working: "designing" });
+    results.append(said.card);
     // The limits come first: they are what is moved most.
     const parts = [limits(controls, studio), populations(controls, studio)];
     const pictures = tellPictures(results), curves = tellCurves(results, studio);
-    let turn = 0, work = null;
+    let turn = 0;
 
     async function update(now) {
       const mine = ++turn;
       for (const part of parts) part.update(now);
-      root.dataset.state = "busy";
-      badge.className = "badge busy";
-      badge.textContent = "computing …";
-      work?.cancel();
-      work = null;
-      progress.hidden = true;
-      const found = await (quick(now) ? studio.ask("tell", now) : longer(now));
+      said.busy();
+      const found = await (quick(now) ? studio.ask("tell", now) : said.waited(() => studio.job("design", now)));
       if (mine !== turn) return;
       if (!found) {
-        badge.textContent = "no design for these limits";
-        root.dataset.state = "failed";
+        said.none("no design for these limits");
         return;
       }
       studio.clear();
@@ -57,46 +49,20 @@ export const view = {
     }
 
     // For who listens: once the hand rests.
-    const tell = debounced((found) => root.isConnected && studio.say(`${badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
-
-    async function longer(now) {
-      work = studio.job("design", now);
-      const mine = work;
-      const bar = h("progress", { "aria-label": "designing" });
-      progress.replaceChildren(bar, button("Cancel", () => {
-        mine.cancel();
-        badge.textContent = "cancelled";
-        progress.hidden = true;
-        root.dataset.state = "cancelled";
-      }));
-      const timer = setTimeout(() => {
-        if (work === mine) progress.hidden = false;
-      }, 300);
-      const found = await mine.done;
-      clearTimeout(timer);
-      if (work === mine) {
-        work = null;
-        progress.hidden = true;
-      }
-      return found;
-    }
+    const tell = debounced((found) => root.isConnected && studio.say(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
 
     function paint(found, now) {
       const { proof } = found;
-      const kind = !proof.verified ? "bad" : proof.certified ? "good" : "near";
-      badge.className = `badge ${kind}`;
       const gap = typeof found.relative_gap === "number" ? percent(found.relative_gap, 2) : "an unknown share";
-      badge.textContent = kind === "good" ? "optimal, proof checked" : kind === "near" ? `proof checked: within ${gap} of the optimum` : "the proof failed";
-      badge.title = kind === "bad" ? proof.failures.join("; ") : proof.argument;
-      headline.replaceChildren(...[
+      const kind = said.judged(proof, gap);
+      said.headline.replaceChildren(...[
         ["kept", shown(found.value, 6), found.divergence],
         ["at most", shown(found.bound, 6), "no channel within the limits keeps more"],
         ["gap", typeof found.gap === "number" ? shown(found.gap, 2) : "∞", `relative ${typeof found.relative_gap === "number" ? shown(found.relative_gap, 2) : "∞"}`],
         ["of", shown(found.unprivate, 6), found.share === null ? "without privacy" : `without privacy: ${percent(found.share)} is kept`],
         ["respondents", people(found.respondents.private), `for power ${shown(found.respondents.power)} at level ${shown(found.respondents.level)}; ${people(found.respondents.open)} without privacy`],
-      ].map(([name, value, note]) => h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", { id: `figure-${name.replace(" ", "-")}` }, value), h("span", { class: "note" }, note))));
-      words.replaceChildren(...found.guarantees.map((one) => h("li", {}, one.words)), found.note ? h("li", {}, `Note: ${found.note}.`) : "",
-        kind === "bad" ? h("li", { class: "error" }, proof.failures.join("; ")) : "");
+      ].map((one) => figure(...one)));
+      said.say(kind, proof, ...found.guarantees.map((one) => one.words), found.note && `Note: ${found.note}.`);
       pictures.paint(found, now);
     }
 
