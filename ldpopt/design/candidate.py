@@ -53,5 +53,8 @@ class Method(Protocol):
         ...
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """A channel for a `problem` that it does not refuse."""
+        """A channel for a `problem` that it does not refuse.
+
+        Its loops go by ``problem.deadline.rounds(...)``, which ends them when the time is over.
+        """
         ...

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
 from ldpopt.design.constraints.denominator import Denominator
@@ -32,21 +33,24 @@ class Problem:
     """Make `utility` large (small, for an error) subject to `constraints`.
 
     whole : the utility as the caller gave it; `utility` is finite: that of the `cells` where the answers are
-    continuous.
+    continuous. deadline : when whoever solves it is to end.
     """
 
     utility: Any
     constraints: tuple[Constraint, ...]
     whole: Any
     cells: Cells | None = None
+    deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, utility: Utility, constraints: Constraint | Iterable[Constraint]) -> Problem:
+    def of(
+        cls, utility: Utility, constraints: Constraint | Iterable[Constraint], deadline: Deadline = UNLIMITED
+    ) -> Problem:
         """The problem, or `InvalidInput` that says which part of it cannot be."""
         if not isinstance(utility, Utility):
             expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
             raise invalid("utility", expected, type(utility).__name__)
-        made = cls(utility, listed(constraints), utility)
+        made = cls(utility, listed(constraints), utility, deadline=deadline)
         return made._cut() if utility.continuous else made
 
     def _cut(self) -> Problem:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ldpopt.deadline import Progress, watched
 from ldpopt.errors import InvalidInput
 from ldpopt.results import Result
-from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.budget import Budget, split_within
 from ldpopt.survey.plan.precision import targets
 from ldpopt.survey.plan.spec import SurveySpec
 
@@ -37,11 +38,19 @@ def invited(spec: SurveySpec, respondents: float) -> int:
     return math.ceil(respondents * spec.design_effect / (1 - spec.nonresponse) * (1 - 1e-12))
 
 
-def respondents_needed(spec: SurveySpec, epsilons: Sequence[float] = EPSILONS) -> list[Needed]:
+def respondents_needed(
+    spec: SurveySpec,
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> list[Needed]:
     """What all questions need together for several budgets; those that no number of people meets are left out.
 
     epsilons : budgets in nats, each split over the questions as `plan_survey` splits it; epsilons that questions have
-    of their own are not looked at. `InvalidInput` for budgets that are none.
+    of their own are not looked at. time_limit : seconds for all budgets together, progress : both as for
+    `optimal_channel`; when the time is over, more people than the fewest may be said. `InvalidInput` for budgets that
+    are none.
 
     >>> from ldpopt.survey import QuestionSpec
     >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])
@@ -49,11 +58,12 @@ def respondents_needed(spec: SurveySpec, epsilons: Sequence[float] = EPSILONS) -
     """
     asked = {question.name: targets(question) for question in spec.questions}
     made = []
-    for epsilon in epsilons:
-        budget = Budget(epsilon, spec.delta)
-        try:
-            found = split_budget(asked, budget).respondents
-        except InvalidInput:
-            continue
-        made.append(Needed(epsilon, found, invited(replace(spec, epsilon=epsilon), found)))
+    with watched(time_limit, progress) as deadline:
+        for at, epsilon in enumerate(epsilons):
+            budget = Budget(epsilon, spec.delta)
+            try:
+                found = split_within(asked, budget, (), deadline.turn(at, len(epsilons))).respondents
+            except InvalidInput:
+                continue
+            made.append(Needed(epsilon, found, invited(replace(spec, epsilon=epsilon), found)))
     return made
