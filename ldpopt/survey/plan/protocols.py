@@ -12,6 +12,7 @@ import numpy as np
 
 from ldpopt import mechanisms
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
@@ -95,14 +96,22 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 
 
 def compare_protocols(
-    pilot: Any, precision: HalfWidth, epsilon: float, eta: float = 1.0, optimal: Channel | None = None
+    pilot: Any,
+    precision: HalfWidth,
+    epsilon: float,
+    eta: float = 1.0,
+    optimal: Channel | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> ProtocolTable:
     """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
 
     Channels count with their efficient estimate at the pilot; frequency oracles with reports too many to tabulate,
     with the variance of their own estimate. Those above eta are left out, and so are those that cannot tell all
     categories apart. pilot : distribution, shape (k,). epsilon : nats. optimal : the optimal channel, where it is
-    known already. `InvalidInput` where nothing fits eta.
+    known already. time_limit, progress : for the optimal channel, as for `optimal_channel`. `InvalidInput` where
+    nothing fits eta.
 
     >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
     >>> table.rows[0].protocol, table["randomized response"].respondents
@@ -113,7 +122,7 @@ def compare_protocols(
     if not isinstance(precision, HalfWidth):
         raise invalid("precision", "a HalfWidth", type(precision).__name__)
     if optimal is None:
-        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision)
+        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
     plain = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
     rows = []
     found: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
@@ -40,18 +41,27 @@ def pilot_shares(first: Estimate | Array) -> Array:
     return np.asarray((1 - UNIFORM) * p + UNIFORM / len(p))
 
 
-def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel:
+def second_channel(
+    first: Estimate,
+    epsilon: float,
+    eta: float = 1.0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> Channel:
     """The optimal channel within epsilon (nats) and eta for what the pilot wave estimates.
 
-    Every respondent is in one wave only, so that each gives away one report within epsilon. `InvalidInput` for a bad
-    epsilon or eta.
+    Every respondent is in one wave only, so that each gives away one report within epsilon. time_limit, progress : as
+    for `optimal_channel`. `InvalidInput` for a bad epsilon or eta.
 
     >>> from ldpopt.survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> second_channel(estimate({0: 300, 1: 700}, q), 1.0).shape
     (2, 2)
     """
-    made = _optimal(pilot_shares(first), positive_epsilon(epsilon), unit_interval(eta, "eta"))
+    epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
+    with watched(time_limit, progress) as deadline:
+        made = _optimal(pilot_shares(first), epsilon, eta, deadline)
     return Channel(made.matrix, first.labels, made.outputs)
 
 
@@ -74,11 +84,11 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
 
 
-def _optimal(p: Array, epsilon: float, eta: float) -> Channel:
+def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channel:
     constraints: list[Constraint] = [LocalDP(epsilon)]
     if eta < 1:
         constraints.append(TotalVariation(eta))
-    return optimal_channel(FisherInformation(p), constraints, certify=False).channel
+    return optimal_channel(FisherInformation(p), constraints, certify=False, **deadline.passed).channel
 
 
 LEAST = 0.005
@@ -126,6 +136,9 @@ def plan_two_stages(
     shares: tuple[float, ...] = SHARES,
     draws: int = 10,
     seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> TwoStagePlan:
     """Choose the share of `n` respondents that the pilot wave takes.
 
@@ -134,6 +147,7 @@ def plan_two_stages(
     scenarios : (s, k) or (k,), distributions that the truth may be; the expected variance is averaged over them.
     guess : (k,) what the first channel is designed for, the uniform distribution by default.
     shares : shares of the pilot wave to try. draws : pilots simulated for each share and scenario.
+    time_limit, progress : as for `optimal_channel`; of shares for which there is no time, none is said.
 
     For every share w, pilots of w n respondents are simulated and the second channel is designed for each; what is
     expected is the mean trace of the inverse information of both waves [Rao, chapter 5], J = w J_1 + (1 - w) J_2.
@@ -146,32 +160,44 @@ def plan_two_stages(
     rows = np.atleast_2d(np.asarray(scenarios, dtype=np.float64))
     truths = [distribution(row, "scenario") for row in rows]
     k = len(truths[0])
-    first = _optimal(np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k), epsilon, eta)
+    guessed = np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k)
     if not shares or not (min(shares) > 0 and max(shares) < 1):
         raise invalid("shares", "numbers between 0 and 1", shares)
     rng, draws = np.random.default_rng(seed), positive_integer(draws, "draws")
-    expected = np.zeros(len(shares))
-    for at, share in enumerate(shares):
-        size = max(1, round(share * n))
-        for p in truths:
-            for _ in range(draws):
-                drawn = rng.multinomial(size, first.push(p)) / size
-                second = _optimal(pilot_shares(_fit(first, drawn)), epsilon, eta)
-                expected[at] += _variance([first, second], [size, n - size], p)
-    expected /= len(truths) * draws
-    single = float(np.mean([_variance([first], [n], p) for p in truths]))
-    informed = float(np.mean([_variance([_optimal(pilot_shares(p), epsilon, eta)], [n], p) for p in truths]))
-    best = int(np.argmin(expected))
-    pilot = round(shares[best] * n) if expected[best] < (1 - LEAST) * single else 0
-    return TwoStagePlan(pilot, n - pilot, first, np.array(shares), expected, single, min(informed, single))
+    expected: list[float] = []
+    with watched(time_limit, progress) as deadline:
+        inner = deadline.inner
+        first = _optimal(guessed, epsilon, eta, inner)
+        single = float(np.mean([_variance([first], [n], p) for p in truths]))
+        knowing = [_optimal(pilot_shares(p), epsilon, eta, inner) for p in truths]
+        informed = float(np.mean([_variance([channel], [n], p) for channel, p in zip(knowing, truths, strict=True)]))
+        for share in deadline.rounds(shares):
+            size, total = max(1, round(share * n)), 0.0
+            for p in truths:
+                for _ in range(draws):
+                    drawn = rng.multinomial(size, first.push(p)) / size
+                    second = _optimal(pilot_shares(_fit(first, drawn)), epsilon, eta, inner)
+                    total += _variance([first, second], [size, n - size], p)
+            expected.append(total / (len(truths) * draws))
+    tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
+    pilot = round(tried[best] * n) if expected[best] < (1 - LEAST) * single else 0
+    return TwoStagePlan(pilot, n - pilot, first, tried, np.array(expected), single, min(informed, single))
 
 
-def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int = 0) -> TwoStagePlan:
+def advise_stages(
+    question: PlannedQuestion,
+    n: int,
+    draws: int = 2,
+    seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> TwoStagePlan:
     """What two stages of `n` respondents are expected to gain for a planned question, within its epsilon and eta.
 
     The truths that are thought possible are four distributions drawn around the question's pilot (Dirichlet, as much
     spread as twenty answers leave), or with equal chances of all if it has none. `InvalidInput` for a plan without
-    privacy.
+    privacy. time_limit, progress : as for `plan_two_stages`.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -182,7 +208,10 @@ def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int =
     rng = np.random.default_rng(seed)
     around = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
     eta = 1.0 if question.eta >= math.tanh(question.epsilon / 2) * (1 - 1e-9) else question.eta
-    return plan_two_stages(n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed)
+    return plan_two_stages(
+        n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed,
+        time_limit=time_limit, progress=progress,
+    )  # fmt: skip
 
 
 def _fit(channel: Channel, frequencies: Array) -> Array:
