@@ -54,7 +54,7 @@ class Deadline:
     counted : whether rounds count as progress; those of an answer that another search asks for do not.
 
     >>> heard = []
-    >>> with watched(60, heard.append) as deadline:
+    >>> with watched(None, heard.append) as deadline:
     ...     rounds = list(deadline.rounds(range(4)))
     >>> rounds, heard
     ([0, 1, 2, 3], [0.0, 0.25, 0.5, 0.75, 1.0])
