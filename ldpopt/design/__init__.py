@@ -1,4 +1,19 @@
-"""Optimal channels with certificates."""
+"""Optimal channels with certificates.
+
+Words that recur in this package:
+
+answer : what a person has; also called input, a row of the channel. report : what is sent; also called output, a
+column of the channel. column : the k probabilities of one report, one for each answer.
+law : a probability distribution. marginal : the law of the report under a hypothesis.
+ratio : the likelihood ratio of two hypotheses, P0/P1 of an answer or M0/M1 of a report.
+erasure : a report that is equally likely under all answers, so that it says nothing.
+pattern : a staircase pattern, a column with one value on a set of answers, and exp(epsilon) times less on the others.
+block : answers that are neighbours in the order of their ratios and are treated alike.
+multiplier : the dual value of a constraint; a design's upper bound is made of multipliers.
+price : what a column costs at given multipliers. Pricing looks for a column that is worth more than it costs.
+tangent : a linear function that touches a convex one at a point, and lies below it everywhere.
+enclosed : computed as an interval, with two ends between which the exact number lies.
+"""
 
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification

@@ -88,10 +88,14 @@ class Guarantee(Result):
     def __float__(self) -> float:
         return self.value
 
-    def __str__(self) -> str:
-        sign, printed = self.printed
-        text = f"{self.title} {sign} {printed}"
+    @property
+    def limit(self) -> str:
+        """Sign, number and what attains it, to stand beside the name: ``"≤ 1.09862 (0 against 1 on {0})"``."""
+        text = " ".join(self.printed)
         return f"{text} ({self.witness})" if self.witness else text
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as JSON-ready values; infinite values become the string ``"inf"``."""
