@@ -59,7 +59,7 @@ def proofs(
 
 def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
     """The certificate of the problem without constraints on the outputs, whose optimum is at least as good."""
-    if problem.free is None:
+    if problem.free is None or problem.deadline.over():
         return
     # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
     with suppress(SolverError, InvalidInput):
@@ -77,6 +77,8 @@ def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificat
     for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
         if len(kept) == len(problem.constraints):
             continue
+        if problem.deadline.over():
+            return
         fewer = replace(problem, constraints=kept)
         method = next((one for one in LISTED if not one.refuses(fewer)), None)
         if method is not None:
@@ -90,6 +92,8 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificat
     """A bound from the optimum of each part alone."""
     certificates = []
     for part in problem.whole.parts():
+        if problem.deadline.over():
+            return
         with suppress(SolverError, InvalidInput):
             certificate = ask(part, problem.constraints).certificate
             if certificate is None:

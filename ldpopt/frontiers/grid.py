@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, ghazi_issa_total_variation
+from ldpopt.deadline import Progress
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
@@ -119,7 +121,8 @@ def frontier(
     jobs: int = 1,
     client: Any = None,
     resume: PathLike | None = None,
-    progress: bool = False,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Frontier:
     """Design the optimal channel at every (epsilon, eta), beside textbook mechanisms and bounds where they apply.
 
@@ -132,7 +135,10 @@ def frontier(
         with ``submit``, to do the work instead. The rows are the same as with one process.
     resume : a folder, made if need be, that keeps every finished part (a few points). The same call goes on from
         there after an interruption and gives the rows of a run that was not interrupted; another problem is refused.
-    progress : shows a bar on standard error.
+    time_limit : seconds for each design, not for all of them: a row whose time ends is what was known by then. It is
+        part of the problem that a folder is of.
+    progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, and what
+        it raises ends the work.
 
     `InvalidInput` for empty grids, utilities that are none, and for a folder of another problem.
 
@@ -155,7 +161,7 @@ def frontier(
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _pack, _unpack, len), each, jobs, client, resume, progress)
+    rows = run(Work(parts, _chain, _pack, _unpack, len), each, jobs, client, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
 
 
@@ -169,20 +175,29 @@ def _posed(utility: Factory, epsilon: float, eta: float) -> Utility:
 Part: TypeAlias = tuple[tuple[Utility, float, float], ...]
 
 
-def _chain(part: Part) -> list[FrontierRow]:
+def _chain(part: Part, time_limit: float | None, progress: Callable[[float], object]) -> list[FrontierRow]:
     """The rows of a part, each design proved by the multipliers of the one before where they suffice."""
     rows: list[FrontierRow] = []
     near: Design | None = None
     pure: dict[int, float | None] = {}
-    for utility, epsilon, eta in part:
+    for at, (utility, epsilon, eta) in enumerate(part):
+        told = partial(_told, progress, at, len(part))
         if id(utility) not in pure:
-            erasable = isinstance(utility, ColumnUtility)
-            found = optimal_channel(utility, LocalDP(epsilon), certify=False) if erasable else None
-            pure[id(utility)] = None if found is None else found.value
+            pure[id(utility)] = None
+            if isinstance(utility, ColumnUtility):
+                alone = LocalDP(epsilon)
+                found = optimal_channel(utility, alone, certify=False, time_limit=time_limit, progress=told)
+                pure[id(utility)] = found.value
         known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
-        near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=known)
+        limits = [LocalDP(epsilon), TotalVariation(eta)]
+        near = optimal_channel(utility, limits, near=known, time_limit=time_limit, progress=told)
         rows.append(row_of(near, epsilon, eta, pure[id(utility)]))
     return rows
+
+
+def _told(progress: Callable[[float], object], at: int, of: int, share: float) -> None:
+    """Pass on how far design number `at` of `of` is."""
+    progress((at + share) / of)
 
 
 def _pack(row: FrontierRow) -> dict[str, Any]:

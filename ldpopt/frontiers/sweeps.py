@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress
 from ldpopt.design import Constraint, Design, optimal_channel
 from ldpopt.design.candidate import Method
 from ldpopt.design.problems.problem import listed
@@ -143,7 +144,8 @@ def sweep(
     jobs: int = 1,
     client: Any = None,
     resume: PathLike | None = None,
-    progress: bool = False,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Sweep:
     """Design the optimal channel at every parameter of a family of constraints.
 
@@ -152,7 +154,7 @@ def sweep(
     utility : anything that `optimal_channel` takes, or a function from the parameter to it.
     family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
     parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
-    each, jobs, client, resume, progress : as for `frontier`.
+    each, jobs, client, resume, time_limit, progress : as for `frontier`.
 
     `InvalidInput` for no parameters, for utilities and constraints that are none, and for a folder of another problem.
 
@@ -173,7 +175,7 @@ def sweep(
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
-    rows = run(Work(points, _design, _pack, _unpack, _one), each, jobs, client, resume, progress)
+    rows = run(Work(points, _design, _pack, _unpack, _one), each, jobs, client, resume, progress, time_limit)
     return Sweep(rows, points[0].utility)
 
 
@@ -185,8 +187,10 @@ def _one(_: Point) -> int:
     return 1
 
 
-def _design(point: Point) -> list[SweepRow]:
-    design: Design = optimal_channel(point.utility, point.constraints, method=point.method)
+def _design(point: Point, time_limit: float | None, progress: Callable[[float], object]) -> list[SweepRow]:
+    design: Design = optimal_channel(
+        point.utility, point.constraints, method=point.method, time_limit=time_limit, progress=progress
+    )
     bounds = (design.value, design.lower_bound, design.upper_bound, design.relative_gap)
     fields = (*bounds, design.certified, design.method, design.note)
     return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from types import MappingProxyType
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import (
     Constraint,
     Denominator,
@@ -78,7 +79,12 @@ class PaperSurvey(Result):
 
 
 def paper_survey(
-    plan: Plan, device: PaperDevice, simpler: float = SIMPLER, progress: Callable[[str], None] | None = None
+    plan: Plan,
+    device: PaperDevice,
+    simpler: float = SIMPLER,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> PaperSurvey:
     """The version of a plan that people run by hand with a device.
 
@@ -86,8 +92,7 @@ def paper_survey(
     device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
     the pilot (the expected shares of the answers; equal shares if there are none). Then reports are merged, since fewer
     letters are easier, as long as the error exceeds the least one by at most the share `simpler`.
-
-    progress : called with the name of each finished question.
+    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
 
     Raises `InvalidInput` if the device is too coarse, so that no channel over D separates all answers of a question.
 
@@ -99,8 +104,12 @@ def paper_survey(
     simpler = unit_interval(simpler, "simpler")
     letters = _letters()
     questions, losses = [], {}
-    for question in plan.questions:
-        sheet = _sheet(question, device, simpler)
+    with watched(time_limit, progress) as deadline:
+        turns = [
+            _sheet(question, device, simpler, deadline.turn(at, len(plan.questions)))
+            for at, question in enumerate(plan.questions)
+        ]
+    for question, sheet in zip(plan.questions, turns, strict=True):
         names = tuple(next(letters) for _ in range(sheet.weights.shape[1]))
         channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
         channel.verify(question.epsilon)
@@ -108,8 +117,6 @@ def paper_survey(
         made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
         questions.append(made)
         losses[question.name] = sheet.loss
-        if progress is not None:
-            progress(question.name)
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
@@ -122,14 +129,15 @@ def _letters() -> Iterator[str]:
         yield "".join(pair)
 
 
-def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float) -> Sheet:
+def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline) -> Sheet:
     """The sheet of a question, or `InvalidInput`."""
     k, D = len(question.categories), device.denominator
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if question.name == SHEET:
         raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
-    made = design_sheet(np.full(k, 1 / k) if question.pilot is None else question.pilot, question.epsilon, D, simpler)
+    pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
+    made = design_sheet(pilot, question.epsilon, D, simpler, deadline)
     if made is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
@@ -153,7 +161,9 @@ class Sheet:
     least: float
 
 
-def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER) -> Sheet | None:
+def design_sheet(
+    pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER, deadline: Deadline = UNLIMITED
+) -> Sheet | None:
     """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
 
     Merging may raise the error by the share `simpler`. None if no channel over D was found that separates all answers.
@@ -164,15 +174,22 @@ def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER)
     """
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
-    found = [optimal_channel(utility, asked, certify=False)]
+    turn = deadline.turn(0, 3)
+    found = [optimal_channel(utility, asked, certify=False, time_limit=turn.left, progress=turn.tell)]
     if not IntegerProgram().refuses(Problem.of(utility, asked)):
-        found.append(optimal_channel(utility, asked, method=Rounded(), certify=False))  # this often has fewer reports
+        turn = deadline.turn(1, 3)
+        rounded = Rounded()  # often with fewer reports
+        found.append(
+            optimal_channel(utility, asked, method=rounded, certify=False, time_limit=turn.left, progress=turn.tell)
+        )
     least = min(one.value for one in found)
     if not least < np.inf:
         return None
     few = [_fewer(one.channel, utility, D, least * (1 + simpler)) for one in found if one.value < np.inf]
     weights = min(few, key=lambda one: (one.shape[1], utility.value(one / D)))
-    free = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+    turn = deadline.turn(2, 3)
+    limit = LocalDP(epsilon)
+    free = optimal_channel(utility, limit, certify=False, time_limit=turn.left, progress=turn.tell).value
     loss = float(utility.value(weights / D) / free - 1)
     return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ldpopt.deadline import Progress, watched
 from ldpopt.errors import InvalidInput
 from ldpopt.results import Result
-from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.budget import Budget, split_within
 from ldpopt.survey.plan.precision import targets
 from ldpopt.survey.plan.spec import SurveySpec
 
@@ -38,11 +39,19 @@ def invited(spec: SurveySpec, respondents: float) -> int:
     return math.ceil(respondents * spec.design_effect / (1 - spec.nonresponse) * (1 - 1e-12))
 
 
-def respondents_needed(spec: SurveySpec, epsilons: Sequence[float] = EPSILONS) -> list[Needed]:
+def respondents_needed(
+    spec: SurveySpec,
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> list[Needed]:
     """The respondents that all questions together need, for several budgets.
 
     epsilons : budgets in nats, each split over the questions as `plan_survey` splits it. Epsilons that the description
         fixes for single questions are ignored.
+    time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
+        people than the fewest may be said.
 
     Budgets at which no number of respondents meets the targets are left out. `InvalidInput` for epsilons that are not
     positive.
@@ -53,11 +62,12 @@ def respondents_needed(spec: SurveySpec, epsilons: Sequence[float] = EPSILONS) -
     """
     asked = {question.name: targets(question) for question in spec.questions}
     made = []
-    for epsilon in epsilons:
-        budget = Budget(epsilon, spec.delta)
-        try:
-            found = split_budget(asked, budget).respondents
-        except InvalidInput:
-            continue
-        made.append(Needed(epsilon, found, invited(replace(spec, epsilon=epsilon), found)))
+    with watched(time_limit, progress) as deadline:
+        for at, epsilon in enumerate(epsilons):
+            budget = Budget(epsilon, spec.delta)
+            try:
+                found = split_within(asked, budget, (), deadline.turn(at, len(epsilons))).respondents
+            except InvalidInput:
+                continue
+            made.append(Needed(epsilon, found, invited(replace(spec, epsilon=epsilon), found)))
     return made

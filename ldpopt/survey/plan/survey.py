@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
@@ -30,7 +30,7 @@ from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.waves import estimate_waves
-from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.budget import Budget, split_within
 from ldpopt.survey.plan.needed import invited
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEVEL = 0.95
+
+SPLITTING = 0.3
+"""The share of the progress that the split of the budget is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,41 +79,49 @@ class PlannedSurvey(Pictured):
         return "\n".join(lines)
 
 
-def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str], None] | None = None) -> PlannedSurvey:
+def plan_survey(
+    spec: SurveySpec, n: int | None = None, *, time_limit: float | None = None, progress: Progress = False
+) -> PlannedSurvey:
     """Design the optimal channel of every question of `spec` and make the plan.
 
     n : the number of available people, if known; the plan then says the half-width to expect, too.
-    progress : called with the name of each question whose channel is designed.
+    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
 
     A question uses its own epsilon, or a part of the budget. The budget that fixed epsilons leave is split so that the
     fewest respondents meet every target half-width (0.05 if there is none). Without a pilot all shares are taken as
     equal.
 
-    Raises `InvalidInput` when a question has neither an epsilon nor a budget to draw on.
+    Raises `InvalidInput` when a question has neither an epsilon nor a budget to draw on, `SolverError` when the time is
+    over before a question has a channel.
 
     >>> from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), half_width=0.05),), epsilon=1.0)
     >>> plan_survey(spec, n=2000).plan.question("vote").expected["respondents"]
     1799.0
     """
-    epsilons = _epsilons(spec)
+    with watched(time_limit, progress) as deadline:
+        designs = _designs(spec, deadline)
+        made = make_plan(spec, {name: design.channel for name, design in designs.items()})
+        asked = {question.name: question for question in spec.questions}
+        questions = tuple(_expecting(planned, asked[planned.name], spec, n) for planned in made.questions)
+        return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
+
+
+def _designs(spec: SurveySpec, deadline: Deadline) -> dict[str, Design]:
+    epsilons = _epsilons(spec, deadline.part(0.0, SPLITTING))
     designs: dict[str, Design] = {}
-    for question in spec.questions:
+    for at, question in enumerate(spec.questions):
         caps = [cap for cap in (question.eta, spec.eta if len(spec.questions) == 1 else None) if cap is not None]
         constraints: list[Constraint] = [LocalDP(epsilons[question.name])]
         if caps:
             constraints.append(TotalVariation(min(caps)))
         utility = FisherInformation(_pilot(question), inputs=question.categories)
-        designs[question.name] = optimal_channel(utility, constraints)
-        if progress is not None:
-            progress(question.name)
-    made = make_plan(spec, {name: design.channel for name, design in designs.items()})
-    asked = {question.name: question for question in spec.questions}
-    questions = tuple(_expecting(planned, asked[planned.name], spec, n) for planned in made.questions)
-    return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
+        turn = deadline.part(SPLITTING, 1.0).turn(at, len(spec.questions))
+        designs[question.name] = optimal_channel(utility, constraints, time_limit=turn.left, progress=turn.tell)
+    return designs
 
 
-def _epsilons(spec: SurveySpec) -> dict[str, float]:
+def _epsilons(spec: SurveySpec, deadline: Deadline) -> dict[str, float]:
     fixed = {question.name: question.epsilon for question in spec.questions if question.epsilon is not None}
     free = [question for question in spec.questions if question.epsilon is None]
     if not free:
@@ -124,7 +135,7 @@ def _epsilons(spec: SurveySpec) -> dict[str, float]:
         raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
     if len(free) == 1 and not spec.delta:
         return {**fixed, free[0].name: left * (1 - 1e-12)}
-    return {**fixed, **split_budget({q.name: targets(q) for q in free}, budget, spent).epsilons}
+    return {**fixed, **split_within({q.name: targets(q) for q in free}, budget, spent, deadline.turn(0, 2)).epsilons}
 
 
 def _pilot(question: QuestionSpec) -> Array:
