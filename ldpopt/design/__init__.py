@@ -15,6 +15,7 @@ from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.certificates.levels import LevelDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
@@ -134,6 +135,7 @@ __all__ = [
     "MutualInformation",
     "Neighbourhood",
     "Outputs",
+    "PairwiseInformation",
     "Partition",
     "PartsBound",
     "PatternDual",
