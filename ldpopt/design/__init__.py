@@ -12,7 +12,7 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
-from ldpopt.design.certificates.levels import LevelDual
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
 from ldpopt.design.certificates.pairwise import PairwiseInformation
@@ -124,6 +124,7 @@ __all__ = [
     "LevelDual",
     "LevelLP",
     "LevelShapes",
+    "LevelVariationDual",
     "LocalDP",
     "LocalSearch",
     "LossDual",
