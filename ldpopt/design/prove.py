@@ -12,6 +12,7 @@ from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints.base import plain_of
@@ -22,6 +23,7 @@ from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.potentials import envelope_duals
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import InvalidInput, SolverError
 
@@ -46,6 +48,11 @@ def proofs(
         yield Contraction(*fields)
     if problem.whole.information and math.isfinite(problem.epsilon):
         yield InformationCapacity(*fields)
+    if problem.whole.information and not problem.plain:
+        for paid in pairwise_weights(problem.whole.prior, problem.constraints):
+            yield PairwiseInformation(
+                *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
+            )
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         yield from envelope_duals(problem, candidate, made)
     if problem.given:

@@ -73,3 +73,7 @@ class LocalDP(ColumnConstraint):
             return arithmetic.of(self.epsilon)
         diameter = self.listed.diameter(inputs, arithmetic)
         return None if diameter is None else diameter * self.epsilon
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """0 from epsilon on, between all inputs."""
+        return arithmetic.of(0.0) if self.listed is None and reach >= self.epsilon else None
