@@ -226,6 +226,8 @@ def shown(value: Any) -> str:
 def jsonable(value: Any) -> Any:
     """`value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
 
+    What has a name is its name; what is equal by value and has none is its fields, with its kind.
+
     >>> jsonable({"bound": np.inf, "pair": (0, "a")})
     {'bound': 'inf', 'pair': [0, 'a']}
     """
@@ -241,11 +243,25 @@ def jsonable(value: Any) -> Any:
         return {key if isinstance(key, str) else as_text(key): jsonable(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [jsonable(one) for one in value]
-    made = getattr(value, "to_dict", None)
-    if isinstance(value, Result) and made is not None:
-        return made()
+    if isinstance(value, Result):
+        return value.to_dict()
     named = getattr(value, "name", None)
-    return named if isinstance(named, str) else repr(value)
+    if isinstance(named, str):
+        return named
+    if isinstance(value, ByValue) and is_dataclass(value):
+        told = {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.repr and f.name[0] != "_"}
+        return {"kind": type(value).__name__} | told
+    if _is_graph(value):
+        return {"nodes": jsonable(list(value.nodes)), "edges": jsonable(list(map(_edge, value.edges.data())))}
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
+def _edge(edge: tuple[Any, Any, Mapping[str, Any]]) -> tuple[Any, ...]:
+    return edge if edge[2] else edge[:2]
+
+
+def _is_graph(value: Any) -> bool:
+    return hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed")
 
 
 def _is_short(value: Any) -> bool:
@@ -286,7 +302,7 @@ def key(value: Any) -> Any:
         return tuple(map(key, value))
     if hasattr(value, "dist") and hasattr(value, "args") and hasattr(value, "kwds"):
         return _of_law(value)
-    if hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed"):
+    if _is_graph(value):
         return _of_graph(value)
     try:
         hash(value)

@@ -29,10 +29,11 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.results import ByValue
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, eq=False)
+class Split(ByValue):
     """A node of the tree: the log-ratio of output number `output` is below `cut` (node `left`) or above (`right`)."""
 
     output: int

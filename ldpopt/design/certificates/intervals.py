@@ -35,10 +35,11 @@ from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)
-class TermMultiplier:
+class TermMultiplier(ByValue):
     """The multiplier of some `pairs` of term number `term`."""
 
     term: int

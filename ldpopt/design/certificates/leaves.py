@@ -35,10 +35,11 @@ from ldpopt.design.constraints.parts import outputs_of, parts
 from ldpopt.design.constraints.terms import Malformed, Ratio, Term
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class Leaf(ByValue):
     """Multipliers: rows (k,), of the column terms, of the alphabet constraints, of the two sides of the box (2, m),
     and weights (criteria,) of several utilities.
     """

@@ -25,13 +25,14 @@ from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.definite import least_eigenvalue
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Enclosure
+from ldpopt.results import ByValue
 
 CLASSES = 6
 """The classes of masses where total variation is capped."""
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
+class Relaxation(ByValue):
     """d (classes, k) and the spans (classes,), none below zero, of the classes of masses; sound whatever they are."""
 
     squares: Array

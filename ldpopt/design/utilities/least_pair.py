@@ -17,6 +17,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import SolverError
+from ldpopt.results import ByValue
 
 ROUNDS = 40
 
@@ -35,7 +36,7 @@ Sets = tuple[HypothesisSet, HypothesisSet]
 
 
 @dataclass(frozen=True, eq=False)
-class LowerLine:
+class LowerLine(ByValue):
     """A linear function below the divergence: for every output, tangents of mu at `ratios` (n,) with `weights` (m, n).
 
     Each tangent lies below the convex mu, so any mixture of them does, and its least value over the two sets, which
