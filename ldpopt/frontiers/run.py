@@ -1,4 +1,4 @@
-"""A frontier's parts, computed by whoever is free, saved as they come, and put together in order."""
+"""The parts of a frontier: they are computed by free workers, saved when they are finished, and returned in order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Work(Generic[Part, Row]):
-    """What is to be done: `compute` gives the rows of a part; `pack` and `unpack` make them JSON and back.
+    """The parts of a frontier, and functions for them.
 
-    size : how many rows a part has. points : how many all parts have.
+    compute : gives the rows of a part. pack, unpack : turn rows into JSON values and back. size : the number of rows of
+    a part.
     """
 
     parts: Sequence[Part]
@@ -35,7 +36,7 @@ class Work(Generic[Part, Row]):
 
     @property
     def points(self) -> int:
-        """How many rows all parts have."""
+        """The number of rows of all parts together."""
         return sum(map(self.size, self.parts))
 
 
@@ -47,7 +48,7 @@ def run(
     resume: PathLike | None,
     progress: bool,
 ) -> tuple[Row, ...]:
-    """The rows of all parts, in order; every finished part is on the disk before the next is waited for."""
+    """The rows of all parts, in order. With `resume`, every finished part is saved before waiting for the next."""
     jobs = checked(jobs, client)
     done: dict[int, list[Row]] = {}
     opened = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, work.parts))
@@ -86,7 +87,7 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
 
 @contextmanager
 def _bar(points: int, shown: bool) -> Iterator[Callable[[], object]]:
-    """A bar on standard error that goes away when the work is done, if it is to be shown."""
+    """A progress bar on standard error, if `shown`; it disappears when the work is done."""
     if not shown:
         yield lambda: None
         return
@@ -100,17 +101,17 @@ def _bar(points: int, shown: bool) -> Iterator[Callable[[], object]]:
 
 
 def number_to_json(value: float | None) -> float | str | None:
-    """A number as strict JSON has it: one that is not finite as its name."""
+    """A number as a strict JSON value: inf, -inf and nan become text."""
     return value if value is None or abs(value) < float("inf") else str(value)
 
 
 def number_from_json(value: Any) -> float:
-    """The number behind `number_to_json`; `InvalidInput` for anything else."""
+    """The number that `number_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
     if value in ("inf", "-inf"):
         return float(value)
     return number(value, "number")
 
 
 def number_or_none(value: Any) -> float | None:
-    """`number_from_json`, or None for none."""
+    """`number_from_json`, or None for None."""
     return None if value is None else number_from_json(value)
