@@ -1,8 +1,8 @@
 """Multipliers of the program over the extreme columns of (epsilon, delta)-LDP, checked against every one of them.
 
 The columns of `listed` are those of `columns.levels`, scaled to a largest entry of one: an entry of level l is
-exp(-(h - l) epsilon). The cap is delta, on sum_c theta_c (c_x - e^epsilon c_x')_+, and eta beside it, where total
-variation counts, too, on sum_c theta_c (c_x - c_x')_+.
+exp(-(h - l) epsilon) for the highest level h. The cap is delta, on sum_c theta_c (c_x - e^epsilon c_x')_+. Where total
+variation is limited, too, there is the cap eta on sum_c theta_c (c_x - c_x')_+.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ BLOCK = 2048
 class LevelDual(ListedDual):
     """Multipliers of the exact program of any column utility under `ApproximateLDP`, for up to six inputs.
 
-    rows : (k,); pairs : (k, k) non-negative, entry (x, x') for what row x exceeds e^epsilon times row x' by, the
-    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for
-    the utility less its tangent at the constant column. Of several such constraints the one that proves most counts.
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps; entry (x, x') is for
+    the excess of row x over e^epsilon times row x', and the diagonal is ignored. weights : (criteria,) non-negative, of
+    the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant column. Where there
+    are several such constraints, the one that gives the best bound counts.
     """
 
     argument = "linear-programming duality over all extreme columns of (epsilon, delta)-LDP"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum l, and sum rows + delta sum pairs times the factor by which the multipliers fall short."""
+        """sum l + kappa (sum rows + delta sum pairs), with l and kappa as in `listed`."""
         k = self._size()
         if k > LIMIT:
             raise Unproved(f"{k} inputs have too many extreme columns to look at all of them")

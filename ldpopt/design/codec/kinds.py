@@ -71,18 +71,18 @@ CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,
     RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, TotalVariationBall,
 )  # fmt: skip
-"""What a utility or a constraint may be given as one of its fields."""
+"""The classes that a field of a utility or a constraint may hold."""
 
 UNTAGGED = (Guarantee, Witness)
-"""What stands where nothing else can, so that a file does not name its kind."""
+"""The classes of fields that can hold nothing else, so that a file does not name their kind."""
 
 PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
-"""Fields of a certificate that a file states only where they differ from those of what holds the certificate."""
+"""The fields of a certificate that a file states only where they differ from those of its holder."""
 
 
 @cache
 def kinds() -> dict[str, type]:
-    """The classes by name, with those that the numbers of certificates are made of."""
+    """The classes by name, including the dataclasses that certificates hold."""
     found: dict[str, type] = {}
     waiting = [*UTILITIES, *CONSTRAINTS, *CERTIFICATES, *CHOICES, *UNTAGGED]
     while waiting:
@@ -94,9 +94,9 @@ def kinds() -> dict[str, type]:
 
 @cache
 def fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The fields that make an instance: what each is declared as, and whether it may be missing.
+    """The fields from which an instance is made: the type of each, and whether it may be missing.
 
-    Those of a certificate are its own: the problem that it is about goes without saying.
+    For a certificate these are its own numbers, without the problem that it is about.
     """
     hints = get_type_hints(kind)
     left_out = PROBLEM if issubclass(kind, Certificate) else frozenset()
