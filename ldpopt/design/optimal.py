@@ -32,31 +32,33 @@ def optimal_channel(
 ) -> Design:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
+    For two hypotheses P0 and P1, and an f-divergence D_f:
+
     max over channels Q of D_f(P0 Q || P1 Q)  subject to  Q epsilon-LDP, Q eta-TV          [GI, section VII]
 
     Parameters
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; a `MutualInformation`,
         `WorstOf` or `WeightedSum`; an `AgainstSet`; an `ExpectedLoss`; a `PrivateSampling`; a `FisherInformation`,
-        whose criterion is an error and is made small; or one's own (docs/add-a-utility.md).
+        which is an error and is made small; or one of your own (docs/add-a-utility.md).
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
-        `Denominator`, for channels that dice can run; or one's own.
+        `Denominator`, for channels that can be run with dice; or of your own (docs/add-a-constraint.md).
     method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
-        `LocalSearch(starts)`, all of them in `METHODS`. Chosen by the problem when None; one that does not apply says
-        why.
+        `LocalSearch(starts)`; `METHODS` lists them all. None chooses one that suits the problem. A method that does
+        not apply is refused, with the reason.
     certify : False skips the certificate, and with it the bound.
-    near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose certificate is tried as a
-        proof before a new one is computed. Along eta it often suffices: the optimum is piecewise linear in it.
+    near : a design of the same utility under slightly different caps, whose certificate is tried as a proof before a
+        new one is computed. Along eta it often suffices, because the optimum is piecewise linear in eta.
     time_limit : seconds, above 0; None or inf for no limit. When they are over the search ends after the round that it
         is in, and the best design so far is returned with what is proved of it by then; its `note` says so. Search and
         proof share the seconds.
     progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, which
         never falls. What it raises ends the work and is passed on.
 
-    Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
-    `InvalidInput` for problems that cannot be posed or a method that does not apply, `SolverError` when no
-    solver gives a usable answer, or when the time is over before any channel is known.
+    Returns a `Design`. Its guarantees are measured of the returned matrix itself. Raises `InvalidInput` for a problem
+    that cannot be posed or a method that does not apply, and `SolverError` when no solver gives a usable answer
+    or the time is over before any channel is known.
 
     >>> from ldpopt import LocalDP, TotalVariation
     >>> from ldpopt.design import Divergence
@@ -89,7 +91,7 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
             problem.deadline.tell(1.0)
             return finish(candidate.problem or problem, candidate, certify, known, ask)
         except Unrepairable as failure:
-            # Constraints of infinitely many orders are posed for a few; those that the channel exceeds join.
+            # Constraints of infinitely many orders are posed for a few; orders that the channel exceeds are added.
             tighter = problem.tightened(failure.matrix)
             if tighter is None or problem.deadline.over():
                 _say_late(problem, failure)
@@ -111,7 +113,7 @@ def _say_late(problem: Problem, failure: SolverError) -> None:
 def estimation_design(
     utility: Utility, constraints: Constraint | Iterable[Constraint], *, certify: bool = True
 ) -> Design:
-    """`optimal_channel` under its former name for a `FisherInformation`; it goes with the next release.
+    """`optimal_channel` under its former name for a `FisherInformation`; the next release removes it.
 
     >>> from ldpopt.design import FisherInformation, LocalDP
     >>> round(estimation_design(FisherInformation([0.5, 0.5]), LocalDP(1.0)).value, 6)

@@ -1,4 +1,4 @@
-"""A frontier's parts, computed by whoever is free, saved as they come, and put together in order."""
+"""The parts of a frontier: they are computed by free workers, saved when they are finished, and returned in order."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Work(Generic[Part, Row]):
-    """What is to be done: `compute` gives the rows of a part; `pack` and `unpack` make them JSON and back.
+    """The parts of a frontier, and functions for them.
 
-    `compute` takes the part, the seconds for each design (None for no limit), and a function to call with the share of
-    the part that is done.
-
-    size : how many rows a part has. points : how many all parts have.
+    compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
+    to call with the share of the part that is done. pack, unpack : turn rows into JSON values and back.
+    size : the number of rows of a part. points : the number of rows of all parts.
     """
 
     parts: Sequence[Part]
@@ -40,7 +39,7 @@ class Work(Generic[Part, Row]):
 
     @property
     def points(self) -> int:
-        """How many rows all parts have."""
+        """The number of rows of all parts together."""
         return sum(map(self.size, self.parts))
 
 
@@ -53,7 +52,7 @@ def run(
     progress: Progress,
     time_limit: float | None,
 ) -> tuple[Row, ...]:
-    """The rows of all parts, in order; every finished part is on the disk before the next is waited for."""
+    """The rows of all parts, in order. With `resume`, every finished part is saved before waiting for the next."""
     jobs = checked_jobs(jobs, client)
     checked(time_limit)
     done: dict[int, list[Row]] = {}
@@ -116,17 +115,17 @@ def _nobody(share: float) -> None:
 
 
 def number_to_json(value: float | None) -> float | str | None:
-    """A number as strict JSON has it: one that is not finite as its name."""
+    """A number as a strict JSON value: inf, -inf and nan become text."""
     return value if value is None or abs(value) < float("inf") else str(value)
 
 
 def number_from_json(value: Any) -> float:
-    """The number behind `number_to_json`; `InvalidInput` for anything else."""
+    """The number that `number_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
     if value in ("inf", "-inf"):
         return float(value)
     return number(value, "number")
 
 
 def number_or_none(value: Any) -> float | None:
-    """`number_from_json`, or None for none."""
+    """`number_from_json`, or None for None."""
     return None if value is None else number_from_json(value)

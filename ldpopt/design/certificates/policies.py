@@ -1,6 +1,6 @@
 """Multipliers of the program over the extreme columns of a policy graph, checked against every one of them.
 
-The columns of `listed` are those of `columns.extreme`; the cap is eta, on sum_c theta_c (c_x - c_x')_+.
+In terms of `listed`: the columns are those of `columns.extreme`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 class PolicyDual(ListedDual):
     """Multipliers of the program over all extreme columns of the policy graphs of `LocalDP`, for any column utility.
 
-    rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for columns larger at x than at x', the
-    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for
-    the utility less its tangent at the constant column.
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
+    entry (x, x') is for columns larger at x than at x', and the diagonal is ignored. weights : (criteria,)
+    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
+    column.
     """
 
     argument = "linear-programming duality over all extreme columns of the policy graph"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum l, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
+        """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = self._size()
         limits = policy_limits(self.constraints, tuple(self.utility.inputs or range(k)))
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():

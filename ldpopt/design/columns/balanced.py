@@ -1,10 +1,10 @@
 """Staircase patterns near a target: sets whose columns have, on average, a wanted mean and covariance.
 
-A channel whose information is J has columns S, taken in proportion to the mass that they have, with mean t 1 and second
-moments t^2 J, where t = S.p. Near the target of `programs.survey_dual` all its columns have nearly the same
-d.S = |d| t*, t* = 2 E / (E + 1). Sets that are drawn with the mean and the covariance which that leaves are good
-columns for it, where all 2^k patterns are too many: thresholds of a Gaussian vector, moved by single inputs until d.S
-is within half an input of its aim.
+Let a channel have the information J, and draw its columns S in proportion to their probabilities. Then S has the mean
+t 1 and the second moments t^2 J, where t = S.p. Near the target of `programs.survey_dual`, all columns have nearly the
+same d.S = |d| t*, t* = 2 E / (E + 1), E = e^epsilon. Random sets with the mean and the covariance that follow from this
+are good columns where all 2^k patterns are too many. They are drawn by thresholds of a Gaussian vector, and changed by
+single inputs until d.S is within half an input of its aim.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from ldpopt.distribution import Array
 Members = npt.NDArray[np.bool_]
 
 ADAPTED = 2
-"""Trials by which the thresholds are moved, so that the mean is right after rounding to sets."""
+"""The number of trials by which the thresholds are moved, so that the mean is right after rounding to sets."""
 
 TRIAL = 4000
-"""Sets of a trial."""
+"""The number of sets in a trial."""
 
 
 def balanced_sets(
     prior: Array, squares: Array, target: Array, ratio: float, count: int, rng: np.random.Generator
 ) -> Members:
-    """(n, k) at most `count` different sets, not empty and not full, for d = `squares` and J0 = `target`."""
+    """(n, k) at most `count` different sets, neither empty nor full, for d = `squares` (k,) and J = `target` (k, k).
+
+    prior : p (k,). ratio : E.
+    """
     k, gain, aim = len(prior), ratio - 1, 2 * ratio / (ratio + 1)
     share = squares / squares.sum()
     apart = target - 1.0
@@ -58,7 +61,7 @@ def balanced_sets(
 
 
 def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) -> Members:
-    """The sets, inputs taken in or out at random until their share is within half an average input of `aim`."""
+    """The sets, with inputs added or removed at random until their share is within half an average input of `aim`."""
     off = sets @ share - aim
     for _ in range(40):
         open_ = np.flatnonzero(np.abs(off) > 0.5 / len(share))

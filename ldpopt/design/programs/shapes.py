@@ -88,10 +88,10 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     first, last = np.arange(1, k), np.arange(k - 1)
     pairs = np.concatenate([first, last]), np.concatenate([np.zeros(k - 1, dtype=np.intp), np.full(k - 1, k - 1)])
     for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
-        made = LevelColumns.of(levels, epsilon, pairs)
+        made = LevelColumns.of(levels, epsilon, delta, pairs)
         columns = made.base + made.rise
         mu = _excess(f, pair.apart @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
-        best = weigh(made, mu, np.zeros(1), epsilon, delta)
+        best = weigh(made, mu, np.zeros(1), epsilon)
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
             gain = family.gains(best, k, epsilon)

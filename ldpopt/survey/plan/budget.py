@@ -1,4 +1,4 @@
-"""One respondent's budget, split over the questions so that the fewest respondents meet every target."""
+"""Splitting one respondent's privacy budget over the questions, so that the fewest respondents meet every target."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ ACCURACY = 1e-3
 
 @dataclass(frozen=True)
 class Budget:
-    """What one respondent may give away over all questions: (epsilon, delta)-DP, epsilon in nats.
+    """The privacy budget of one respondent over all questions: (epsilon, delta)-DP, with epsilon in nats.
 
-    With delta = 0 epsilons add up. With delta > 0 the questions, of total variation eta_i each, are composed exactly,
-    which for equal questions is Theorem 2 [GI, Thm 2]. eta caps the total variation of all reports together.
+    With delta = 0 the epsilons of the questions add up. With delta > 0 the questions, each with its total variation
+    eta_i, are composed exactly; for equal questions this is Theorem 2 [GI, Thm 2]. eta caps the total variation of all
+    reports together.
 
     >>> Budget(2.0).allows([(0.5, 0.25), (1.5, 0.5)])
     True
@@ -64,7 +65,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Split(Result):
-    """The epsilon of every question, by name, and the respondents that then meet every target."""
+    """The epsilon of every question, by name, and the number of respondents that then meet every target."""
 
     epsilons: Mapping[str, float]
     respondents: int
@@ -91,18 +92,21 @@ def split_budget(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Split:
-    """Split `budget` over questions, each given by its pilot, shape (k,), and its target, for the fewest respondents.
+    """Split `budget` over questions so that the fewest respondents meet every target.
 
-    A target is a `HalfWidth` or a `TestPower`; for the latter the channel is the one that serves all shares, since the
-    question is estimated, too.
+    questions : for each name a pilot (the expected shares of the answers), shape (k,), and a target, a `HalfWidth` or a
+        `TestPower`. For a test the channel is the one that estimates all shares well, since the question is estimated,
+        too.
+    spent : (epsilon, eta) of other questions that draw on the same budget.
+    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, a
+        formula for equal shares gives the shape of the curve of respondents over epsilon, and optimal channels fix its
+        height to 1 %. With 0 the formula is used for all questions, which takes a tenth of the time.
+    time_limit, progress : as for `optimal_channel`. When the time is over, the split is one that the budget allows, not
+        the best one.
 
-    The respondents that a question needs fall as its epsilon rises, so in the best split every question needs the
-    same number N: for each N the smallest epsilons follow, and the least N whose epsilons the budget allows is found
-    by bisection. Beyond `designed` categories a stand-in gives the shape of a question's curve, and the optimal channel
-    at the split its height, until both agree to 1 %; with 0 that is so for all, which takes a tenth of the time.
-    spent : (epsilon, eta) of questions that draw on the same budget. time_limit, progress : as for `optimal_channel`;
-    when the time is over, the split is one that the budget allows, not the best one. Raises `InvalidInput` if no split
-    in range does.
+    A question needs fewer respondents if its epsilon is larger. So in the best split all questions need the same number
+    N. For each N the smallest epsilons follow, and bisection finds the least N whose epsilons fit the budget. Raises
+    `InvalidInput` if no split within the range of epsilons fits.
 
     >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
     >>> split_budget(even, Budget(2.0))
@@ -182,7 +186,7 @@ def _even(
 
 
 def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[str, float]:
-    """What bisection left of the budget, given to all questions in proportion."""
+    """The epsilons scaled up in proportion, so that they use the small rest of the budget that bisection left."""
     if budget.delta > 0 or budget.eta < 1:
         return epsilons
     share = (budget.epsilon - spent) * (1 - 1e-12) / math.fsum(epsilons.values())
@@ -205,7 +209,7 @@ class _Curve:
         return self.height * self._shape(epsilon)
 
     def settled(self, epsilon: float) -> bool:
-        """Whether the height is that of the optimal channel at `epsilon`; it is from now on."""
+        """Whether the height already was that of the optimal channel at `epsilon`. After the call it is."""
         if not self.stands_in:
             return True
         before, channel = self.height, self._channel(epsilon)
@@ -236,8 +240,8 @@ def uniform(pilot: Array) -> bool:
 def variance_at_uniform(k: int, epsilon: float) -> float:
     """The variance of each share, for one respondent, through the optimal channel for k equal shares.
 
-    That channel is subset selection of the best size d, whose information is k d (k-d)/(k-1) times
-    ((e^eps - 1)/(d e^eps + k - d))^2 in every direction [YB].
+    This channel is subset selection with the best size d. Its information is k d (k-d)/(k-1) times ((e^eps - 1)/(d
+    e^eps + k - d))^2 in every direction [YB].
     """
     fall = math.exp(-epsilon)
     reach = [-math.expm1(-epsilon) / (d + (k - d) * fall) for d in range(1, k)]
@@ -246,7 +250,7 @@ def variance_at_uniform(k: int, epsilon: float) -> float:
 
 
 def _least_epsilon(curve: Callable[[float], float], n: float, most: float, deadline: Deadline) -> float | None:
-    """The smallest epsilon up to `most` at which n respondents are enough; on a grid of steps of 0.2 %, then lines."""
+    """The smallest epsilon up to `most` at which n respondents suffice, by interpolation on a grid of 0.2 % steps."""
     try:
         if curve(most) > n:
             return None

@@ -1,4 +1,4 @@
-"""How many respondents a survey needs, against the budget that each of them is asked for."""
+"""How many respondents a survey needs, for several privacy budgets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, eq=False)
 class Needed(Result):
-    """With a budget of `epsilon` nats: `respondents` meet every target, `invited` people are to be invited for them."""
+    """For a budget of `epsilon` nats: the `respondents` that meet every target, and the people to invite, `invited`."""
 
     epsilon: float
     respondents: int
@@ -26,9 +26,10 @@ class Needed(Result):
 
 
 def invited(spec: SurveySpec, respondents: float) -> int:
-    """People to invite, so that enough answer and the sample is worth `respondents` of a simple random one.
+    """The number of people to invite, so that the answers are as precise as a simple random sample of `respondents`.
 
-    That is respondents x design effect / (1 - nonresponse), rounded up [SSW, section 2.10].
+    It is respondents x design effect / (1 - nonresponse), rounded up [SSW, section 2.10]. The design effect is the
+    factor by which clusters and weights raise the number of respondents that is needed.
 
     >>> from ldpopt.survey import QuestionSpec
     >>> asked = (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),)
@@ -45,12 +46,15 @@ def respondents_needed(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> list[Needed]:
-    """What all questions need together for several budgets; those that no number of people meets are left out.
+    """The respondents that all questions together need, for several budgets.
 
-    epsilons : budgets in nats, each split over the questions as `plan_survey` splits it; epsilons that questions have
-    of their own are not looked at. time_limit : seconds for all budgets together, progress : both as for
-    `optimal_channel`; when the time is over, more people than the fewest may be said. `InvalidInput` for budgets that
-    are none.
+    epsilons : budgets in nats, each split over the questions as `plan_survey` splits it. Epsilons that the description
+        fixes for single questions are ignored.
+    time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
+        people than the fewest may be said.
+
+    Budgets at which no number of respondents meets the targets are left out. `InvalidInput` for epsilons that are not
+    positive.
 
     >>> from ldpopt.survey import QuestionSpec
     >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])

@@ -1,8 +1,9 @@
 """Planning one question: any one of respondents, epsilon, eta, half-width and power from the others.
 
-The channel is the optimal one for the pilot within epsilon and eta. More respondents, a larger epsilon and a larger
-eta never lose precision, so each is found by a bracketed secant, and returned on the safe side: the number of
-respondents, epsilon or eta that comes back reaches the target; a half-width is rounded up.
+The channel is the optimal one for the pilot (the expected shares of the answers) within epsilon and eta. More
+respondents, a larger epsilon and a larger eta never lose precision. So each can be found by a bracketed secant method.
+The result is on the safe side: the returned respondents, epsilon or eta reach the target, and a half-width is rounded
+up.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ ACCURACY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class QuestionPlanner(ByValue):
-    """Answers for one question, from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
+    """Plans one question from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
+
+    pilot : the expected shares of the answers. neighbourhood : the distributions around it to be safe for, if any.
 
     All take `time_limit` and `progress` as `optimal_channel` does. When the time is over, they speak of the best
     channel so far, which may need more respondents than the best one would; the epsilon or eta that comes back still
@@ -74,11 +77,12 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> Channel:
-        """The optimal channel within epsilon (nats) and eta, for the precision's criterion: the sum of variances.
+        """The optimal channel within epsilon (nats) and eta for a precision; by default for the sum of variances.
 
-        Under a neighbourhood the sum of variances stands for the largest one. For a test, that channel, or the one
-        that keeps the most of the chi-squared distance between pilot and alternative, or a binary question, on whose
-        reports the test has one degree of freedom: the one that needs the fewest respondents.
+        With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
+        one of three channels that needs the fewest respondents: the channel for the sum of variances, the channel that
+        keeps most of the chi-squared distance between pilot and alternative, and a binary question, on whose reports
+        the test has one degree of freedom.
         time_limit, progress : as for `optimal_channel`.
         """
         with watched(time_limit, progress) as deadline:
@@ -107,7 +111,7 @@ class QuestionPlanner(ByValue):
         )
 
     def _cuts(self, precision: TestPower, epsilon: float, eta: float) -> Iterator[Channel]:
-        """Binary questions: whether the answer is among the likelier ones under the alternative, for every cut."""
+        """Binary questions "is the answer one that the alternative makes likelier?", for every cut of the ratio."""
         binary, reach = randomized_response(2, epsilon), math.tanh(epsilon / 2)
         order = np.argsort(np.arctan2(precision.alternative, self.pilot), kind="stable")  # by likelihood ratio
         for cut in range(1, len(order)):
@@ -141,7 +145,7 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> float:
-        """The half-width of the widest interval (or a category's) that n respondents reach."""
+        """The half-width that n respondents reach, of the widest interval or of one category's."""
         precision = HalfWidth(0.5, level, category)
         channel = self.channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
         return precision.reached(channel, self.pilot, positive_integer(n, "n"))
@@ -199,7 +203,7 @@ class QuestionPlanner(ByValue):
         return precision.respondents(self._designed(epsilon, eta, precision, deadline), self.pilot)
 
     def _worth(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> float:
-        """The same as a number that need not be whole, where there is one: it falls evenly."""
+        """The respondents as a number that need not be whole, for a half-width; for other targets the whole number."""
         if not isinstance(precision, HalfWidth):
             return float(self._needed(precision, epsilon, eta, deadline))
         return precision.worth(precision.variance_of(self._designed(epsilon, eta, precision, deadline), self.pilot))
@@ -211,11 +215,12 @@ def _smallest(
 ) -> float:  # fmt: skip
     """The smallest argument at which at most n are needed, to `ACCURACY`; `InvalidInput` if the largest is too small.
 
-    In logarithms of both, a line of `slope` and then secants lead to the root from 1, or from the nearer end; each step
-    goes a little too far, so that a good one leaves a bracket of the accuracy asked for. Where steps do not help, as
-    where the numbers are whole, the bracket is halved. When the time is over, the least one seen that reaches.
+    The search is in logarithms. It starts at 1 or at the nearer end, follows a line of `slope` and then secants. Each
+    step goes a little too far, so that a good step leaves a bracket of the wanted accuracy. If steps do not help, as
+    with whole numbers, the bracket is halved. When the time is over, the smallest argument so far
+    that reaches is returned.
     """
-    low, high = 0.0, math.inf  # fails, reaches
+    low, high = 0.0, math.inf  # the largest argument that fails, the smallest that reaches
     at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), ACCURACY / 3
     for step in range(200):
         off = math.log(max(needed(at), 1e-300) / n)
@@ -233,7 +238,7 @@ def _smallest(
             found = (off - before[1]) / (math.log(at) - before[0]) if math.log(at) != before[0] else math.nan
             if found < 0:
                 slope = min(max(found, -50.0), -0.05)
-            # On one side twice in a row, the next step goes further beyond: a flat stretch ends.
+            # After two steps on the same side the next one goes further beyond, to leave a flat stretch.
             further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else ACCURACY / 3
             before = math.log(at), off
             aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
