@@ -306,7 +306,7 @@ def _of_array(array: Any) -> Any:
 
 
 def _of_law(law: Any) -> Any:
-    """The key of a frozen `scipy.stats` distribution, which has a copy of its family of its own."""
+    """The key of a frozen `scipy.stats` distribution. Its family is compared by value, since each has its own copy."""
     family = law.dist
     if not type(family).__module__.startswith("scipy.stats._"):
         return law  # a family that a user defined: nothing is known about what it holds

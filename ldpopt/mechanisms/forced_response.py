@@ -59,9 +59,12 @@ class ForcedResponse(SurveyDesign):
 class UnrelatedQuestion(SurveyDesign):
     """Ask the sensitive question with probability p, else an innocuous one whose share of yes is known [Unrelated].
 
-    p in (0, 1]; prevalence : the share of people, in [0, 1], who answer yes to the innocuous question, which must be
-    independent of the sensitive one. eta = p; epsilon is that of forced response with p_yes = (1-p) prevalence and
-    p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for values out of range.
+    p : the probability of the sensitive question, in (0, 1]. prevalence : the share of people, in [0, 1], who answer
+    yes to the innocuous question.
+
+    The answer to the innocuous question must be independent of the sensitive one. eta = p; epsilon is that of forced
+    response with p_yes = (1-p) prevalence and p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for values out of
+    range.
 
     >>> design = UnrelatedQuestion(0.7, 0.5)
     >>> round(design.epsilon, 6), round(design.eta, 6)

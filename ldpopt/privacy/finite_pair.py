@@ -42,8 +42,8 @@ class FinitePair(Pictured):
     The measures are those of `channel`, which has the rows p and q, so they cover both directions. Every function that
     takes a channel also takes a pair. Raises `InvalidInput` for anything else.
 
-    One pair *dominates* another if no test tells the other's distributions apart better than its own. A pair that
-    dominates all pairs of rows of a channel bounds every measure of the channel.
+    One pair *dominates* another if every test of the other pair has a test of this pair with no larger errors of either
+    type. So a pair that dominates all pairs of rows of a channel bounds every measure of the channel.
 
     >>> pair = FinitePair([0.25, 0.75], [0.5, 0.5])
     >>> pair.losses.round(6)
@@ -122,9 +122,10 @@ class FinitePair(Pictured):
     def through(cls, epsilons: Array, deltas: Array) -> FinitePair:
         """The symmetric pair whose delta, as a function of epsilon, is the lower convex hull of given points.
 
-        epsilons : (n,), in nats, increasing from 0 to at most 700; deltas : (n,), in [0, 1], non-increasing. The pair
-        dominates every mechanism whose delta at these epsilons is at most that of the points, in both directions
-        [GI, Thm 1].
+        epsilons : (n,), in nats, increasing from 0 to at most 700. deltas : (n,), in [0, 1], non-increasing.
+
+        The pair dominates every mechanism whose delta at these epsilons is at most that of the points, in both
+        directions [GI, Thm 1].
         """
         return cls(*pair_through(epsilons, deltas)).ordered
 

@@ -205,7 +205,7 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     from scipy.optimize import linprog
 
     used = (p > 0) | (q > 0)
-    by = shift(p[None], q[None])  # the rows may be laws but for their scale
+    by = shift(p[None], q[None])  # the rows may not sum to one
     correction = np.expm1(by.value[0]) * q
     inner, difference = basis[used], (((p - q) - correction) / (1 + by.above[0]))[used]
     off = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[0] * q).sum())
