@@ -63,9 +63,10 @@ class RoundingLoss(Result):
 
     distance : the largest total-variation distance between a row and its rounding.
     fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
-        Take a utility U that is convex in the channel, as every f-divergence and mutual information are, and at most
-        B. Then U(exact) >= (U(matrix) - lam B) / (1 - lam). Matrix entries below 1/denominator can make the fraction
-        large although the distance is tiny.
+
+    The fraction bounds the loss of utility. Take a utility U that is convex in the channel, as every f-divergence and
+    mutual information are, and at most B. Then U(exact) >= (U(matrix) - lam B) / (1 - lam). Matrix entries below
+    1/denominator can make the fraction large although the distance is tiny.
 
     >>> from ldpopt import Channel
     >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]])

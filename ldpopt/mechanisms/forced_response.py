@@ -16,9 +16,10 @@ from ldpopt.mechanisms.survey_design import Law, SurveyDesign, most_useful, open
 class ForcedResponse(SurveyDesign):
     """A device tells the respondent to say yes (p_yes), to say no (p_no), or to answer truthfully [Forced].
 
-    p_yes, p_no : probabilities in [0, 1] with a sum below 1. eta = 1 - p_yes - p_no; epsilon is the larger of
-    log (1-p_no)/p_yes and log (1-p_yes)/p_no, in nats, and infinite if p_yes or p_no is 0. Raises `InvalidInput` for
-    values out of range.
+    p_yes, p_no : probabilities in [0, 1] with a sum below 1.
+
+    eta = 1 - p_yes - p_no; epsilon is the larger of log (1-p_no)/p_yes and log (1-p_yes)/p_no, in nats, and infinite if
+    p_yes or p_no is 0. Raises `InvalidInput` for values out of range.
 
     >>> design = ForcedResponse(1 / 6, 1 / 6)
     >>> round(design.epsilon, 6), round(design.eta, 6)
