@@ -300,7 +300,7 @@ def log_up(ratio: Fraction | None) -> float:
     context = Context(prec=_DIGITS)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     value = float(context.ln(quotient))
-    if value > 43.5:  # beyond the ratios of 62-bit weights: a float matrix
+    if value > 43.5:  # only a float matrix has such ratios, no 62-bit weights
         return up(value)
     while exp_lower(value) < ratio:
         value = math.nextafter(value, math.inf)

@@ -25,7 +25,7 @@ UNFINISHED = ".ldpopt-*.part"
 def read_text(path: PathLike) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
-    `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
+    Raises `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -105,7 +105,7 @@ class Result(ByValue):
         return name in LIMITS
 
     def _title(self) -> str:
-        """What stands above the table."""
+        """The text above the table."""
         return type(self).__name__
 
     def to_dict(self) -> dict[str, Any]:

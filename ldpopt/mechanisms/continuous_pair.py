@@ -140,7 +140,8 @@ class ContinuousPair:
 
         Its delta as a function of epsilon meets that of this pair at the losses of the grid, and is linear in
         e^epsilon between them; so it is too large by an amount of second order in the spacing. If losses are
-        unbounded, those beyond the end of the grid, of probability below 1e-25, count as infinite.
+        unbounded, those beyond the end of the grid, where delta is below 1e-25 or the loss above 600 nats, count as
+        infinite.
 
         >>> from ldpopt.mechanisms.laplace import LaplacePair
         >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
