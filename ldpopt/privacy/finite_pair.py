@@ -194,39 +194,39 @@ class FinitePair(Pictured):
     # -- measures ------------------------------------------------------------------------------------
 
     def local_dp(self) -> Guarantee:
-        """As `privacy.local_dp`."""
+        """The pure epsilon of the pair, in nats, as `privacy.local_dp` measures it."""
         return local_dp(self)
 
     def total_variation(self) -> Guarantee:
-        """As `privacy.total_variation`."""
+        """The total variation distance of p and q, as `privacy.total_variation` measures it."""
         return total_variation(self)
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """As `privacy.hockey_stick`."""
+        """The smallest delta at `epsilon` >= 0 (nats), as `privacy.hockey_stick` measures it."""
         return hockey_stick(self, epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
-        """As `privacy.approximate_dp`."""
+        """The smallest epsilon, in nats, at `delta` in [0, 1], as `privacy.approximate_dp` measures it."""
         return approximate_dp(self, delta)
 
     def trade_off(self) -> TradeOffCurve:
-        """As `privacy.trade_off`."""
+        """The trade-off curve of the pair in both directions, as `privacy.trade_off` gives it."""
         return trade_off(self)
 
     def renyi(self, order: Any) -> Any:
-        """As `privacy.renyi`, for one order or an array of them."""
+        """The Rényi divergence, in nats, of one order in [1, inf] or an array of orders; see `privacy.renyi`."""
         return renyi(self, order)
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
-        """As `privacy.zcdp`."""
+        """The smallest rho for which the pair is (xi, rho)-zCDP, as `privacy.zcdp` measures it."""
         return zcdp(self, xi, max_order)
 
     def approximate_zcdp(self, delta: float, xi: float = 0.0) -> Guarantee:
-        """As `privacy.approximate_zcdp`."""
+        """The smallest rho of delta-approximate (xi, rho)-zCDP, as `privacy.approximate_zcdp` measures it."""
         return approximate_zcdp(self, delta, xi)
 
     def mcdp(self) -> MeanConcentrated:
-        """As `privacy.mcdp`."""
+        """The mean of the privacy loss and its subgaussian parameter, in nats, as `privacy.mcdp` measures them."""
         return mcdp(self)
 
     def __repr__(self) -> str:
