@@ -1,4 +1,4 @@
-"""What the commands show: text on standard output, progress on standard error."""
+"""The output of commands: text on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def output() -> Console:
-    """Standard output; a line is as long as it is where nobody watches."""
+    """Standard output. Lines are not wrapped unless it is a terminal."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -22,15 +22,15 @@ def output() -> Console:
 
 @contextmanager
 def progress(what: str, steps: int | None = None) -> Iterator[Callable[..., None]]:
-    """A bar of `steps`, or a pulse, on standard error while work goes on; call what it gives after every step.
+    """A progress bar of `steps`, or a pulse, on standard error. It yields a function to call after every step.
 
-    Only a terminal shows it, and nothing of it stays.
+    It is shown only on a terminal, and removed at the end.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:  # a bar that is disabled ends with an empty line in some versions
+    if not console.is_terminal:  # in some versions a disabled bar prints an empty line at its end
         yield lambda *_: None
         return
     counted = [MofNCompleteColumn()] if steps is not None else []
@@ -45,7 +45,7 @@ def progress(what: str, steps: int | None = None) -> Iterator[Callable[..., None
 
 
 def promise(guarantee: Guarantee) -> str:
-    """The sentence below a printed guarantee, indented; empty for a notion that has none."""
+    """The indented sentence below a printed guarantee; empty for a notion without a sentence."""
     from ldpopt.reports.words import guarantee_in_words
 
     sentence = guarantee_in_words(guarantee)
