@@ -1,9 +1,10 @@
 """The columns that designs for estimation are made of: which there are, which would improve a design, and their gains.
 
 The gain of a column is what it earns above its price at given multipliers (`charges`), per unit of probability. Pricing
-a column means to compute its gain. A column is given by its logarithms (k,), in nats. Under plain LDP, columns are staircase
-patterns, all priced in two halves or, for large alphabets, by local search and a relaxation. Under a policy graph they
-are its extreme columns; these are listed or, where there are too many, found by local search, with a relaxation again.
+a column means to compute its gain. A column is given by its logarithms (k,), in nats. Under plain LDP, columns are
+staircase patterns, all priced in two halves or, for large alphabets, by local search and a relaxation. Under a policy
+graph they are its extreme columns; these are listed or, where there are too many, found by local search, with a
+relaxation again.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The linear program over the extreme columns of (epsilon, delta)-LDP, of any column utility.
 
-In the form that `certificates.levels` checks. A column of full support is a constant and what is above it, so that the
-solver sees how columns differ at any epsilon:
+It has the form that `certificates.levels` checks. A column of full support is split into a constant base and the rise
+above it, so that the solver sees how columns differ at any epsilon:
 
     sum theta rise = N for every input,   sum theta base + N <= 1,   sum theta (c_x - e^epsilon c_x')_+ <= delta
 
-What is missing to one is erasure. Weights are in units in which no column alone exceeds delta, the differences of rows
-in units of the largest total variation that the constraint allows, and one unit of utility is that of the best column.
+What is missing to one is erasure, an output that says nothing. Weights are in units in which no column alone exceeds
+delta, differences of rows in units of the largest total variation that the constraint allows, and utilities in units of
+the best column's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
 PADDING = 2.0**-44
-"""What every column pays besides, relatively: rounding leaves none that pays less than it is worth."""
+"""The relative amount that every column pays in addition, so that rounding leaves none worth more than it pays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,9 @@ class LevelSolution:
 
 @dataclass(frozen=True, eq=False)
 class LevelColumns:
-    """Columns of full support or of a part of it, in floats: (n,) `base` and (k, n) `rise`, the largest entry one.
+    """Columns in floats: `base` (n,), 0 for a column without full support, and `rise` (k, n); the largest entry is one.
 
-    excess : (pairs, n) what each exceeds the caps of `left` and `right` by.
+    excess : (pairs, n) (c_left - e^epsilon c_right)_+ of each column c, for the pairs of inputs `left` and `right`.
     """
 
     base: Array
@@ -53,7 +54,7 @@ class LevelColumns:
 
     @classmethod
     def of(cls, levels: Levels, epsilon: float, pairs: tuple[Index, Index] | None = None) -> LevelColumns:
-        """The columns of these levels, for some pairs of inputs, or all ordered ones."""
+        """The columns of these levels, with the excesses of some pairs of inputs, or of all ordered pairs."""
         k, height, inside = levels.shape[1], levels.max(axis=1)[:, None], np.asarray(levels >= 0)
         full = np.all(inside, axis=1)
         entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
@@ -66,7 +67,7 @@ class LevelColumns:
         return cls(base, rise, excess, left, right)
 
     def paid(self, rows: Array, prices: Array) -> Array:
-        """(n,) what the columns pay at `rows` (k,) and `prices` (pairs,)."""
+        """(n,) the prices of the columns at the multipliers `rows` (k,) and `prices` (pairs,)."""
         return np.asarray(self.base * math.fsum(rows) + rows @ self.rise + prices @ self.excess)
 
 
@@ -87,7 +88,7 @@ class Weighed:
 
 
 def weigh(made: LevelColumns, mu: Array, constant: Array, epsilon: float, delta: float) -> Weighed:
-    """The best weights of some columns that are worth `mu` (criteria, n) above what every channel keeps, `constant`."""
+    """The best weights of columns worth `mu` (criteria, n) above `constant` (criteria,), which any channel keeps."""
     import cvxpy as cp
 
     # The units: no column alone exceeds delta, and rows differ by at most `reach`.
@@ -122,7 +123,7 @@ def level_program(utility: ColumnUtility, epsilon: float, delta: float) -> Level
 def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float, delta: float) -> LevelSolution:
     """Solve the program over some columns, whose weighted `excess` is at most delta for each of its pairs.
 
-    epsilon : a scale for how far rows differ. Raises `SolverError` as `level_program`.
+    epsilon : sets the scale of differences between rows. Raises `SolverError` like `level_program`.
     """
     k = utility.size
     tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
@@ -142,18 +143,18 @@ def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float, d
 
 
 def with_erasure(columns: Array) -> Array:
-    """The columns (k, n) in use, and last what is missing to one."""
+    """The columns (k, n) in use, and last an erasure with the probability that is missing to one."""
     erased = max(1.0 - float(columns.sum(axis=1).max()), 0.0)
     return np.hstack([columns[:, columns.max(axis=0) > 0], np.full((len(columns), 1), erased)])
 
 
 def _raised(made: LevelColumns, worth: Array, rows: Array, pairs: Array, delta: float) -> tuple[Array, Array]:
-    """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that."""
+    """The multipliers, raised until no column is worth more than it pays; columns with an excess may pay by pairs."""
     k = len(rows)
     prices = pairs[made.left, made.right]
     paid = made.paid(rows, prices)
     size, over = made.base * k + made.rise.sum(axis=0), made.excess.sum(axis=0)
-    # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
+    # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
     rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + prices @ made.excess
     optimum = max(math.fsum(rows) + delta * float(prices.sum()), 0.0)
     missing = worth - paid + PADDING * (rounded + size * optimum / k)
