@@ -66,6 +66,8 @@ modindex_common_prefix = ["ldpopt."]
 
 html_theme = "furo"
 html_title = f"ldpopt {release}"
+# Where the site will stand, as in SITE_ADDRESS="https://example.org/ldpopt/"; each page then names its own address.
+html_baseurl = os.environ.get("SITE_ADDRESS", "")
 templates_path = ["_templates"]
 # The versions whose sites stand beside this one, as in SITE_VERSIONS="0.2 0.1"; without any, none are listed.
 html_context = {"versions": os.environ.get("SITE_VERSIONS", "").split()}

@@ -4,9 +4,11 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import networkx as nx
 import numpy as np
 
 from ldpopt import (
+    ApproximateLDP,
     Channel,
     Denominator,
     Divergence,
@@ -29,9 +31,27 @@ from ldpopt import (
 )
 from ldpopt.composition import GaussianLimit, PrivacyFilter, PrivacyOdometer
 from ldpopt.datafiles.profile import profile
+from ldpopt.design import (
+    AgainstSet,
+    ColumnGeneration,
+    ExpectedLoss,
+    Hull,
+    InformationCapacity,
+    Invariant,
+    LevelShapes,
+    MarginalPatterns,
+    Outputs,
+    PrivateSampling,
+    Support,
+    WeightedSum,
+    WorstOf,
+)
+from ldpopt.design.certificates.unbounded import Unbounded
 from ldpopt.divergences import KL
+from ldpopt.divergences import TOTAL_VARIATION as DISTANCE
 from ldpopt.frontiers import envelope
 from ldpopt.io import Populations
+from ldpopt.mechanisms import randomized_response
 from ldpopt.reproduce import Outcome, Table, Verdict
 from ldpopt.survey.paper.devices import DICE
 from ldpopt.survey.server import RoundState, Summary
@@ -121,9 +141,8 @@ def of_designs():
     pair = Divergence(KL, P, Q)
     two = [LocalDP(1.0), TotalVariation(0.3)]
     made = optimal_channel(pair, two)
-    yield from (made, made.verify(), made.certificate)
+    yield from (made, made.verify())
     yield optimal_channel(FisherInformation(P), LocalDP(1.0))
-    yield optimal_channel(MutualInformation(P), two).certificate
     yield optimal_channel(pair, [LocalDP(1.0), Denominator(12)])
     table = frontier(pair, [1.0], np.linspace(0.01, 0.4, 24))
     swept = sweep(pair, LocalDP, [0.5, 1.0])
@@ -134,6 +153,41 @@ def of_designs():
     yield from (corners, corners.corners[0])
     compared = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0)
     yield from (compared, compared.rows[0])
+
+
+def of_certificates():
+    """A certificate of every class, each of a small problem that is proved by it."""
+    pair, one, information = Divergence(KL, P, Q), LocalDP(1.0), MutualInformation(P)
+    path = LocalDP(1.0, graph=nx.path_graph(3))
+    mixed, mask = [0.25, 0.5, 0.25], np.array([[True, True, False], [True, True, True]])
+    two = Divergence(DISTANCE, [0.375, 0.625], [0.625, 0.375])
+    loss = ExpectedLoss(P, 1.0 - np.eye(3))
+    distances = WeightedSum([1.0, 2.0], [Divergence(DISTANCE, p, Q) for p in (P, mixed)])
+    for utility, constraints, method in [
+        (pair, [TotalVariation(0.2)], None),
+        (pair, [one, TotalVariation(0.3)], None),
+        (pair, [one, TotalVariation(0.3)], ColumnGeneration()),
+        (pair, [ApproximateLDP(1.0, 0.01)], None),
+        (pair, [ApproximateLDP(1.0, 0.01)], LevelShapes(points=3)),
+        (pair, [one, Outputs(2)], None),
+        (distances, [one], MarginalPatterns()),
+        (information, [one, TotalVariation(0.3)], None),
+        (information, [path, TotalVariation(0.3)], None),
+        (MutualInformation(np.full(16, 1 / 16)), [one], None),
+        (two, [LocalDP(1.0, graph=nx.path_graph(2))], None),
+        (two, [Support(mask), TotalVariation(0.4)], None),
+        (two, [one, Denominator(6)], None),
+        (loss, [one], None),
+        (loss, [Invariant(Q), one], None),
+        (WorstOf(KL, P, [Q, mixed]), [ApproximateLDP(0.5, 0.1), TotalVariation(0.25)], None),
+        (AgainstSet(KL, P, Hull([Q, mixed])), [one], None),
+        (PrivateSampling(DISTANCE, [P, Q]), [LocalDP(0.5), TotalVariation(0.1)], None),
+        (FisherInformation(P), [one], None),
+    ]:
+        yield optimal_channel(utility, constraints, method=method).certificate
+    # Of two classes none is chosen for a small problem: they bound where better ones cannot be had.
+    yield InformationCapacity(information, (one,), randomized_response(3, 1.0))
+    yield Unbounded(pair, (one,), randomized_response(3, 1.0))
 
 
 def others():
@@ -148,4 +202,4 @@ def others():
 @cache
 def results():
     """All of them."""
-    return tuple(one for source in (of_channels, of_designs, of_survey, others) for one in source())
+    return tuple(one for source in (of_channels, of_designs, of_certificates, of_survey, others) for one in source())

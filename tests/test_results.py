@@ -20,9 +20,16 @@ from scipy.stats import norm, rv_histogram
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, MutualInformation, mechanisms, optimal_channel
 from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.boxes import BranchDual, Split
+from ldpopt.design.certificates.intervals import TermMultiplier
+from ldpopt.design.certificates.leaves import Leaf
+from ldpopt.design.codec.kinds import CERTIFICATES, CHOICES, CONSTRAINTS, UNTAGGED, UTILITIES, fields, kinds
+from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
+from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.utilities.least_pair import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier
-from ldpopt.privacy import Claim
+from ldpopt.privacy import Claim, TradeOffCurve
 from ldpopt.results import ByValue, Pictured, Result, jsonable, left_out, shown
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
@@ -32,8 +39,6 @@ sys.path.pop(0)
 
 MADE = results()
 CLASSES = {entry.value for entry in registry().values() if is_class(entry.value)}
-BY_CERTIFICATE = {one for one in CLASSES if issubclass(one, Certificate)}
-"""Certificates come in twenty classes with one parent, which two of them stand for."""
 
 
 def name(one):
@@ -45,14 +50,18 @@ def fourth_power(t):
 
 
 def test_every_public_result_is_made_here():
-    """The walk misses no public class of results; there are sixty of them beside certificates."""
-    parents = {Claim, Result, Pictured}
-    kinds = CLASSES - BY_CERTIFICATE - parents
+    """The walk misses no public class of results; there are eighty of them, twenty certificates among them."""
+    kinds = CLASSES - {Claim, Result, Pictured}
     wanted = {one for one in kinds if issubclass(one, Result) and not inspect.isabstract(one)}
     missing = wanted - {type(one) for one in MADE}
     assert not {one.__name__ for one in missing}
-    assert len(wanted) >= 60
-    assert sum(isinstance(one, Certificate) for one in MADE) >= 2
+    assert len(wanted) >= 80
+    assert sum(issubclass(one, Certificate) for one in wanted) >= 20
+
+
+def test_every_certificate_that_files_know_is_made_here():
+    """The walk misses no class of certificates, public or not, that a design may have."""
+    assert set(CERTIFICATES) <= {type(one) for one in MADE}
 
 
 def test_what_public_functions_return_is_a_result():
@@ -105,6 +114,70 @@ def test_equality_and_pickling(one):
     for field, value in vars(one).items():
         if isinstance(value, np.ndarray) and field in vars(again):
             assert vars(again)[field].flags.writeable == value.flags.writeable
+
+
+def words(told):
+    """Every text in a nest of dictionaries and lists."""
+    if isinstance(told, str):
+        return [told]
+    return [one for part in (told.values() if isinstance(told, dict) else told if isinstance(told, list) else ())
+            for one in words(part)]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", [one for one in MADE if isinstance(one, Certificate)], ids=name)
+def test_certificates_tell_their_kind_and_all_their_numbers(one):
+    """A certificate's dictionary names its class, and has every number as a number: no array is shown as text."""
+    told = one.to_dict()
+    assert told["certificate"] == type(one).__name__
+    assert repr(one).startswith(f"{type(one).__name__}(bound=")
+    assert not [text for text in words(told) if "array(" in text or " object at " in text]
+
+
+def test_a_tree_of_boxes_is_told_node_by_node():
+    """The parts of a certificate are dictionaries of their fields, with their kind."""
+    tree = next(one for one in MADE if isinstance(one, BranchDual))
+    told = tree.to_dict()["nodes"]
+    assert [node["kind"] for node in told] == [type(node).__name__ for node in tree.nodes]
+    root, leaf = tree.nodes[0], tree.nodes[-1]
+    assert told[0] == {"kind": "Split", "output": root.output, "cut": root.cut, "left": root.left, "right": root.right}
+    assert told[-1]["rows"] == leaf.rows.tolist()
+    assert told[-1]["terms"][0]["values"] == leaf.terms[0].values.tolist()
+
+
+def _parts(seed):
+    def draw(*shape):
+        return np.random.default_rng(seed).random(shape)
+
+    term = TermMultiplier(0, np.array([0, 1]), draw(2, 3))
+    yield from (term, Leaf(draw(3), (term,), (None, draw(2)), draw(2, 3), draw(1)), Split(0, draw().item(), 1, 2))
+    yield from (Relaxation(draw(2, 3), draw(2)), PolicyRelaxation(draw(4)), LowerLine(draw(3), draw(2, 3)))
+
+
+def test_parts_of_certificates_are_equal_by_value():
+    """Every kind of part that a design file may hold is equal to its copy and its pickle, and to no other."""
+    told = {*UTILITIES, *CONSTRAINTS, *CERTIFICATES, *CHOICES, *UNTAGGED, TradeOffCurve}
+    assert {type(one) for one in _parts(1)} == set(kinds().values()) - told
+    for one, same, other in zip(_parts(1), _parts(1), _parts(2), strict=True):
+        assert one == same == pickle.loads(pickle.dumps(one)) != other
+        assert hash(one) == hash(same)
+        assert json.loads(json.dumps(jsonable(one)))["kind"] == type(one).__name__
+    for one in kinds().values():
+        assert issubclass(one, ByValue) or not any(is_array(hint) for hint, _ in fields(one).values()), one
+
+
+def is_array(hint):
+    return "ndarray" in str(hint)
+
+
+@pytest.mark.parametrize("one", [one for one in MADE if isinstance(one, Certificate)], ids=name)
+def test_a_changed_number_makes_another_certificate(one):
+    """Two certificates differ as soon as one entry of one array differs by an ulp."""
+    for field, value in vars(one).items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
+            other = value.copy()
+            other.flat[0] = np.nextafter(other.flat[0], np.inf)
+            assert replace(one, **{field: other}) != one
+            assert replace(one, **{field: value.copy()}) == one
 
 
 @pytest.mark.parametrize("pair", [mechanisms.Laplace(1.0).pair, mechanisms.Gaussian(1.0).pair], ids=name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
+import functools
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -146,10 +147,30 @@ def _name_page(entry: Public) -> str:
     ]
     if IN_NATS & parameters(entry.value):
         lines += [UNITS, ""]
-    source = inspect.getsourcefile(inspect.unwrap(entry.value) if inspect.isroutine(entry.value) else entry.value)
-    if source:
-        lines += [f"Source: `{Path(source).relative_to(Path(ldpopt.__file__).parents[1])}`", ""]
-    return "\n".join([*lines, _entry(entry)])
+    return "\n".join([*lines, *_source(entry.value), _entry(entry)])
+
+
+def _source(value: Any) -> list[str]:
+    """The file that a name is written in, with a link to it where the address of the project is known."""
+    written = inspect.unwrap(value) if inspect.isroutine(value) else value
+    file = inspect.getsourcefile(written)
+    if not file:
+        return []
+    path = Path(file).relative_to(Path(ldpopt.__file__).parents[1]).as_posix()
+    build = _build()
+    address = build.file_address(path, inspect.getsourcelines(written)[1]) if build else None
+    return [f"Source: [`{path}`]({address})" if address else f"Source: `{path}`", ""]
+
+
+@functools.cache
+def _build() -> Any:
+    """What builds the package, and knows its addresses; None away from the source."""
+    spec = importlib.util.spec_from_file_location("hatch_build", Path(__file__).parents[2] / "hatch_build.py")
+    if spec is None or spec.loader is None or not Path(str(spec.origin)).is_file():
+        return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _by_role(entries: list[Public]) -> dict[str, list[Public]]:

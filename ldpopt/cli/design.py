@@ -21,9 +21,11 @@ from ldpopt.cli.hypotheses import (
     LabelsOption,
     P0Option,
     P1Option,
+    TimeLimitOption,
     divergence,
     number,
     populations,
+    seconds,
     utility,
 )
 from ldpopt.cli.outputs import claim, kind_of, write_all
@@ -86,6 +88,7 @@ def design(
     json: Annotated[
         bool, typer.Option("--json", help="Everything, channel included, as JSON on standard output.")
     ] = False,
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
     """Design the channel that tells two populations apart best within a privacy limit, and prove it.
@@ -98,6 +101,7 @@ def design(
     from ldpopt.reports.pictures import design_picture
 
     constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
+    limit = seconds(time_limit)
     if out is None and not json:
         out = _HERE
     if picture is None and out is not None:
@@ -107,8 +111,8 @@ def design(
     claim(paths, force)
     pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
     posed = utility(divergence(f), pair)
-    with progress("designing"):
-        made = optimal_channel(posed, constraints)
+    with progress("designing", shares=True) as step:
+        made = optimal_channel(posed, constraints, time_limit=limit, progress=step)
         files: dict[Path, bytes] = {}
         if out is not None:
             files[out] = made.channel.to_json(made.guarantees).encode()

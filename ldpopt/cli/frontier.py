@@ -20,9 +20,11 @@ from ldpopt.cli.hypotheses import (
     LabelsOption,
     P0Option,
     P1Option,
+    TimeLimitOption,
     divergence,
     numbers,
     populations,
+    seconds,
     utility,
 )
 from ldpopt.cli.outputs import claim, kind_of, write_all
@@ -68,6 +70,7 @@ def frontier(
             show_default=False,
         ),
     ] = None,
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
     """Tabulate and draw what the optimal channel and the textbook mechanisms keep, over epsilon and eta.
@@ -82,12 +85,13 @@ def frontier(
         picture = out.with_suffix(".png")
     kind = kind_of(picture)
     claim([out, picture], force)
+    limit = seconds(time_limit)
     epsilons = [positive_epsilon(value) for value in numbers(epsilon, "epsilon")]
     etas = [unit_interval(value, "eta") for value in numbers(eta, "eta")]
     pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
     posed = utility(divergence(f), pair)
-    with progress("designing", len(epsilons) * len(etas)) as step:
-        made = tabulate(posed, epsilons, etas, each=step, jobs=jobs, resume=resume)
+    with progress("designing", shares=True) as step:
+        made = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
         files = {out: made.to_csv().encode(), picture: plots.picture(plots.frontier(made), kind)}
     write_all(files, force)
     console = output()

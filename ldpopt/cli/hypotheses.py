@@ -55,6 +55,19 @@ DivergenceOption = Annotated[
     ),
 ]  # fmt: skip
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+TimeLimitOption = Annotated[
+    str,
+    typer.Option(
+        metavar="SECONDS", help="Take what is known, with its proof, when they are over.", show_default="none"
+    ),
+]
+
+
+def seconds(text: str) -> float | None:
+    """The number of a --time-limit; None where it is not given."""
+    from ldpopt.deadline import checked
+
+    return checked(number(text, "--time-limit")) if text else None
 
 
 def populations(

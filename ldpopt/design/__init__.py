@@ -27,9 +27,10 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
-from ldpopt.design.certificates.levels import LevelDual
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
@@ -138,6 +139,7 @@ __all__ = [
     "LevelDual",
     "LevelLP",
     "LevelShapes",
+    "LevelVariationDual",
     "LocalDP",
     "LocalSearch",
     "LossDual",
@@ -149,6 +151,7 @@ __all__ = [
     "MutualInformation",
     "Neighbourhood",
     "Outputs",
+    "PairwiseInformation",
     "Partition",
     "PartsBound",
     "PatternDual",

@@ -175,7 +175,7 @@ class Design(Pictured):
             (self.utility.name, value),
             ("lower bound" if self.utility.error else "upper bound", proved if math.isfinite(self.bound) else "none"),
             ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g}{scale}"),
-            *((g.notion.replace("_", " "), str(g)) for g in self.guarantees),
+            *((g.title, g.limit) for g in self.guarantees),
             ("channel", f"{self.channel.shape[0]} inputs -> {self.channel.shape[1]} outputs"),
             ("method", self.method),
         ]

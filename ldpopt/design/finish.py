@@ -58,6 +58,8 @@ def _best(
             best, bound = certificate, found
         if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH * tolerance, CERTIFIED_GAP):
             break
+        if best is not None and problem.deadline.over():
+            break
     return best, bound
 
 
@@ -67,6 +69,8 @@ def _told(
 ) -> list[str]:  # fmt: skip
     """The notes of a design, half a sentence each."""
     told = [candidate.note] if candidate.note else []
+    if problem.deadline.late:
+        told.append(f"the time limit of {problem.deadline.seconds:g} s ended the search or its proof")
     if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
         reach = min(
             g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation)
@@ -90,5 +94,6 @@ def _told(
     elif not certified and not best.tight:
         told.append("not certified: the bound is that of an easier problem, and holds for this one too")
     elif not certified:
-        told.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+        remedy = "allow more time" if problem.deadline.late else "try another method"
+        told.append(f"not certified: the bound is rigorous but not within the tolerance; {remedy}")
     return told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ldpopt.deadline import Progress, watched
 from ldpopt.design.candidate import Method
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.repair import Unrepairable
@@ -13,6 +14,10 @@ from ldpopt.design.methods.choose import choose
 from ldpopt.design.near import numbers_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import Utility
+from ldpopt.errors import SolverError
+
+SEARCH = 0.9
+"""The share of the progress that a search is; the rest are repair and proof."""
 
 
 def optimal_channel(
@@ -22,6 +27,8 @@ def optimal_channel(
     method: Method | None = None,
     certify: bool = True,
     near: Design | None = None,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Design:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
 
@@ -43,9 +50,15 @@ def optimal_channel(
     certify : False skips the certificate, and with it the bound.
     near : a design of the same utility under slightly different caps, whose certificate is tried as a proof before a
         new one is computed. Along eta it often suffices, because the optimum is piecewise linear in eta.
+    time_limit : seconds, above 0; None or inf for no limit. When they are over the search ends after the round that it
+        is in, and the best design so far is returned with what is proved of it by then; its `note` says so. Search and
+        proof share the seconds.
+    progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, which
+        never falls. What it raises ends the work and is passed on.
 
     Returns a `Design`. Its guarantees are measured of the returned matrix itself. Raises `InvalidInput` for a problem
-    that cannot be posed or a method that does not apply, and `SolverError` when no solver gives a usable answer.
+    that cannot be posed or a method that does not apply, and `SolverError` when no solver gives a usable answer
+    or the time is over before any channel is known.
 
     >>> from ldpopt import LocalDP, TotalVariation
     >>> from ldpopt.design import Divergence
@@ -55,18 +68,46 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
-    problem = Problem.of(utility, constraints)
+    with watched(time_limit, progress) as deadline:
+        return designed(Problem.of(utility, constraints, deadline.part(0.0, SEARCH)), method, certify, near)
+
+
+def designed(problem: Problem, method: Method | None, certify: bool, near: Design | None) -> Design:
+    """The design of a problem, within its deadline."""
+
+    def ask(
+        utility: Utility,
+        constraints: Constraint | Iterable[Constraint],
+        *,
+        method: Method | None = None,
+        certify: bool = True,
+    ) -> Design:
+        return designed(Problem.of(utility, constraints, problem.deadline.inner), method, certify, None)
+
     known = numbers_near(problem, near)
     while True:
         try:
-            candidate = choose(problem, method).find(problem, optimal_channel)
-            return finish(candidate.problem or problem, candidate, certify, known, optimal_channel)
+            candidate = choose(problem, method).find(problem, ask)
+            problem.deadline.tell(1.0)
+            return finish(candidate.problem or problem, candidate, certify, known, ask)
         except Unrepairable as failure:
             # Constraints of infinitely many orders are posed for a few; orders that the channel exceeds are added.
             tighter = problem.tightened(failure.matrix)
-            if tighter is None:
+            if tighter is None or problem.deadline.over():
+                _say_late(problem, failure)
                 raise
             problem = tighter
+        except SolverError as failure:
+            _say_late(problem, failure)
+            raise
+
+
+def _say_late(problem: Problem, failure: SolverError) -> None:
+    """Raise the error that says that the time was over before a channel was known, if it was."""
+    if problem.deadline.late:
+        spent = f"{problem.deadline.seconds:g} s"
+        told = f"time_limit: {spent} were over before any channel was known: allow more time ({failure})"
+        raise SolverError(told) from failure
 
 
 def estimation_design(

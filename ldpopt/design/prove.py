@@ -12,6 +12,7 @@ from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints.base import plain_of
@@ -22,6 +23,7 @@ from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.potentials import envelope_duals
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import InvalidInput, SolverError
 
@@ -46,6 +48,11 @@ def proofs(
         yield Contraction(*fields)
     if problem.whole.information and math.isfinite(problem.epsilon):
         yield InformationCapacity(*fields)
+    if problem.whole.information and not problem.plain:
+        for paid in pairwise_weights(problem.whole.prior, problem.constraints):
+            yield PairwiseInformation(
+                *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
+            )
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         yield from envelope_duals(problem, candidate, made)
     if problem.given:
@@ -59,7 +66,7 @@ def proofs(
 
 def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
     """The certificate of the problem without constraints on the outputs, whose optimum is at least as good."""
-    if problem.free is None:
+    if problem.free is None or problem.deadline.over():
         return
     # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
     with suppress(SolverError, InvalidInput):
@@ -77,6 +84,8 @@ def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificat
     for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
         if len(kept) == len(problem.constraints):
             continue
+        if problem.deadline.over():
+            return
         fewer = replace(problem, constraints=kept)
         method = next((one for one in LISTED if not one.refuses(fewer)), None)
         if method is not None:
@@ -90,6 +99,8 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificat
     """A bound from the optimum of each part alone."""
     certificates = []
     for part in problem.whole.parts():
+        if problem.deadline.over():
+            return
         with suppress(SolverError, InvalidInput):
             certificate = ask(part, problem.constraints).certificate
             if certificate is None:

@@ -1,4 +1,4 @@
-"""The frontier in eta as it is: corners, straight between them, by the envelope theorem."""
+"""The exact optimum as a function of eta: by the envelope theorem, a curve of straight lines between its corners."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from ldpopt.errors import invalid
 from ldpopt.results import Result
 
 MOST_INPUTS = 2000
-"""Inputs of distinct ratio for which all corners are looked for; more take minutes."""
+"""The largest number of different likelihood ratios for which corners are searched; more would take minutes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Corner(Result):
-    """A partition that is optimal for a cap: its total variation `eta`, what it keeps, and its number of blocks.
+    """A partition of the answers that is optimal for some cap eta.
+
+    eta : the total variation of randomized response on its blocks. value : the divergence that it keeps. blocks : how
+    many blocks it has.
 
     >>> Corner(0.5, 0.1, 3).blocks
     3
@@ -34,10 +37,10 @@ class Corner(Result):
 
 @dataclass(frozen=True, eq=False)
 class Envelope(Result):
-    """The optimum for every cap eta at one epsilon: straight between its corners, flat after the last [SPR].
+    """The optimum for every cap eta at one epsilon: straight between its corners, constant after the last [SPR].
 
-    corners : by eta, beginning with erasure at (0, 0). Values are those of partitions, not of repaired channels, and
-    carry no proof; `optimal_channel` gives one for each cap.
+    corners : in the order of eta; the first, at (0, 0), is a channel that says nothing. The values are computed for
+    partitions of the answers, without a certificate; `optimal_channel` gives a channel with a certificate for a cap.
     """
 
     utility: Divergence
@@ -48,7 +51,7 @@ class Envelope(Result):
         return {name: [getattr(one, name) for one in self.corners] for name in ("eta", "value", "blocks")}
 
     def at(self, eta: float) -> float:
-        """The optimum for a cap in [0, 1], in the unit of the divergence.
+        """The optimum for a cap eta in [0, 1], in the unit of the divergence.
 
         >>> from ldpopt.divergences import KL
         >>> found = envelope(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 1.0)
@@ -62,8 +65,10 @@ class Envelope(Result):
 def envelope(utility: Divergence, epsilon: float) -> Envelope:
     """All corners of the optimum as a function of the cap eta, for one epsilon in nats [SPR].
 
-    utility : between finite distributions with up to 2000 different likelihood ratios; `InvalidInput` for others.
-    For a hockey stick or another piecewise linear divergence the corners may be collinear up to rounding.
+    utility : a `Divergence` of two finite distributions with up to 2000 different likelihood ratios P0(x)/P1(x);
+        `InvalidInput` for others.
+
+    For a hockey stick, or another piecewise linear divergence, corners may lie on one line up to rounding.
 
     >>> from ldpopt.divergences import KL
     >>> found = envelope(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 2.0)
@@ -85,7 +90,7 @@ def envelope(utility: Divergence, epsilon: float) -> Envelope:
         low, high = waiting.pop()
         if not low < high:
             continue
-        # The edge above the middle has its ends on the envelope; what is left lies on both sides of it.
+        # The straight piece above the middle ends in two corners; further corners can lie on either side of it.
         ends = [cut for _, cut in blocks.coin((low + high) / 2).parts]
         found |= {cut.blocks: cut for cut in ends if cut.blocks not in found}
         spans = [cut.variation(level) for cut in ends]

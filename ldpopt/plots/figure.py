@@ -1,4 +1,4 @@
-"""What all pictures share: figures without pyplot, colours that colour-blind readers can tell apart, units."""
+"""Shared by all pictures: figures without pyplot, colours that colour-blind readers can tell apart, units."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
 
 
 def with_unit(f: FDivergence) -> str:
-    """The divergence's name, with nats where it has a logarithm."""
+    """The divergence's name, with "nats" if it has a logarithm."""
     return f.name + (" (nats)" if f in (KL, REVERSE_KL, JEFFREYS, JENSEN_SHANNON) else "")
 
 

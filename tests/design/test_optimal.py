@@ -251,6 +251,15 @@ def test_choice_of_certificate_and_no_certificate():
     assert "no certificate" in repr(bare)
 
 
+def test_the_text_of_a_design_names_each_guarantee_once():
+    """A row of the text and of the page is the name of a guarantee, and beside it its sign and number alone."""
+    made = optimal_channel(utility(4, 0), constraints(1.0, 0.2))
+    rows = dict(made._lines())
+    for one in made.guarantees:
+        assert rows[one.title] == one.limit
+        assert repr(made).count(one.title) == made._repr_html_().count(one.title) == 1
+
+
 def test_several_constraints_of_one_kind():
     """Of several caps of one kind the tightest counts."""
     problem = utility(6, 4)

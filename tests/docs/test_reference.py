@@ -13,7 +13,7 @@ import ldpopt
 from ldpopt.references import REFERENCES, cited
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
-from api_pages import IN_NATS, page_name, pages, parameters
+from api_pages import IN_NATS, _source, page_name, pages, parameters
 from checks import refusals
 from docstrings import markdown
 from public_names import is_class, public_modules, registry
@@ -200,3 +200,21 @@ def test_docstrings_become_markdown():
     """Examples become code, lists of names become lists, and characters with a meaning in Markdown are escaped."""
     made = markdown("Sum of a*b.\n\na, b : numbers. c : another,\n    indented.\n\n>>> 1 + 1\n2")
     assert made == "Sum of a\\*b.\n\n- `a`, `b`: numbers.\n- `c`: another, indented.\n\n```pycon\n>>> 1 + 1\n2\n```"
+
+
+@pytest.mark.skipif(
+    not (Path(__file__).resolve().parents[2] / "hatch_build.py").is_file(), reason="only beside the source"
+)
+def test_sources_are_links_where_the_address_is_known(monkeypatch):
+    """In a workflow of GitHub the page of a name leads to the line of the commit where the name is defined."""
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "owner/repo")
+    monkeypatch.setenv("GITHUB_SHA", "a" * 40)
+    (said, _) = _source(ldpopt.Channel)
+    address = f"https://github.com/owner/repo/blob/{'a' * 40}/ldpopt/channel.py"
+    found = re.fullmatch(rf"Source: \[`ldpopt/channel.py`\]\({address}#L(\d+)\)", said)
+    first = int(found[1]) - 1
+    lines = inspect.getsource(sys.modules["ldpopt.channel"]).splitlines()[first:]
+    assert "class Channel(" in "\n".join(lines[:2])
+    assert lines[0].startswith(("@", "class"))

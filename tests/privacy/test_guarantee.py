@@ -33,6 +33,14 @@ def test_a_printed_guarantee_is_not_below_its_value():
     assert str(made(value=math.inf, witness=None, parameters={})) == "renyi ≤ inf"
 
 
+def test_beside_its_name_a_guarantee_prints_sign_and_number_alone():
+    """What stands in a table beside the name is the rest of the printed text, and does not say the name again."""
+    for one in (made(), made(witness=None), made(value=math.inf), made(notion="doeblin", parameters={})):
+        assert str(one) == f"{one.title} {one.limit}"
+        assert one.limit[0] in "≤≥"
+    assert made().limit == "≤ 0.403467 ('a' against 'b' on {'y'})"
+
+
 def test_a_witness_prints_in_one_short_line():
     """A witness shows its pair and at most five outputs."""
     assert str(Witness((0, 1))) == "0 against 1"

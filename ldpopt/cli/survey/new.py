@@ -101,8 +101,8 @@ def new(
         made = _chosen(found, made, wishes)
     _require_questions(made, file)
     title = name or " ".join(file.stem.split()) or "Survey"
-    with progress("counting respondents"):
-        table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS)
+    with progress("counting respondents", shares=True) as step:
+        table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS, progress=step)
     needs = ["\nRespondents for the widths asked for, against the budget:"]
     needs += [f"  {line}" for line in table_lines(table, found.rows)]
     if asking:
@@ -110,8 +110,8 @@ def new(
         epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
     spec = draft_spec(found, made, title, EPSILON if epsilon is None else epsilon)
     text = draft(found, made, spec, table)
-    with progress("designing"):
-        planned = plan_survey(SurveySpec.from_toml(text)).plan
+    with progress("designing", shares=True) as step:
+        planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
     if not asking:  # what is refused prints one line alone
         console.print("\n".join([*lines, *needs]), markup=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
-from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.hypotheses import ForceOption, TimeLimitOption, seconds
 from ldpopt.cli.outputs import claim_folder, write_folder
 from ldpopt.cli.survey.files import PlanArgument, read_plan
 
@@ -25,6 +25,7 @@ def paper(
         float, typer.Option(help="Merge letters as long as that costs at most this share more error.")
     ] = 0.01,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the sheets and their plan.")] = Path("paper"),
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
     """Print sheets with which people randomize by hand: cards, instructions, the interviewer's form, the guarantees.
@@ -41,9 +42,10 @@ def paper(
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
     thing = device_named(device, tosses)
     claim_folder(out, force)
+    limit = seconds(time_limit)
     made = read_plan(plan)
-    with progress("designing", len(made.questions)) as step:
-        survey = paper_survey(made, thing, simpler, step)
+    with progress("designing", shares=True) as step:
+        survey = paper_survey(made, thing, simpler, time_limit=limit, progress=step)
     sheets = paper_sheets(survey, size)
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     console = output()

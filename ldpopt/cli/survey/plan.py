@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
-from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.hypotheses import ForceOption, TimeLimitOption, seconds
 from ldpopt.cli.outputs import claim, kind_of, write_all
 
 
@@ -43,6 +43,7 @@ def plan(
         Path | None,
         typer.Option(help="Picture (png, svg, pdf): the budget's split, widths and power against respondents."),
     ] = None,
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
     """Design the channel of every question that needs the fewest respondents, and write the plan.
@@ -59,6 +60,7 @@ def plan(
 
     claim([out] if picture is None else [out, picture], force)
     kind = "png" if picture is None else kind_of(picture)
+    limit = seconds(time_limit)
     if stages and respondents is None:
         raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
     spec = SurveySpec.from_toml(read_text(survey))
@@ -74,8 +76,8 @@ def plan(
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
-    with progress("designing", len(spec.questions)) as step:
-        made = plan_survey(spec, respondents, step)
+    with progress("designing", shares=True) as step:
+        made = plan_survey(spec, respondents, time_limit=limit, progress=step)
     files = {out: made.plan.to_json().encode()}
     if picture is not None:
         files[picture] = survey_picture(made.plan, spec, kind)

@@ -95,6 +95,10 @@ class Certificate(Result, ABC):
         """Whether the best numbers prove the optimum itself; otherwise they prove the optimum of an easier problem."""
         return True
 
+    def to_dict(self) -> dict[str, Any]:
+        """The kind of the certificate, its problem, its channel and its numbers as JSON-ready values."""
+        return {"certificate": type(self).__name__, **super().to_dict()}
+
     def _columns(self) -> dict[str, list[Any]]:
         k, m = self.channel.shape
         posed = {"utility": [self.utility.name], "constraints": ["; ".join(map(repr, self.constraints))]}

@@ -30,10 +30,11 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.results import ByValue
 
 
-@dataclass(frozen=True)
-class Split:
+@dataclass(frozen=True, eq=False)
+class Split(ByValue):
     """A node with two branches: the log-ratio of output number `output` is below `cut` (node `left`) or above."""
 
     output: int

@@ -36,10 +36,11 @@ from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)
-class TermMultiplier:
+class TermMultiplier(ByValue):
     """The multiplier `values` of some `pairs` of the constraints' term number `term`, in that term's own form."""
 
     term: int

@@ -35,10 +35,11 @@ from ldpopt.design.constraints.parts import outputs_of, parts
 from ldpopt.design.constraints.terms import Malformed, Ratio, Term
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class Leaf(ByValue):
     """The multipliers of one box.
 
     rows : (k,) of the row sums. terms : of the column terms. fixed : one for each constraint on the outputs. sides :

@@ -73,7 +73,11 @@ class ListedDual(Certificate):
 
     def _proved(self, columns: Iterable[Listed], cap: Enclosure | float, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + cap sum pairs), kappa the factor by which the multipliers fall short."""
-        rows, pairs = self._multipliers()
+        return self._paid(columns, arithmetic.of(self._multipliers()[1]).sum() * cap, arithmetic)
+
+    def _paid(self, columns: Iterable[Listed], charge: Enclosure, arithmetic: Arithmetic) -> Enclosure:
+        """The same for what all caps charge together."""
+        rows, _ = self._multipliers()
         mixed = Mixed.of(self.utility, self.weights, arithmetic)
         # The exact sum, because it is multiplied by every base: a total of zero stays zero.
         total, prices, linear = arithmetic.of(exact_sum(rows)), arithmetic.of(rows), arithmetic.of(mixed.linear)
@@ -88,4 +92,4 @@ class ListedDual(Certificate):
             kappa = max(kappa, factor(worth, paid))
             if not kappa < math.inf:
                 raise Unproved("a column that may pay nothing may be worth something")
-        return mixed.kept + (total + arithmetic.of(pairs).sum() * cap) * kappa
+        return mixed.kept + (total + charge) * kappa

@@ -18,9 +18,10 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
-from ldpopt.design.certificates.levels import LevelDual
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
@@ -63,8 +64,8 @@ CONSTRAINTS = (
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    InformationDual, IntegerColumns, IntervalDual, LevelDual, LossDual, MarginalDual, PartsBound, PatternDual,
-    PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    InformationDual, IntegerColumns, IntervalDual, LevelDual, LevelVariationDual, LossDual, MarginalDual,
+    PairwiseInformation, PartsBound, PatternDual, PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,

@@ -6,6 +6,9 @@ the extreme rays of its piece. On such a ray the equalities q_x = e^epsilon q_x'
 levels, the logarithms in units of epsilon, are whole numbers that take all values 0..h. A support of one input gives a
 unit vector. A larger one has h >= 1, because inputs of the same level are connected only through another level. There
 are 4, 21, 138, 1055, 9308 such columns for 2 to 6 inputs.
+
+Where total variation is capped, too, the cone is also cut by the planes q_x = q_x'. Inputs of one level are then joined
+by themselves: besides these columns there are those of h = 0, constants on two inputs or more, but not on all.
 """
 
 from __future__ import annotations
@@ -29,15 +32,20 @@ SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 
 
 @cache
-def level_columns(k: int) -> Levels:
+def level_columns(k: int, flat: bool = False) -> Levels:
     """(n, k) levels of all extreme columns of k <= `LIMIT` inputs, `ABSENT` outside the support.
+
+    flat : whether constants on some inputs are among them, as total variation needs.
 
     >>> [len(level_columns(k)) for k in (2, 3, 4, 5)]
     [4, 21, 138, 1055]
+    >>> [len(level_columns(k, flat=True)) for k in (2, 3, 4, 5)]
+    [4, 24, 148, 1080]
     """
     found = []
     for size in range(1, k + 1):
-        for filled in _filling(size):
+        constant = [(0,) * size] if flat and 1 < size < k else []
+        for filled in [*constant, *_filling(size)]:
             for support in itertools.combinations(range(k), size):
                 column = np.full(k, ABSENT)
                 column[list(support)] = filled

@@ -25,6 +25,7 @@ from ldpopt.design.columns.extreme import direct_limits
 from ldpopt.design.columns.relaxation import finite, most_of_form
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Enclosure
+from ldpopt.results import ByValue
 
 PRODUCTS = 6000
 """The most products of two constraints that are used; where there are more, those that share inputs come first."""
@@ -34,7 +35,7 @@ OUTWARD = 2.0**-44
 
 
 @dataclass(frozen=True, eq=False)
-class PolicyRelaxation:
+class PolicyRelaxation(ByValue):
     """weights : n (products,), the weights of the products of constraints, none below zero. Any of them are valid."""
 
     weights: Array

@@ -24,13 +24,14 @@ from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.definite import least_eigenvalue
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Enclosure
+from ldpopt.results import ByValue
 
 CLASSES = 6
 """The number of classes of masses where total variation is capped."""
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
+class Relaxation(ByValue):
     """squares : d (classes, k). spans : (classes,), none below zero. Any such numbers give a valid bound."""
 
     squares: Array

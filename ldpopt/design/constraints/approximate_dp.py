@@ -71,3 +71,7 @@ class ApproximateLDP(ColumnConstraint):
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
         """epsilon where delta is 0, else None."""
         return arithmetic.of(self.epsilon) if self.delta == 0 else None
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """delta, from epsilon on."""
+        return arithmetic.of(self.delta) if reach >= self.epsilon else None

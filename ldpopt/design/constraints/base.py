@@ -100,6 +100,10 @@ class ColumnConstraint(Measured):
         """A cap on the moment of `order` >= 1 between any two rows (`moment.Moment`); None where no cap is known."""
         return None
 
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """A cap on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows, reach >= 0; None where none is known."""
+        return None
+
     def expression(self, q: Any) -> Sequence[Any]:
         """The constraint as cvxpy constraints on a matrix variable `q` (k, m) with inputs 0..k-1."""
         return [made for term in self.columns(range(q.shape[0])) for made in term.pose(q)]

@@ -16,7 +16,7 @@ from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.policy import Policy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalDP(ColumnConstraint):
     """Pure local differential privacy: every Q[x, y] <= exp(epsilon) Q[x', y], epsilon > 0 in nats [GI, Def 6].
 
@@ -36,6 +36,10 @@ class LocalDP(ColumnConstraint):
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
         if self.graph is not None:
             object.__setattr__(self, "listed", edges(self.graph))
+
+    def __repr__(self) -> str:
+        # networkx says of a graph how large it is; its own repr is a place in memory, another one in every run.
+        return f"LocalDP(epsilon={self.epsilon!r}, graph={f'<{self.graph}>' if self.graph is not None else None})"
 
     @property
     def symmetric(self) -> bool:
@@ -73,3 +77,7 @@ class LocalDP(ColumnConstraint):
             return arithmetic.of(self.epsilon)
         diameter = self.listed.diameter(inputs, arithmetic)
         return None if diameter is None else diameter * self.epsilon
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """0 from epsilon on, between all inputs."""
+        return arithmetic.of(0.0) if self.listed is None and reach >= self.epsilon else None

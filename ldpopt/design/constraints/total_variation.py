@@ -53,3 +53,7 @@ class TotalVariation(ColumnConstraint):
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
         return (every_pair(len(inputs), 0.0, self.eta),)
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """eta, as the excess falls with the reach."""
+        return arithmetic.of(self.eta)

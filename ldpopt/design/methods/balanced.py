@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
@@ -105,7 +106,7 @@ class BalancedSets:
         if problem.cap is None and np.ptp(prior[posed.used]) == 0:
             found, (classes, masses, sets, phi) = posed.turned()
         else:
-            found = posed.program.solve()
+            found = posed.program.solve(problem.deadline.part(0.0, 0.5))
             classes, masses, sets, phi = posed.best(found)
         if problem.cap is not None:
             phi = phi * (1 - ROOM)  # so that the cap holds as it is measured, without a search for what to mix in
@@ -135,6 +136,7 @@ class _Posed:
     used: Index
     rest: Array
     program: SharesProgram
+    deadline: Deadline
 
     @classmethod
     def of(cls, prior: Array, problem: Problem) -> _Posed:
@@ -148,7 +150,9 @@ class _Posed:
         rest = p[n:]
         mass = float(rest.sum())
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
-        return cls(used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap))
+        return cls(
+            used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap), problem.deadline
+        )
 
     def turned(self) -> tuple[Shares, tuple[Index, Array, Subsets, Array]]:
         """Inputs of one probability: subset selection of the best size, by the rotations of one set [YB]."""
@@ -194,7 +198,7 @@ class _Posed:
             keeps = weight(one) * float(_worth(sets, masses, level).mean())
             if best is None or keeps > best[0]:
                 best = keeps, (which, masses, sets, np.full(len(sets), weight(one) / len(sets)))
-            if len(seen) >= TRIED:
+            if len(seen) >= TRIED or self.deadline.over():
                 break
         assert best is not None
         return best[1]
@@ -222,7 +226,7 @@ class _Posed:
         some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
         chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
         caps = None if program.cap is None else CutCaps.of(len(masses), program.cap, None)
-        for _ in range(ROUNDS if caps is None else CAPPED_ROUNDS):
+        for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if caps is None else CAPPED_ROUNDS)):
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
             made = weigh(sets.T.astype(np.float64), of_sets, level, unit, caps, SIMPLEX)

@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.coins import Coin, Cut, best_coin
 from ldpopt.design.problems.reduction import Pair
@@ -147,7 +148,7 @@ class Blocks:
                     cuts[i], moved = best, True
         return self.cut(cuts)
 
-    def coin(self, eta: float | None) -> Coin:
+    def coin(self, eta: float | None, deadline: Deadline = UNLIMITED) -> Coin:
         """The publicly tossed coin over partitions that is optimal under a cap `eta`, or without one.
 
         The best coin over a few partitions names a price of a block; the best of all partitions at that price either
@@ -158,8 +159,9 @@ class Blocks:
         known, asked = self._start(eta), set[float]()
         while True:
             coin = best_coin(known, cap, self.level)
-            if coin.price in asked:
+            if coin.price in asked or (asked and deadline.over()):
                 return coin
+            deadline.tell(1 - 0.5 ** len(asked))
             asked.add(coin.price)
             found = self.best(coin.price)
             if not coin.beaten(found):

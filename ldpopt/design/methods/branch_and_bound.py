@@ -11,15 +11,15 @@ import heapq
 import itertools
 import math
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Split
@@ -29,7 +29,7 @@ from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
-from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.tolerances import CERTIFIED_GAP
@@ -44,6 +44,9 @@ WORK, MANY = 150_000, 1500
 """The default budget of boxes, times the number of entries and slacks of a program, and the most of them."""
 
 
+CLIMBING = 0.2
+"""The share of the progress that the search before the boxes is."""
+
 CLIMBS = 20
 """How many of the boxes' channels are climbed from."""
 
@@ -52,10 +55,9 @@ CLIMBS = 20
 class BranchAndBound:
     """Local search, then branching on the ratios of the reports: for constraints on outputs, with a proof [FS].
 
-    nodes : the most programs of boxes to solve; by default from 30 to 400, fewer for large ones. starts, rng : of the
-    local search before it. time_limit : seconds (of the clock) after which no further box is solved; None for no limit,
-    and without `nodes` the default number of them is then not a limit either. The certificate holds whenever it stops,
-    with the best bound so far; the gap says how far it came.
+    nodes : the most programs of boxes to solve; by default from 30 to 1500, fewer for large ones, and as many as there
+    is time for where `optimal_channel` has a `time_limit`. starts, rng : of the local search before it. The certificate
+    holds whenever it stops, with the best bound so far; the gap says how far it came.
 
     >>> from ldpopt.design import Divergence, LocalDP, Outputs, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -67,11 +69,8 @@ class BranchAndBound:
     nodes: int | None = None
     starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
-    time_limit: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not number(self.time_limit, "time_limit", "seconds above 0") > 0:
-            raise invalid("time_limit", "seconds above 0", self.time_limit)
         if self.nodes is not None:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
@@ -106,22 +105,22 @@ class BranchAndBound:
             )
         if why := too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs))):
             raise invalid("problem", "one that BranchAndBound can hold", Phrase(why))
-        climb = Climb.of(problem)
+        deadline = problem.deadline
+        climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMBING))
         matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
         tree = Tree(boxes, climb, matrix)
         k, m = climb.program.shape
         size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))
         few = int(np.clip(WORK / size, 30, MANY))
-        limit = time.monotonic() + (self.time_limit or math.inf)
-        solved = tree.grow(self.nodes or (few if self.time_limit is None else sys.maxsize), limit)
+        few = few if math.isinf(deadline.seconds) else sys.maxsize
+        solved = tree.grow(self.nodes or few, deadline.part(CLIMBING, 1.0))
         nodes = tuple(tree.nodes)
 
         def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
             yield BranchDual(problem.whole, problem.constraints, channel, classes, nodes)
 
         how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
-        stopped = "the time limit came before all boxes were settled" if time.monotonic() > limit else ""
-        return Candidate(tree.matrix, how, prove, shortfall=stopped)
+        return Candidate(tree.matrix, how, prove)
 
 
 class Tree:
@@ -134,8 +133,8 @@ class Tree:
         self.climbs = CLIMBS
         self.narrow = NARROW * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
 
-    def grow(self, budget: int, limit: float = math.inf) -> int:
-        """Split boxes until the bound meets the value, `budget` programs are solved, or the clock passes `limit`.
+    def grow(self, budget: int, deadline: Deadline = UNLIMITED) -> int:
+        """Split boxes until the bound meets the value, `budget` programs are solved, or the time is over.
 
         Returns how many were solved.
         """
@@ -155,7 +154,8 @@ class Tree:
             heapq.heappush(queue, (-bound, next(order), at, box, split))
 
         visit(0, self.boxes.root, _nothing(self.boxes))
-        while queue and solved < budget and time.monotonic() < limit:
+        while queue and solved < budget and not deadline.over():
+            deadline.tell(solved / budget)
             bound, _, at, box, split = heapq.heappop(queue)
             if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
                 break

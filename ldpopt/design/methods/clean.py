@@ -33,7 +33,10 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
     pair, f = problem.reduction.pair, problem.utility.f
     best, most, last = None, -np.inf, np.zeros(0)
     for level in LEVELS:
-        q = merge(improve(merge(matrix, f, pair, level)), f, pair, 1e-13)
+        q = merge(matrix, f, pair, level)
+        if not problem.deadline.late:
+            q = improve(q)
+        q = merge(q, f, pair, 1e-13)
         if np.array_equal(q, last):
             continue
         last = q

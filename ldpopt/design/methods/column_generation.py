@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.classes import Classes
@@ -97,9 +98,10 @@ class ColumnGeneration:
         columns.scale = top * reach
         theta, _, _ = columns.solve(SIMPLEX)
         columns.scale *= float(columns.worth(columns.inside) @ theta)
-        best, rounds = _by_labels(columns, theta, self.accuracy) if problem.cap is None else None, 1
+        deadline = problem.deadline
+        best, rounds = _by_labels(columns, theta, self.accuracy, deadline) if problem.cap is None else None, 1
         if best is None:
-            best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds)
+            best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds, deadline)
         theta = vertex(columns)
         theta = np.where(theta > 1e-12, theta, 0.0)
         erased = 1 - theta.sum() - (problem.ratio - 1) * float((columns.inside @ theta).mean())
@@ -135,10 +137,10 @@ def ratio_dual(problem: Problem, channel: Channel, rows: Array, pairs: Array) ->
     return RatioDual(problem.whole, problem.constraints, channel, rows, pairs, classes)
 
 
-def _by_labels(columns: PatternProgram, theta: Array, accuracy: float) -> RowsAndPairs | None:
+def _by_labels(columns: PatternProgram, theta: Array, accuracy: float, deadline: Deadline) -> RowsAndPairs | None:
     """Without a TV cap: the multipliers by exchange over ratios, and the patterns that they call for; None if loose."""
     f, pair, ratio, scale = columns.f, columns.pair, columns.ratio, columns.scale
-    for _ in range(LABELLED):
+    for _ in deadline.inner.rounds(range(LABELLED)):
         used = columns.inside[:, theta > 1e-9 * theta.max()]
         value = float(columns.worth(columns.inside) @ theta)
         try:
@@ -155,13 +157,15 @@ def _by_labels(columns: PatternProgram, theta: Array, accuracy: float) -> RowsAn
     return None
 
 
-def generate(columns: PatternProgram, goal: float, accuracy: float, most: int = ROUNDS) -> tuple[RowsAndPairs, int]:
+def generate(
+    columns: PatternProgram, goal: float, accuracy: float, most: int = ROUNDS, deadline: Deadline = UNLIMITED
+) -> tuple[RowsAndPairs, int]:
     """The multipliers with the smallest bound, and the rounds that took.
 
     Stops when they prove `goal`, in units of the scale, to a relative `accuracy`, or when nothing joins the program.
     """
     best: RowsAndPairs | None = None
-    for number in range(1, most + 1):
+    for number in deadline.rounds(range(1, most + 1)):
         try:
             theta, rows, pairs = columns.solve(INTERIOR)
         except SolverError:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.base import BATCH
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
@@ -31,7 +32,7 @@ def single_contrast(criterion: Any, k: int) -> Array | None:
 
 
 def one_contrast(
-    contrast: Array, prior: Array, epsilon: float, eta: float | None, gap: float
+    contrast: Array, prior: Array, epsilon: float, eta: float | None, gap: float, deadline: Deadline = UNLIMITED
 ) -> tuple[Array, FisherSolution]:
     """Logarithms (n, k) of patterns, their weights, and multipliers that pay for all patterns up to about `gap`.
 
@@ -44,7 +45,7 @@ def one_contrast(
     below = np.arange(c)[None, :] < np.arange(1, c)[:, None]
     sets = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
     ratio = math.exp(epsilon)
-    for _ in range(ROUNDS):
+    for _ in deadline.rounds(range(ROUNDS)):
         found = fisher_program(COptimal(weights), [mass], np.where(sets, ratio, 1.0), epsilon, eta)
         kernel = found.kernel[0] - found.kernel.sum() * mass
         prices = Prices(np.outer(kernel, kernel), mass, found.rows, found.pairs, ratio)

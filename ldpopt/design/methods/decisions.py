@@ -143,7 +143,7 @@ class SamplingProgram:
             how, found = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
-                found = sampling_program(utility, problem.terms, problem.others)
+                found = sampling_program(utility, problem.terms, problem.others, problem.deadline)
                 found = (_mendable(stochastic(found[0]), problem), *found[1:])
             except Unrepairable:
                 raise

@@ -83,7 +83,7 @@ class EndlessExchange:
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve on finer and finer intervals until bound and value meet; returns the number of programs."""
         least, stale, value = np.inf, 0, 0.0
-        for number in range(1, rounds + 1):
+        for number in self.asked.deadline.rounds(range(1, rounds + 1)):
             gains = chord_gains(self.f, self.pair, self.knots)
             # Half of the labels gain more: those near an end where the utility is steep say nothing of the optimum.
             scale = value if value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0

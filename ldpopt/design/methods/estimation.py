@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -91,17 +92,17 @@ class EstimationColumns:
         fine = utility.size <= FINE or columns.line or (eta is None and by_newton(utility.criterion, columns, eta))
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         if utility.neighbourhood is None:
-            found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
+            found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, problem.deadline)
             prior = utility.prior
         else:
-            found, prior = _minimax(utility, columns, eta, gap)
+            found, prior = _minimax(utility, columns, eta, gap, problem.deadline)
         tolerance = gap if utility.neighbourhood is None else BRACKET_GAP
         matrix = found.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             best = found
             if utility.neighbourhood is not None:  # the multipliers of the least favourable distribution alone
-                best = generate(utility.criterion, prior, columns, eta, found.heights, gap)
+                best = generate(utility.criterion, prior, columns, eta, found.heights, gap, posed.deadline.inner)
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
@@ -132,7 +133,9 @@ def _coarse(columns: Columns) -> str:
     return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
 
 
-def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, gap: float) -> tuple[Mixture, Array]:
+def _minimax(
+    utility: FisherInformation, columns: Columns, eta: float | None, gap: float, deadline: Deadline
+) -> tuple[Mixture, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
     The criterion is convex in the weights and concave in the distribution. Over the columns at hand, distributions
@@ -140,9 +143,10 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
     best channel for it alone brings further columns, or proves that none is needed.
     """
     accuracy = 1e-5
-    found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
+    inner = deadline.inner
+    found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, inner)
     heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
-    for _ in range(ROUNDS):
+    for _ in deadline.rounds(range(ROUNDS)):
         values = columns.values(heights)
         found = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, eta))
         worst = worst_case(utility, found.matrix(columns), accuracy / 10)
@@ -155,7 +159,7 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
             heavy = found.solution.shares > 1e-7
             priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
             continue
-        alone = generate(utility.criterion, mixture, columns, eta, heights, gap)
+        alone = generate(utility.criterion, mixture, columns, eta, heights, gap, inner)
         least = criterion_at(utility.criterion, alone.matrix(columns), mixture)
         if worst.upper - least <= 10 * accuracy * max(abs(least), 1e-12):
             break
@@ -197,7 +201,7 @@ def _proofs(
     criterion, heights = utility.criterion, found.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     worth = criterion.worth(kernel, prior)
-    for _ in range(SHARPENED):
+    for _ in problem.deadline.inner.rounds(range(SHARPENED)):
         try:
             rows, pairs, made = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
         except SolverError:

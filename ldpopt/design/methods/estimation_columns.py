@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
@@ -127,16 +128,19 @@ class Mixture:
         return stochastic(made)
 
 
-def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float) -> Mixture:
+def generate(
+    criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float,
+    deadline: Deadline = UNLIMITED,
+) -> Mixture:  # fmt: skip
     """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
     if isinstance(columns, StaircaseColumns) and len(prior) > FULL:
         contrast = single_contrast(criterion, len(prior))
         if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
-            return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap))
+            return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap, deadline))
     if by_newton(criterion, columns, eta):
         with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-            return _newton(prior, criterion, columns, eta, heights, gap)
-    for _ in range(ROUNDS):
+            return _newton(prior, criterion, columns, eta, heights, gap, deadline)
+    for _ in deadline.rounds(range(ROUNDS)):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = Mixture(heights, solution)
         if columns.complete(heights):
@@ -172,7 +176,9 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
     return isinstance(criterion, DOptimal)
 
 
-def _newton(prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float) -> Mixture:
+def _newton(
+    prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float, deadline: Deadline
+) -> Mixture:
     """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
     sets, ratio = [heights > 0], math.exp(columns.epsilon)
     factor: Any = criterion.diagonal(columns.k) if isinstance(criterion, AOptimal) else np.ones(columns.k)
@@ -183,7 +189,7 @@ def _newton(prior: Array, criterion: Any, columns: Any, eta: float | None, heigh
             sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * columns.k, rng))
     heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
     accuracy, least = 1e-4, gap / (10 * columns.k if criterion.logarithmic else 10)
-    for _ in range(ROUNDS):
+    for _ in deadline.rounds(range(ROUNDS)):
         solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta)
         found = Mixture(heights, solution)
         prices = prices_at(prior, solution, columns)

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.residual import residual
@@ -124,6 +125,7 @@ class Labels:
     low: float
     high: float
     inner: tuple[float, float]
+    deadline: Deadline = UNLIMITED
 
     @classmethod
     def of(cls, problem: Problem) -> Labels:
@@ -147,7 +149,7 @@ class Labels:
             if not np.isfinite(f.excess(ends[end], 1 - ends[end])):
                 far = far_enough(f, mirrored, columns) or 1.0
                 inner[end] = 1 / (1 + far) if mirrored else far / (1 + far)
-        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]))
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]), problem.deadline)
 
     def first(self, count: int) -> Array:
         """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
@@ -184,7 +186,7 @@ class Labels:
         best: Round | None = None
         champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
-        for number in range(1, rounds + 1):
+        for number in self.deadline.rounds(range(1, rounds + 1)):
             large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
             if large:
                 active = [np.arange(len(term)) for term in self.terms]
@@ -240,7 +242,8 @@ class Labels:
                 break
             if solved.value > 0:
                 scale *= solved.value
-        assert best is not None
+        if best is None:
+            raise SolverError("exchange: no program was solved in the time there was")
         return replace(best, matrix=best.solved.matrix if champion is None else champion), number
 
     def _value(self, matrix: Array) -> float:
@@ -284,7 +287,7 @@ class Labels:
         if not self.conic:
             return matrix
         value = self._value(matrix)
-        for _ in range(8):
+        for _ in self.deadline.inner.rounds(range(8)):
             gains = tangent_gains(self.f, self.pair, matrix) / (value or 1.0)
             try:
                 new = np.maximum(label_program(gains, self.terms, self.expressions, True).whole, 0.0)

@@ -127,7 +127,7 @@ class Moves:
         rng = np.random.default_rng(0)
         best = self.climb(weights)
         value = self.of(best)
-        for _ in range(kicks):
+        for _ in self.task.problem.deadline.inner.rounds(range(kicks)):
             near = best
             for _ in range(int(rng.integers(1, 4))):
                 near = self._random(near, rng)
@@ -144,7 +144,7 @@ class Moves:
         """The best move, again and again, until none helps."""
         weights = merged(weights)
         value = self.of(weights)
-        for _ in range(STEPS):
+        for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
             made, found = self._all(weights)
             better = value + 1e-12 * abs(value) if np.isfinite(value) else value
             order = np.argsort(-found, kind="stable")

@@ -95,9 +95,11 @@ class IntegerProgram:
 def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
     """Weights, and whether the solver says that there are none better among its columns."""
     rounded = roundings(task, free)
-    worth = worth_of(task)
+    worth, deadline = worth_of(task), task.problem.deadline
     assert worth is not None
     moves = Moves(task, worth)
+    if deadline.over():
+        return rounded, False
     if isinstance(task.utility, ColumnUtility):
         weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
         return max((rounded, moves.best(weights, 0)), key=lambda one: (task.value(one), -one.shape[1])), ended
@@ -106,9 +108,9 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
     cuts = [_cut(task.utility, _mixed(task, best, away), program.columns)]
     if away is not None:
         cuts.append(_cut(task.utility, away, program.columns))
-    for _ in range(CUTS):  # cheap ones, at weights that need not be whole
+    for _ in deadline.inner.rounds(range(CUTS)):  # cheap ones, at weights that need not be whole
         cuts.append(_cut(task.utility, _mixed(task, program.relaxed(np.array(cuts)), away), program.columns))
-    for _ in range(SEARCHES):
+    for _ in deadline.rounds(range(SEARCHES)):
         weights, bound, ended = program.best(np.array(cuts))
         if (found := moves.climb(weights)) is not None and task.value(found) > task.value(best):
             best = found

@@ -97,7 +97,7 @@ class Task:
 def polished(task: Task, weights: Integers) -> Integers:
     """Better weights, found by moving one unit of a row from one output to another as long as that helps."""
     best, value = weights, task.value(weights)
-    for _ in range(MOVES):
+    for _ in task.problem.deadline.inner.rounds(range(MOVES)):
         found = max(
             ((task.value(one), at, one) for at, one in enumerate(_moved(task, best))),
             key=lambda item: (item[0], -item[1]),
@@ -157,7 +157,7 @@ def proofs(free: Design | None, posed: Problem, channel: Channel) -> Iterator[Ce
 
 def cost(free: Design | None, value: float) -> str:
     """What the denominator costs, for a note; `value` as `Task.value` has it."""
-    if free is None or not free.value:
+    if free is None or not free.value or not math.isfinite(value):
         return ""
     if free.utility.error:
         return f"{(-value / free.value - 1):.2%} more error than without a denominator"

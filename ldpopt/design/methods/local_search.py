@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.sizes import too_large
@@ -111,6 +112,7 @@ class Climb:
     value: Callable[[Array], float]
     gradients: Callable[[Array], Array]
     raised: Callable[[Array], Array] = np.asarray
+    deadline: Deadline = UNLIMITED
 
     @classmethod
     def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
@@ -121,7 +123,10 @@ class Climb:
             criteria = len(columns_of(utility, np.ones((k, 1))))
             program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
             return cls(
-                program, lambda q: float(columns_of(utility, q).sum(axis=1).min()), partial(gradients_of, utility)
+                program,
+                lambda q: float(columns_of(utility, q).sum(axis=1).min()),
+                partial(gradients_of, utility),
+                deadline=problem.deadline,
             )
         pair, f = problem.reduction.pair, utility.f
         program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
@@ -138,6 +143,7 @@ class Climb:
             lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
             lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
             raised,
+            problem.deadline,
         )
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
@@ -145,7 +151,7 @@ class Climb:
         k, m = self.program.shape
         champion, most = None, -np.inf
         failure: SolverError | None = None
-        for number in range(len(given) + starts):
+        for number in self.deadline.rounds(range(len(given) + starts)):
             try:
                 if number < len(given):
                     q = given[number]
@@ -165,7 +171,7 @@ class Climb:
     def climb(self, q: Array) -> tuple[Array, float]:
         """A local maximum reached from `q`, (k, m) with any non-negative entries, and its value."""
         champion, most = q, -np.inf
-        for _ in range(STEPS):
+        for _ in self.deadline.inner.rounds(range(STEPS)):
             q = self.program.solve(self.gradients(champion))[0]
             value = self.value(q)
             if most == -np.inf or value > most:

@@ -66,7 +66,7 @@ class MarginalPatterns:
         compared = utility.compared
         assert compared is not None
         level = level_of(problem.epsilon)
-        found = MarginalProgram(utility, compared, level, min(problem.eta, 1.0)).solve()
+        found = MarginalProgram(utility, compared, level, min(problem.eta, 1.0)).solve(problem.deadline)
         used = found.phi > 0
         inside = found.inside[used].T
         matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * (found.phi[used] * (level + 1))

@@ -92,7 +92,7 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
     while True:
         found = Exchange().find(problem, ask)
         tighter = problem.tightened(found.matrix)
-        if tighter is None:
+        if tighter is None or problem.deadline.over():
             break
         problem = tighter
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)

@@ -80,7 +80,7 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     """The channel of the best partition of the runs at `starts`, or of the best coin between two."""
     pair = problem.reduction.pair
     blocks = Blocks(problem.utility.f, pair.merge(starts), problem.epsilon)
-    coin = blocks.coin(problem.cap)
+    coin = blocks.coin(problem.cap, problem.deadline)
     parts = coin.parts
     edges = np.append(starts, len(pair))
     if any(cut.blocks == 1 for _, cut in parts):

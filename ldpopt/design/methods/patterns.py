@@ -42,7 +42,7 @@ class PatternLP:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""
         utility = problem.utility
-        found = pattern_program(utility, problem.epsilon, problem.eta)
+        found = pattern_program(utility, problem.epsilon, problem.eta, problem.deadline)
         used = found.theta > 0
         inside = members(found.masks[used], utility.size).T
         matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * found.theta[used]

@@ -70,11 +70,11 @@ class PolicyLP:
             eta -= min(2.0**-50, 2.0**-24 * eta)
         else:
             left, right, excess = *(np.zeros(1, dtype=np.intp) for _ in range(2)), np.zeros((1, len(base)))
-        made = LevelColumns(base, rise, excess, left, right)
-        found = column_program(utility, made, columns.epsilon, eta)
+        made = LevelColumns(base, rise, excess, left, right, np.full(len(left), eta))
+        found = column_program(utility, made, columns.epsilon)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
+            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.matrix(), found.weights)
 
         return Candidate(found.columns, f"{columns.name} in a linear program", prove)
 

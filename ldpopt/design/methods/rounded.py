@@ -71,8 +71,12 @@ def roundings(task: Task, free: Design | None) -> Integers:
     """The best weights that rounding and moving units lead to, from the optimum without a denominator and others."""
     starts = [] if free is None else [_rows(task.problem, free.channel.matrix)]
     starts.append(np.ones((task.inputs, 1)))  # says nothing, and is always there
-    tried = [made for start in [*_simple(task), *starts] if (made := _rounded(task, start)) is not None]
-    return max(tried, key=lambda one: (task.value(one), -one.shape[1]))
+    every = task.problem.deadline.rounds([*starts[:-1], *_simple(task), starts[-1]])
+    tried = [made for start in every if (made := _rounded(task, start)) is not None]
+    return max(
+        tried or [np.full((task.inputs, 1), task.total, dtype=np.int64)],
+        key=lambda one: (task.value(one), -one.shape[1]),
+    )
 
 
 def _rows(problem: Problem, matrix: Array) -> Array:

@@ -76,7 +76,7 @@ class Saddle:
         channels: list[Array] = []
         ratios: list[Array] = []
         lowest, best = math.inf, (pair[0], pair[1])
-        for _ in range(ROUNDS):
+        for _ in problem.deadline.rounds(range(ROUNDS)):
             design = answer(pair[0], pair[1], certify=False)
             if design.value < lowest:
                 lowest, best = design.value, (pair[0], pair[1])

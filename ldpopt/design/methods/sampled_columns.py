@@ -121,7 +121,7 @@ class SampledColumns:
         each = np.unique(np.vstack(sets), axis=0)
         values = np.where(each, ratio, 1.0)
         mass = values @ prior
-        found = mixture(values / mass[:, None], factor, STEPS, COARSE_GAP / 1000)
+        found = mixture(values / mass[:, None], factor, STEPS, COARSE_GAP / 1000, problem.deadline)
         if found is None:
             raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
         if k <= THINNED:

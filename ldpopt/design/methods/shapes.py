@@ -81,7 +81,7 @@ class LevelShapes:
         # Of many inputs the excess is measured with more rounding than of the few rows that they share.
         delta = constraint.delta * (1 - 2.0**-36) - min(2.0**-50, 2.0**-24 * constraint.delta)
         f = problem.utility.f
-        columns = shape_program(f, pair.merge(starts), constraint.epsilon, delta)
+        columns = shape_program(f, pair.merge(starts), constraint.epsilon, delta, problem.deadline)
         matrix = np.repeat(columns, np.diff(np.append(starts, len(pair))), axis=0)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:

@@ -150,7 +150,7 @@ class _Exchange:
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve for more and more labels until bound and value meet; returns the number of programs."""
         stale, value = 0, 0.0
-        for number in range(1, rounds + 1):
+        for number in self.asked.deadline.rounds(range(1, rounds + 1)):
             gains = tangents_at(self.f, self.pair, self.labels)
             scale = value if value > 0 else self.guess()
             gap = min((self.least - value) / scale, 1.0)
@@ -179,7 +179,7 @@ class _Exchange:
 
     def meet(self, matrix: Array, solved: PairsPriced) -> tuple[Array, PairsPriced]:
         """A channel within more orders, from one within those that are posed, and its program; both given otherwise."""
-        for _ in range(ORDERS):
+        for _ in self.asked.deadline.inner.rounds(range(ORDERS)):
             tighter = self.problem.tightened(matrix)
             if tighter is None:
                 break
@@ -219,7 +219,7 @@ class _Exchange:
     def ascend(self, matrix: Array, steps: int) -> Array:
         """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated."""
         value = self.value(matrix)
-        for _ in range(steps):
+        for _ in self.asked.deadline.inner.rounds(range(steps)):
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
             new = _channel(smooth_program(gains.each, self.terms, 1e-10))
             reached = self.value(new)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
 from ldpopt.design.constraints.denominator import Denominator
@@ -33,20 +34,24 @@ class Problem:
 
     whole : the utility as the caller gave it. cells : the intervals into which continuous answers were cut.
     utility : `whole`, or the same utility of the cells, so that it always has finitely many inputs.
+    deadline : when whoever solves it is to end.
     """
 
     utility: Any
     constraints: tuple[Constraint, ...]
     whole: Any
     cells: Cells | None = None
+    deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, utility: Utility, constraints: Constraint | Iterable[Constraint]) -> Problem:
+    def of(
+        cls, utility: Utility, constraints: Constraint | Iterable[Constraint], deadline: Deadline = UNLIMITED
+    ) -> Problem:
         """The problem. Raises `InvalidInput`, which says which part of it is not possible."""
         if not isinstance(utility, Utility):
             expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
             raise invalid("utility", expected, type(utility).__name__)
-        made = cls(utility, listed(constraints), utility)
+        made = cls(utility, listed(constraints), utility, deadline=deadline)
         return made._cut() if utility.continuous else made
 
     def _cut(self) -> Problem:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.certificates.marginals import Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.simplices import Marginals
@@ -73,12 +74,12 @@ class MarginalProgram:
         """Whether the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
-    def solve(self) -> MarginalSolution:
+    def solve(self, deadline: Deadline = UNLIMITED) -> MarginalSolution:
         """Rounds of programs until the bound and the value meet, and then a vertex of the last one."""
         inside = self.first()
         least, proved, closed = math.inf, None, CAPPED_CLOSE if self.capped else CLOSE
         rounds = 0
-        while rounds < ROUNDS:
+        for _ in deadline.rounds(range(ROUNDS)):
             rounds += 1
             scale, pool = self.pool(inside)
             try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.distribution import Array
 
 BALANCED = 12
@@ -22,7 +23,7 @@ PACE = 1.5
 """The length of a step, in units of the inverse of the columns' average slope."""
 
 
-def mixture(columns: Array, factor: Array, steps: int, gain: float) -> Array | None:
+def mixture(columns: Array, factor: Array, steps: int, gain: float, deadline: Deadline = UNLIMITED) -> Array | None:
     """(n,) probabilities of `columns` (n, k), each with S.p = 1; None where their rows cannot be made one.
 
     factor : (k,) the diagonal of F. steps : the most steps. gain : the relative progress between two looks at which it
@@ -39,7 +40,7 @@ def mixture(columns: Array, factor: Array, steps: int, gain: float) -> Array | N
         move = columns @ np.linalg.lstsq((columns * w[:, None]).T @ columns, off, rcond=1e-13)[0]
         logs = logs - min(1.0, 2 / float(np.abs(move).max())) * move
     pace = PACE
-    for step in range(steps):
+    for step in deadline.rounds(range(steps)):
         w = np.exp(logs)
         inverse = _inverse((columns * w[:, None]).T @ columns)
         if inverse is None:

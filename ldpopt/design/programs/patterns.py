@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.masks import Masks, members
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
@@ -79,7 +80,9 @@ class PatternSolution:
     weights: Array
 
 
-def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) -> PatternSolution:
+def pattern_program(
+    utility: ColumnUtility, epsilon: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
+) -> PatternSolution:
     """Solve the program for LocalDP(epsilon) and TotalVariation(eta).
 
     Raises `InvalidInput` above `LIMIT` inputs and `SolverError` when no solver is accurate.
@@ -108,7 +111,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         return PatternSolution(np.zeros(1, dtype=np.int64), erased, rows, pairs, np.eye(len(mu))[least])
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
     program = PatternPool(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
-    chosen, found, best = program.generate()
+    chosen, found, best = program.generate(deadline)
     theta = program.weights(found.tau, chosen) * (level + 1)
     return PatternSolution(chosen.astype(np.int64), theta, best.rows * scale, best.pairs * scale, best.weights)
 
@@ -165,7 +168,7 @@ class PatternPool:
         k = self.inside.shape[1]
         return bool(self.unit * (self.level + 1) * k * (k - 1) >= 1)
 
-    def generate(self) -> tuple[npt.NDArray[np.intp], PoolSolution, PoolSolution]:
+    def generate(self, deadline: Deadline = UNLIMITED) -> tuple[npt.NDArray[np.intp], PoolSolution, PoolSolution]:
         """The patterns of the last program, its solution at a vertex, and the multipliers with the best bound."""
         n, k = self.inside.shape
         chosen = np.arange(n)
@@ -176,7 +179,7 @@ class PatternPool:
         least = math.inf
         # Central dual values first: those of a vertex are extreme, and would let thousands of patterns join.
         for solvers, short, most in ((INTERIOR, PAID, ROUNDS if n > ALL else 0), (SIMPLEX, SHARP, LAST)):
-            for _ in range(most):
+            for _ in deadline.rounds(range(most)):
                 found, there = self.solve(chosen, solvers), chosen
                 gain = self.gains(found)
                 made = self.raised(found, gain + found.weights @ (self.top - self.mu))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
@@ -41,8 +42,9 @@ Tangents = tuple[Array, Array, Array, Array]
 
 
 def sampling_program(
-    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = ()
-) -> Tangents:
+    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = (),
+    deadline: Deadline = UNLIMITED,
+) -> Tangents:  # fmt: skip
     """The channel whose largest risk is smallest, nearly feasible, and the multipliers of the program's tangents.
 
     Ratios of entries too large for a solver are posed as smaller ones, and the channel is stretched afterwards. Raises
@@ -54,7 +56,7 @@ def sampling_program(
         if farthest == math.inf and not any(_open(term, farthest) for term in terms):
             continue
         try:
-            matrix, ratios, mixture, prior = _within(utility, terms, expressions, farthest)
+            matrix, ratios, mixture, prior = _within(utility, terms, expressions, farthest, deadline)
         except SolverError as error:
             failure = error
             if widest <= farthest < math.inf:
@@ -127,8 +129,9 @@ class _Posed:
 
 
 def _within(
-    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], farthest: float
-) -> Tangents:
+    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], farthest: float,
+    deadline: Deadline,
+) -> Tangents:  # fmt: skip
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
@@ -137,7 +140,7 @@ def _within(
     at = [GRID if p > 0 else np.zeros(1) for p in held]
     best: Tangents | None = None
     gap, stale, scale = math.inf, 0, 1.0
-    for _ in range(ROUNDS):
+    for _ in deadline.rounds(range(ROUNDS)):
         posed, each, worst = _Posed.of((n, k), terms, expressions, farthest), cp.Variable(n * k), cp.Variable()
         drawn = cp.reshape(posed.q.whole, (n * k,), order="C")
         place, ratios = np.repeat(np.arange(n * k), [len(r) for r in at]), np.concatenate(at)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.levels import SHAPES, Levels, level_shapes
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.levels import LevelColumns, Weighed, weigh, with_erasure
@@ -75,7 +76,7 @@ class Family:
         return np.asarray(self.digits[block])
 
 
-def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float) -> Array:
+def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, deadline: Deadline = UNLIMITED) -> Array:
     """The columns (k, n) of the best channel of unit vectors and unimodal shapes, within ApproximateLDP; erasure last.
 
     `pair` : sorted by ratio, without ties, at least two inputs. Raises `SolverError` when no solver is accurate.
@@ -86,11 +87,11 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float) -> A
     levels = levels if k <= ALL else np.concatenate([levels, families[1].levels(np.arange(k - 1), k)])
     first, last = np.arange(1, k), np.arange(k - 1)
     pairs = np.concatenate([first, last]), np.concatenate([np.zeros(k - 1, dtype=np.intp), np.full(k - 1, k - 1)])
-    for _ in range(1 if k <= ALL else ROUNDS):
-        made = LevelColumns.of(levels, epsilon, pairs)
+    for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
+        made = LevelColumns.of(levels, epsilon, delta, pairs)
         columns = made.base + made.rise
         mu = _excess(f, pair.apart @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
-        best = weigh(made, mu, np.zeros(1), epsilon, delta)
+        best = weigh(made, mu, np.zeros(1), epsilon)
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
             gain = family.gains(best, k, epsilon)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.masks import members
 from ldpopt.design.columns.shares import best_share, information_of
 from ldpopt.design.programs.patterns import balanced
@@ -205,7 +206,7 @@ class SharesProgram:
             float(proper.sum()) + self.spread * float(found.pairs[n, n])
         )
 
-    def solve(self) -> Shares:
+    def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
         """Column generation, which begins with the patterns that are worth most for their mass."""
         n = len(self.own)
         every = self.every
@@ -220,7 +221,7 @@ class SharesProgram:
         proved: WeighedSets | None = None
         last: tuple[Array, Array, WeighedSets] | None = None
         least, reached, still = math.inf, 0.0, 0
-        for number in range(ROUNDS):
+        for number in deadline.rounds(range(ROUNDS)):
             sets = every[index]
             inside = np.vstack([sets.T, share]) if divided else sets.T
             try:

@@ -20,6 +20,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import SolverError
+from ldpopt.results import ByValue
 
 ROUNDS = 40
 
@@ -38,7 +39,7 @@ Sets = tuple[HypothesisSet, HypothesisSet]
 
 
 @dataclass(frozen=True, eq=False)
-class LowerLine:
+class LowerLine(ByValue):
     """A linear function below the divergence: for every output, tangents of mu at `ratios` (n,) with `weights` (m, n).
 
     Each tangent lies below the convex mu, and so does any mixture of tangents. The least value of the mixture over the

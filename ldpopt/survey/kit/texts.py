@@ -1,4 +1,4 @@
-"""The words of the questionnaire, by language: those that come with the package, and those of a survey."""
+"""The texts of the questionnaire in each language: those of the package, and those of a survey."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def shipped(language: str) -> dict[str, Any]:
 
 
 def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
-    """The texts of every language, by its code: the package's, and over them those of the survey.
+    """The texts of every language, by its code. A text of the survey replaces the package's text.
 
-    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), any keys of the package's English texts,
-        and perhaps ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: by the name of a question
-        its ``"text"`` and, by the plan's categories, its ``"answers"``. What a language lacks is taken from English,
-        and from the plan's own names. With `given` only the languages that it names are offered.
+    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
+        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: for each
+        question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
+        taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with other places to fill in.
+    Raises `InvalidInput` for unknown keys, questions and answers, and for texts whose placeholders differ from the
+    package's.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}

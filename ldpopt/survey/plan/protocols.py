@@ -1,4 +1,7 @@
-"""Every protocol of the package for one question, by how many respondents each needs: the design effect [Kish]."""
+"""All protocols of the package for one question, compared by the respondents that each needs.
+
+The design effect of a protocol is this number divided by the number without privacy [Kish].
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ LARGEST = 2**22
 
 @dataclass(frozen=True, eq=False)
 class ProtocolRow(Result):
-    """One protocol: its guarantees, the respondents that it needs, and how many times those without privacy."""
+    """One protocol: its guarantees, the respondents that it needs, and their ratio to the number without privacy."""
 
     protocol: str
     epsilon: float
@@ -41,7 +44,7 @@ class ProtocolRow(Result):
 class ProtocolTable(Pictured):
     """Protocols for one question, the fewest respondents first.
 
-    rows : `ProtocolRow`s. precision : the target. unprivate : respondents that it takes without privacy.
+    rows : the `ProtocolRow` of each protocol. precision : the target. unprivate : respondents needed without privacy.
     """
 
     rows: tuple[ProtocolRow, ...]
@@ -99,10 +102,13 @@ def compare_protocols(
 ) -> ProtocolTable:
     """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
 
-    Channels count with their efficient estimate at the pilot; frequency oracles with reports too many to tabulate,
-    with the variance of their own estimate. Those above eta are left out, and so are those that cannot tell all
-    categories apart. pilot : distribution, shape (k,). epsilon : nats. optimal : the optimal channel, where it is
-    known already. `InvalidInput` where nothing fits eta.
+    pilot : the expected distribution of the answers, shape (k,). epsilon : in nats. eta : largest total variation
+        allowed.
+    optimal : the optimal channel, if it is already known; otherwise it is computed.
+
+    The variance of a channel is that of the efficient estimate at the pilot. For frequency oracles with too many
+    reports to tabulate it is the variance of their own estimate. Protocols above eta are left out, and so are protocols
+    that cannot tell all categories apart. `InvalidInput` if no protocol fits eta.
 
     >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
     >>> table.rows[0].protocol, table["randomized response"].respondents
@@ -129,7 +135,7 @@ def compare_protocols(
 
 
 def _measured(made: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
-    """The variance that counts for one respondent (inf if nothing can be estimated), epsilon and eta."""
+    """The variance for one respondent that the target uses (inf if nothing can be estimated), epsilon and eta."""
     if isinstance(made, FrequencyOracle):
         own = np.array([made.variance(float(p), 1) for p in pilot])
         return precision.variance(own), made.epsilon, made.eta

@@ -1,4 +1,4 @@
-"""A survey in two stages: a pilot wave estimates the shares, and the second wave gets the channel that suits them."""
+"""A survey in two stages: a pilot wave estimates the shares, and the second wave's channel is designed for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ UNIFORM = 0.02
 
 
 def pilot_shares(first: Estimate | Array) -> Array:
-    """The distribution (k,) that a second wave is designed for: the estimate on the simplex, and a little uniform.
+    """The distribution (k,) for which a second wave is designed.
+
+    It is the first estimate, projected on the simplex and mixed with a little of the uniform distribution.
 
     >>> pilot_shares(np.array([1.1, -0.1])).round(3)
     array([0.99, 0.01])
@@ -41,10 +43,10 @@ def pilot_shares(first: Estimate | Array) -> Array:
 
 
 def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel:
-    """The optimal channel within epsilon (nats) and eta for what the pilot wave estimates.
+    """The optimal channel within epsilon (nats) and eta for the shares that the pilot wave estimated.
 
-    Every respondent is in one wave only, so that each gives away one report within epsilon. `InvalidInput` for a bad
-    epsilon or eta.
+    Every respondent is in one wave only, so each gives one report within epsilon. `InvalidInput` unless epsilon is
+    positive and eta is in [0, 1].
 
     >>> from ldpopt.survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -56,9 +58,10 @@ def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel
 
 
 def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
-    """The survey of a second wave: what the first estimated is the pilot of its questions, and it is a later round.
+    """The survey of a second wave: a later round, with the estimates of the first wave as the pilots of its questions.
 
-    first : the estimates of the first wave, by question, with the same categories; `InvalidInput` for others.
+    first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
+    earlier_round : the round of the first wave.
 
     >>> from ldpopt.survey import QuestionSpec, estimate
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -87,12 +90,13 @@ LEAST = 0.005
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoStagePlan(Result):
-    """How many respondents the pilot wave takes, through which channel, and what two stages are expected to gain.
+    """How many respondents the pilot wave takes, through which channel, and the expected gain of two stages.
 
-    pilot, second : respondents of the waves; no pilot where one stage is expected to do as well.
-    channel : that of the pilot wave, or of the only one.
-    shares, variances : the shares tried and the expected sum of the shares' variances at each.
-    single, informed : the same of one stage, and of one whose channel knew the truth.
+    pilot, second : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
+    channel : the channel of the pilot wave, or of the only wave.
+    shares, variances : the sizes of the pilot wave that were tried, as shares of n, and for each the expected sum of
+        the variances of the estimated shares.
+    single, informed : this expected sum for one stage, and for one stage whose channel is designed for the truth.
     """
 
     pilot: int
@@ -131,13 +135,14 @@ def plan_two_stages(
 
     Parameters
     ----------
-    scenarios : (s, k) or (k,), distributions that the truth may be; the expected variance is averaged over them.
-    guess : (k,) what the first channel is designed for, the uniform distribution by default.
-    shares : shares of the pilot wave to try. draws : pilots simulated for each share and scenario.
+    epsilon : in nats, for each respondent. eta : cap on the total variation.
+    scenarios : (s, k) or (k,), possible true distributions; the expected variance is averaged over them.
+    guess : (k,), the distribution for which the first channel is designed; uniform by default.
+    shares : sizes of the pilot wave to try, as shares of n. draws : pilot waves simulated for each share and scenario.
 
-    For every share w, pilots of w n respondents are simulated and the second channel is designed for each; what is
-    expected is the mean trace of the inverse information of both waves [Rao, chapter 5], J = w J_1 + (1 - w) J_2.
-    Raises `InvalidInput` for scenarios that are no distributions, and shares outside (0, 1).
+    For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
+    expected variance is the mean trace of the inverse information [Rao, chapter 5] of both waves, J = w J_1 + (1 - w)
+    J_2. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
 
     >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
     TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)
@@ -167,11 +172,10 @@ def plan_two_stages(
 
 
 def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int = 0) -> TwoStagePlan:
-    """What two stages of `n` respondents are expected to gain for a planned question, within its epsilon and eta.
+    """The expected gain of two stages with `n` respondents for a planned question, within its epsilon and eta.
 
-    The truths that are thought possible are four distributions drawn around the question's pilot (Dirichlet, as much
-    spread as twenty answers leave), or with equal chances of all if it has none. `InvalidInput` for a plan without
-    privacy.
+    The scenarios are four distributions drawn around the question's pilot (from a Dirichlet law, as uncertain as after
+    twenty answers), or from all distributions if it has no pilot. `InvalidInput` for a question without privacy.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))

@@ -17,7 +17,10 @@ CYCLES = 2000
 
 
 def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]]) -> Array:
-    """Weights (n,), zeros allowed, in proportion to the given ones within every cell of the margins."""
+    """The raked weights (n,).
+
+    Within every cell of the margins they are proportional to `weights`, which may be zero.
+    """
     w = np.array(weights)
     for _ in range(CYCLES):
         worst = 0.0
