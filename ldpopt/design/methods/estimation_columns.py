@@ -109,10 +109,10 @@ class Mixture:
         return Mixture(self.heights, replace(self.solution, theta=theta))
 
     def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
-        """The channel's matrix, with logarithms times `scale`, without columns that do not count; its row sums are equal.
+        """The channel's matrix, with equal row sums. Logarithms are multiplied by `scale`.
 
-        The solver's noise on such a column could make it the only report about some proportion, with an error too large
-        to compute.
+        Columns that do not count are left out: the solver's noise on such a column could make it the only report about
+        some proportion, with an error too large to compute.
         """
         theta, used = self.solution.theta, self.used(columns)
         values, theta = columns.values(self.heights[used] * scale), theta[used]

@@ -62,7 +62,7 @@ class Inside:
     def moved(self, step: float | Array, by: Inside) -> Inside:
         """The iterate after a step of this length, which is (n, 1), one for each label, or one number.
 
-        Size and shape of a column change by factors. What it pays per unit depends on its shape alone, which a plain
+        Size and shape of a column change by factors. Its price per unit depends on its shape alone, which a plain
         sum would lose where a column shrinks.
         """
         growth = self.grown(by)

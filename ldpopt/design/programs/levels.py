@@ -5,10 +5,11 @@ above it, so that the solver sees how columns differ at any epsilon:
 
     sum theta rise = N for every input,   sum theta base + N <= 1,   sum theta (c_x - e^epsilon c_x')_+ <= delta
 
-and, where total variation is capped, too, sum theta (c_x - c_x')_+ <= eta.
-What is missing to one is erasure, an output that says nothing. Weights are in units in which no column alone exceeds a
-cap, differences of rows in units of the largest total variation that the constraint allows, and utilities in units of
-the best column's.
+and, where total variation is capped too, sum theta (c_x - c_x')_+ <= eta.
+
+Where row sums are below one, erasure, an output that is equally likely under every input, takes the rest. Weights are
+in units in which no column alone exceeds a cap, differences of rows in units of the largest total variation that the
+constraint allows, and utilities in units of the best column's.
 """
 
 from __future__ import annotations
