@@ -54,6 +54,6 @@ class Method(Protocol):
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """A channel for a `problem` that this method does not refuse. ask : `optimal_channel`, for other problems.
 
-        Its loops go by ``problem.deadline.rounds(...)``, which ends them when the time is over.
+        Its loops run over ``problem.deadline.rounds(...)``, which ends when the time is over.
         """
         ...

@@ -1,4 +1,4 @@
-"""The optimal channel: pose, choose, find, finish."""
+"""The optimal channel: pose the problem, choose a method, find a channel, and finish it into a design."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import SolverError
 
 SEARCH = 0.9
-"""The share of the progress that a search is; the rest are repair and proof."""
+"""The share of the progress bar that the search takes; repair and proof take the rest."""
 
 
 def optimal_channel(
@@ -50,11 +50,11 @@ def optimal_channel(
     certify : False skips the certificate, and with it the bound.
     near : a design of the same utility under slightly different caps, whose certificate is tried as a proof before a
         new one is computed. Along eta it often suffices, because the optimum is piecewise linear in eta.
-    time_limit : seconds, above 0; None or inf for no limit. When they are over the search ends after the round that it
-        is in, and the best design so far is returned with what is proved of it by then; its `note` says so. Search and
-        proof share the seconds.
-    progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, which
-        never falls. What it raises ends the work and is passed on.
+    time_limit : seconds, above 0, for search and proof together; None or inf for no limit. When they are over, the
+        search ends after its current round. The best design so far is returned with the bound proved by then, and its
+        `note` says so.
+    progress : True shows a bar on standard error. A function is called with the share of the work that is done, in
+        [0, 1], which never falls; an exception that it raises ends the work and is passed on.
 
     Returns a `Design`. Its guarantees are measured of the returned matrix itself. Raises `InvalidInput` for a problem
     that cannot be posed or a method that does not apply, and `SolverError` when no solver gives a usable answer
@@ -103,7 +103,7 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
 
 
 def _say_late(problem: Problem, failure: SolverError) -> None:
-    """Raise the error that says that the time was over before a channel was known, if it was."""
+    """Raise the error that says that the time was over before a channel was known; return where it was not over."""
     if problem.deadline.late:
         spent = f"{problem.deadline.seconds:g} s"
         told = f"time_limit: {spent} were over before any channel was known: allow more time ({failure})"

@@ -40,8 +40,10 @@ class Corner(Result):
 class Envelope(Result):
     """The optimum for every cap eta at one epsilon: straight between its corners, constant after the last [SPR].
 
-    corners : in the order of eta; the first, at (0, 0), is a channel that says nothing. The values are computed for
-    partitions of the answers, without a certificate; `optimal_channel` gives a channel with a certificate for a cap.
+    corners : in the order of eta; the first, at (0, 0), is a channel that says nothing.
+
+    The values are computed for partitions of the answers, without a certificate; `optimal_channel` gives a channel with
+    a certificate for a cap.
     complete : False if the time was over before all corners were found; the optimum may then lie above the straight
     lines between those that were found.
     """

@@ -64,8 +64,8 @@ class LevelDual(ListedDual):
 class LevelVariationDual(LevelDual):
     """Multipliers of the exact program of a column utility under `ApproximateLDP` and `TotalVariation` together.
 
-    The numbers of `LevelDual`, and `spreads` (k, k) non-negative, entry (x, x') for what row x exceeds row x' by, the
-    diagonal of no meaning. For up to six inputs.
+    The numbers of `LevelDual`, and spreads : (k, k) non-negative; entry (x, x') is the multiplier of the cap on
+    sum_y (Q[x, y] - Q[x', y])_+, and the diagonal is ignored. For up to six inputs.
     """
 
     spreads: Array
@@ -122,7 +122,7 @@ class LeveledColumns:
         return cls(levels, height, power, rest, base, rise.T)
 
     def charged(self, pairs: Array, spreads: Array | None = None) -> Listed:
-        """The columns, and what they pay at these prices of excesses, and of total variation."""
+        """The columns, with what each pays at these prices of its excesses (k, k) and its total variation (k, k)."""
         charged = None
         for prices, step in ((pairs, 1), *(() if spreads is None else ((spreads, 0),))):
             for x, y in zip(*np.nonzero(prices), strict=True):

@@ -1,25 +1,25 @@
-"""Mutual information from what every two rows may differ by: moments and excesses, averaged over pairs of answers.
+"""A bound on mutual information from how far every two rows may differ: moments and excesses, averaged over pairs.
 
 For an output y of probability m_y let s_x = Q[x, y]/m_y, so that E s = 1 over the prior, and s_x <= 1/P_x. Then
 
     I(X; Y) = sum_y m_y E e(s),    e(s) = s log s - s + 1.
 
-What a constraint caps for every two inputs, sum_y psi(Q[x, y], Q[x', y]) <= cap, holds on average over two independent
-answers, at (1 - sum P^2) cap, since an answer differs from itself by nothing. That average is no less than one of a
-function of s alone, by output:
+Let a constraint cap sum_y psi(Q[x, y], Q[x', y]) for every two inputs. Then its average over two independent answers is
+at most (1 - sum P^2) cap, since the sum is 0 where the two answers are equal. For each output, that average is at least
+the mean of a function of s alone:
 
     moments of order o > 1    E E' psi = E s^o E s^(1-o) - 1 >= E k_o(s),    k_o(s) = s^o + s^(1-o) - 1 - s,
     of order 1                E E' psi = E k_1(s),                           k_1(s) = (s - 1) log s,
     excesses beyond epsilon   E E' (s - R s')_+ >= E (s - R)_+  and  >= E (1 - R s)_+,    R = e^epsilon,
 
 by Jensen's inequality: both powers are convex and E s = 1, so that neither mean is below 1, and u v >= u + v - 1 for
-such u and v. So with weights c, a, b >= 0, any slope and
+u, v >= 1. So with weights c, a, b >= 0, any slope and t_x such that
 
     e(s) <= sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1) + t_x    for 0 <= s <= 1/P_x,
 
-I(X; Y) is at most (1 - sum P^2)(sum c cap + sum (a + b) cap) + sum P_x t_x. The t_x are found here, between knots: e
-lies below its chord there, what is paid above its tangents; and where the difference is concave around 1, below its own
-tangent at 1.
+I(X; Y) is at most (1 - sum P^2)(sum c cap + sum (a + b) cap) + sum P_x t_x. The t_x are found here, on intervals
+between knots. On each, e lies below its chord, and the right side without t_x above its tangents. Around 1, where e
+less that side is concave, the difference also lies below its own tangent at 1.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 PIECES = 2048
-"""Knots of each of the outer stretches of [0, 1/P], and half as many as each of those beside 1 has."""
+"""How many knots each of the two outer stretches of [0, 1/P] has. The two beside 1 have twice as many each."""
 
 LEAST, CLOSE, NEAR = 2.0**-40, 2.0**-20, 8.0
-"""The first knot above 0, how near to 1 the next ones are, and how far the knots above 1 are close."""
+"""The first knot above 0, how near to 1 the knots beside it lie, and up to where the knots above 1 are dense."""
 
 BEND = 2.0**-49
-"""Knots are so near, relatively, to where excesses begin."""
+"""How near, relatively, knots lie to the points where excesses begin."""
 
 HIGHEST = 600.0
-"""The largest logarithm of a power that is looked at."""
+"""Powers with a larger logarithm are refused, so that none overflows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairwiseInformation(Certificate):
-    """Weights of moments and excesses between rows that pay for mutual information, for any prior and number of inputs.
+    """Weights of moments and excesses between rows that bound mutual information, for any prior and number of inputs.
 
-    orders : (n,) from 1, of moments, each capped by some constraint; weights : (n,) c, non-negative. reaches : (m,)
-    epsilon >= 0 of excesses, each capped by some constraint; above, below : (m,) a and b, non-negative. slope : a
-    number.
+    orders : (n,) orders of moments, at least 1, each capped by some constraint. weights : (n,) the c, non-negative.
+    reaches : (m,) the epsilon of excesses, at least 0. above, below : (m,) the a and the b, non-negative. slope : any
+    number. The module's docstring has the inequality.
     """
 
     proves = MutualInformation
@@ -76,7 +76,7 @@ class PairwiseInformation(Certificate):
     tight = False
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """(1 - sum P^2) times what the weights pay, and what is left unpaid at each answer."""
+        """(1 - sum P^2) times the weighted caps, plus sum P_x t_x: the bound of the module's docstring."""
         prior = law(np.asarray(self.utility.prior), arithmetic)
         prior = prior[np.asarray(self.utility.prior) > 0]
         paid = self._paid(arithmetic)
@@ -129,7 +129,7 @@ def excess_cap(constraints: tuple[object, ...], reach: float, of: Arithmetic) ->
 
 @dataclass(frozen=True, eq=False)
 class Paid:
-    """sum c k + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1) as a function of s."""
+    """The right side without t_x, sum c k + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1), as a function of s."""
 
     orders: Array
     weights: Array
@@ -155,10 +155,10 @@ class Paid:
         return np.asarray(made[made <= end])
 
     def unpaid(self, knots: Array) -> Array:
-        """(n - 1,) not below e(s) - paid(s) on each interval between knots, rounded up."""
+        """(n - 1,) upper bounds on e(s) less this function, one for each interval between knots."""
         of, ends = self.arithmetic, (knots[:-1], knots[1:])
         middle = (ends[0] + ends[1]) / 2
-        # Down to 0 nothing that is paid is less than at the first knot: powers may have no tangent there.
+        # Powers may have no tangent at 0. Below the first knot above 0, moments and excesses are at least those there.
         middle[0] = knots[1]
         value, slope = self._at(middle)
         slope = of.where(np.arange(len(middle)) > 0, slope, 0.0)
@@ -174,7 +174,7 @@ class Paid:
         return np.where(near, np.minimum(made, flat), made)
 
     def _at(self, s: Array) -> tuple[Enclosure, Enclosure]:
-        """What is paid at s, without the slope, and a subgradient there."""
+        """The function at s, without the term of the slope, and a subgradient there."""
         of, one = self.arithmetic, self.arithmetic.of(s)
         log = one.log()
         value, slope = of.zeros(len(s)), of.zeros(len(s))
@@ -191,7 +191,7 @@ class Paid:
             slope = slope + (up / one * order - down / one * less - 1.0) * weight
         reach = of.of(self.reaches).exp()
         for ratio, above, below in zip(reach, self.above.tolist(), self.below.tolist(), strict=True):
-            # Each is above either of its two planes, whichever is taken.
+            # An excess lies above both of its linear pieces, so that either gives a lower bound.
             over = (s > float(ratio.midpoint)).astype(np.float64) * above
             under = (s * float(ratio.midpoint) < 1).astype(np.float64) * below
             value = value + (one - ratio) * over + (1.0 - ratio * one) * under
@@ -199,7 +199,7 @@ class Paid:
         return value, slope
 
     def _concave_about_one(self, knots: Array) -> Array:
-        """(n - 1,) the intervals in a row about 1 on which e less the moments is surely concave: e'' = 1/s."""
+        """(n - 1,) booleans: the intervals in a row around 1 where e less the moments is surely concave (e'' = 1/s)."""
         of = self.arithmetic
         bent = of.zeros(len(knots) - 1)
         low, high = np.maximum(knots[:-1], knots[1]), knots[1:]

@@ -188,7 +188,7 @@ def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) 
             moved = _replaced(moved, tried[nearer], sent[nearer])
             for own, new in zip(found.parts, again.parts, strict=True):
                 own[tried[nearer]] = new[nearer]
-        # What is enough on an interval is enough on its halves. Where halves need no less, only rounding is left.
+        # Values that suffice on an interval suffice on its halves. Where halves need no less, only rounding is left.
         cost = np.minimum(*found.cost(cap))
         settled = np.zeros(len(cost), dtype=bool)
         if known is not None:

@@ -1,8 +1,9 @@
 """Branch and bound over the likelihood ratios of given outputs: the global optimum of a fixed alphabet, with a proof.
 
-In a box of intervals, one an output, the divergence lies below its chords: a linear (or cone) program bounds the
-utility of every channel whose outputs have their ratios there. The box of the largest bound is split at the ratio of
-the output that loses most against its chord, until the bound meets the best channel found [FS].
+A box has an interval for the likelihood ratio of every output. In it the divergence lies below its chords, so that a
+linear (or cone) program bounds the utility of every channel whose ratios are in the box. The box with the largest bound
+is split, at the ratio of the output that loses most against its chord, until the bound meets the best channel
+found [FS].
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ NARROW = 1e-9
 """Intervals of log-ratios narrower than this share of all log-ratios are not split."""
 
 FAR = 40.0
-"""Where an interval of log-ratios that has no end is taken to end, to find its middle."""
+"""The log-ratio at which an infinite interval is taken to end when its middle is looked for."""
 
 WORK, MANY = 150_000, 1500
-"""The default budget of boxes, times the number of entries and slacks of a program, and the most of them."""
+"""The default budget of boxes times entries and slacks of a program, and the most boxes."""
 
 
 CLIMBING = 0.2
 """The share of the progress that the search before the boxes is."""
 
 CLIMBS = 20
-"""How many of the boxes' channels are climbed from."""
+"""How many of the channels found in boxes start a local search."""
 
 
 @dataclass(frozen=True)
 class BranchAndBound:
-    """Local search, then branching on the ratios of the reports: for constraints on outputs, with a proof [FS].
+    """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
     nodes : the most programs of boxes to solve; by default from 30 to 1500, fewer for large ones, and as many as there
     is time for where `optimal_channel` has a `time_limit`. starts, rng : of the local search before it. The certificate
@@ -160,7 +161,7 @@ class Tree:
             if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
                 break
             if split is None:
-                continue  # too narrow to split: what the solver left open stays
+                continue  # too narrow to split: the gap that the solver left stays
             parent = self.nodes[at]
             assert isinstance(parent, Leaf)
             left = len(self.nodes)
@@ -183,7 +184,7 @@ class Tree:
         try:
             q, leaf = self.climb.program.solve(gains, walls)
         except SolverError:
-            # What bounds the whole box bounds its parts.
+            # A bound for the whole box is one for its parts.
             known = [parent]
             with suppress(SolverError):
                 known.append(self.climb.program.elastic(gains, walls))
@@ -192,11 +193,14 @@ class Tree:
             return known[best], bounds[best], cut
         bound, reached = proved(leaf), float((gains[0] * q.T).sum())
         if not bound <= reached + NARROW * abs(self.value) and (whole := proved(parent)) < bound:
-            leaf, bound = parent, whole  # an inaccurate solution proves less than that of the whole box
+            leaf, bound = parent, whole  # the multipliers of an inaccurate solution are worse than the parent's
         return leaf, bound, self._cut(q, gains, box) or cut
 
     def _cut(self, q: Array, gains: Array, box: Array) -> tuple[int, float] | None:
-        """Where a box is split that the channel `q` solves: at the output that loses most against its chord."""
+        """The output and the log-ratio at which to split a box with the solution `q`; None where it is too narrow.
+
+        It is the output that loses most against its chord.
+        """
         value = self.climb.value(q)
         if value > self.value:
             self.matrix, self.value = q, value
@@ -217,7 +221,7 @@ class Tree:
             log = float(np.log1p(apart[at] / b[at])) if b[at] > 0 else math.inf
         low, high = box[:, at]
         if not (math.isfinite(low) and math.isfinite(high)):
-            # The end is infinitely far: any finite log-ratio inside will do.
+            # An end is infinite: any finite log-ratio inside is a valid cut.
             return (
                 (at, log) if low < log < high and math.isfinite(log) else (at, float(np.clip(0.0, low + 1, high - 1)))
             )
@@ -234,7 +238,7 @@ class Tree:
 
 
 def _nothing(boxes: Boxes) -> Leaf:
-    """A leaf that proves the chords alone."""
+    """A leaf whose multipliers are all zero."""
     m, k = boxes.root.shape[1], len(boxes.laws.p0)
     idle = tuple(one.idle((k, m)) for one in boxes.limits.fixed)
     return Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))

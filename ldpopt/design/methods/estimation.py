@@ -1,4 +1,4 @@
-"""The optimal channel for estimation: column generation over staircase patterns, repair, measure, prove."""
+"""The optimal channel for estimation: column generation over staircase patterns, and its certificates."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from ldpopt.rounding import ULP
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
 IDLE = 2.0**-20
-"""Multipliers of the rows with a sum below this share of the bound are those of a constant report that has weight."""
+"""Where row multipliers sum to less than this share of the bound, the constant report has weight."""
 
 SHARPENED = 8
-"""Rounds of sharper multipliers."""
+"""The most rounds of sharper multipliers."""
 
 
 LARGEST = 40
@@ -42,11 +42,11 @@ LARGEST = 40
 
 
 LARGEST_OF_LINE, WEIGHTS = 2000, 100
-"""The most categories of one contrast, whose patterns can all be priced, and the most different weights."""
+"""The most categories for one contrast, whose patterns can all be priced, and the most different weights."""
 
 
 FINE = 14
-"""Up to this many inputs designs without a certificate are as good as those with one."""
+"""Up to this many categories, the design is found to `CERTIFIED_GAP`."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,15 @@ class EstimationColumns:
 
     min over channels Q of criterion(J(Q)^-1 - p p^T)  subject to  Q epsilon-LDP, Q eta-TV
 
-    Every term of J = sum_y q_y q_y^T / (q_y . p) is a convex, homogeneous function of its column, so staircase
-    patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
-    over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
-    categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
-    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
-    most 40 categories: beyond, it refuses. One contrast under LocalDP alone has few patterns that can be best: up to
-    2,000 categories with up to 100 different weights are certified, such as one share of 2,000.
+    Here J = sum_y q_y q_y^T / (q_y . p) for the columns q_y of Q. Every term of J is a convex, homogeneous function of
+    its column, so that staircase patterns are enough [KOV14, Thm 2], or the extreme columns of a policy graph. They are
+    generated: a program over a few columns is solved, all columns are priced at its dual values (is their information
+    worth more than their price?), and those that gain join, until none does.
+
+    It takes up to 40 categories. Beyond 24, and under graphs with more than 65,536 extreme columns, a local search
+    finds columns, and the bound is that of a semidefinite relaxation, which is coarse under such graphs if total
+    variation is capped, too. One contrast under LocalDP alone has few patterns that can be best: up to 2,000 categories
+    with up to 100 different weights are certified, such as one share of 2,000.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
@@ -101,7 +103,7 @@ class EstimationColumns:
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             best = found
-            if utility.neighbourhood is not None:  # the multipliers of the least favourable distribution alone
+            if utility.neighbourhood is not None:  # multipliers for the least favourable distribution
                 best = generate(utility.criterion, prior, columns, eta, found.heights, gap, posed.deadline.inner)
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
@@ -120,14 +122,14 @@ def _of_line(problem: Problem) -> bool:
 
 
 def _unbound(problem: Problem, columns: Columns, eta: float | None) -> str:
-    """A cap on total variation that a policy graph makes idle; between all inputs `finish` says it."""
+    """A note on a cap on total variation that does not bind under a policy graph; without one, `finish` says it."""
     if eta is not None or math.isfinite(problem.epsilon) or problem.eta >= 1:
         return ""
     return f"eta = {problem.eta:g} does not bind: it is at least {math.tanh(columns.epsilon / 2):.6g} [GI, Prop 2]"
 
 
 def _coarse(columns: Columns) -> str:
-    """What may keep the bound away from the optimum."""
+    """Why the bound may be away from the optimum, for a note."""
     if columns.exact:
         return "the bound is rigorous but not within the tolerance"
     return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
@@ -138,9 +140,9 @@ def _minimax(
 ) -> tuple[Mixture, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
-    The criterion is convex in the weights and concave in the distribution. Over the columns at hand, distributions
-    join until the worst case of the channel is among them; their mixture by dual values is least favourable, and the
-    best channel for it alone brings further columns, or proves that none is needed.
+    The criterion is convex in the weights and concave in the distribution. For the columns found so far, distributions
+    join until the worst case of the channel is among them. Their mixture by dual values is then least favourable, and
+    the best channel for it gives further columns, or proves that none is needed.
     """
     accuracy = 1e-5
     inner = deadline.inner
@@ -171,7 +173,7 @@ def _minimax(
 
 
 def _inside(utility: FisherInformation, prior: Array) -> Array:
-    """The distribution, or one a little nearer to the pilot that is in the neighbourhood without any slack."""
+    """The distribution, or one a little nearer to the pilot that is exactly in the neighbourhood."""
     for share in (0.0, 2.0**-45, 2.0**-38, 2.0**-30, 2.0**-20):
         near = (1 - share) * prior + share * utility.prior
         if utility.stands_for(near):
@@ -182,7 +184,7 @@ def _inside(utility: FisherInformation, prior: Array) -> Array:
 def _proofs(
     problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, found: Mixture
 ) -> Iterator[EquivalenceDual]:
-    """The certificate from the dual values of the solver; then from sharper and sharper multipliers."""
+    """Certificates: first from the dual values of the solver, then from sharper and sharper multipliers."""
     utility, solution = problem.utility, found.solution
     fields, pairs = (utility, problem.constraints, channel, prior), solution.pairs
     if not columns.exact:
@@ -193,8 +195,8 @@ def _proofs(
     rounding = 4 * ULP * float(np.abs(solution.rows).sum())
     if eta is not None and abs(math.fsum(solution.rows)) <= IDLE * eta * float(pairs.sum()) + rounding:
         # Under a small cap most reports say nothing, and any price of theirs, if only by rounding, costs 1/eta times as
-        # much as prices of pairs: so these pay for the rounding of all the others.
-        # Half of each price is moved to the other direction, as (a)_+ = a + (-a)_+, so that every column pays some.
+        # much as prices of pairs. So the pairs pay for the rounding of all the others.
+        # Half of each price is moved to the other order of its pair, as (a)_+ = a + (-a)_+: every column pays some.
         rows = balanced(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
         for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
             yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))

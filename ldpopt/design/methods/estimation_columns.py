@@ -1,4 +1,4 @@
-"""Column generation for an estimate: columns that pay at the dual values of the program over a few join it."""
+"""Column generation for an estimate: columns that gain at the dual values of the program over a few of them join it."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
 ROUNDS = 40
-"""Rounds of pricing; what is left unpriced shows as a gap, not as an error of the bound."""
+"""The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong."""
 
 
 NEGLIGIBLE = 1e-6
-"""Weights below this share of the largest are taken for the solver's zero."""
+"""Weights below this share of the largest are taken for zero."""
 
 
 DRAWN = 50
-"""Sets that are drawn to begin with, for each category."""
+"""The number of sets that are drawn at the start, for each category."""
 
 
 THINNED = 16
-"""Up to so many categories the reports under a cap on total variation are brought down by a linear program."""
+"""Up to this many categories, a linear program makes the reports under a cap on total variation fewer."""
 
 
 MANY = 3000
-"""So many columns stay, whatever they pay, under a cap on total variation."""
+"""Under a cap on total variation, up to this many columns stay, whatever they gain."""
 
 
 WIDE = 0.1
-"""The least share of the widest total variation at which a cap is left to Newton's method."""
+"""The least cap, as a share of the widest total variation, for which Newton's method is used."""
 
 
 KEEP = 0.004
-"""Columns stay while their price is within this share of the criterion."""
+"""Columns stay while they lose at most this share of the criterion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +64,17 @@ class Mixture:
     solution: FisherSolution
 
     def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """(n,) whether a column is of account: by what it tells, beside others; by itself, if it tells nothing."""
+        """(n,) whether a column counts: by weight times spread, relative to others, or by weight if it is constant."""
         values = columns.values(self.heights)
         told = self.solution.theta * np.ptp(values, axis=1)
         silent = (told == 0) & (self.solution.theta * values.max(axis=1) > NEGLIGIBLE)
         return np.asarray((told > NEGLIGIBLE * told.max()) | silent)
 
     def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> Mixture:
-        """The same information from at most k(k+1)/2 + 1 columns: a vertex of the weights that give it;
-        under a cap on total variation a few more, which keep within it.
+        """A mixture with the same information from at most k(k+1)/2 + 1 columns, a vertex of the weights that give it.
 
-        Under a neighbourhood the information at other distributions counts too, and all columns stay.
+        Under a cap on total variation a few more are needed to keep within it. Under a neighbourhood the information at
+        other distributions counts, too, and all columns stay.
         """
         k = self.heights.shape[1]
         used = self.used(columns)
@@ -109,16 +109,16 @@ class Mixture:
         return Mixture(self.heights, replace(self.solution, theta=theta))
 
     def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
-        """The channel's matrix, logarithms times `scale`. Columns of no account are left out, the rest balanced again.
+        """The channel's matrix, with equal row sums. Logarithms are multiplied by `scale`.
 
-        What a solver leaves on them would make a report that says something of a proportion that the others do not,
-        at an error too large to compute.
+        Columns that do not count are left out: the solver's noise on such a column could make it the only report about
+        some proportion, with an error too large to compute.
         """
         theta, used = self.solution.theta, self.used(columns)
         values, theta = columns.values(self.heights[used] * scale), theta[used]
         silent = np.ptp(values, axis=1) == 0
         made = values.T * theta
-        # The least relative change of weights that makes the rows' sums equal; what says nothing makes them one.
+        # The least relative change of weights makes the rows' sums equal; the constant columns then make them one.
         said = made[:, ~silent]
         missing = (said.sum(axis=1).mean() if silent.any() else 1.0) - said.sum(axis=1)
         made[:, ~silent] = said * np.maximum(1 + np.linalg.lstsq(said, missing, rcond=1e-12)[0], 0.0)
@@ -132,7 +132,7 @@ def generate(
     criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float,
     deadline: Deadline = UNLIMITED,
 ) -> Mixture:  # fmt: skip
-    """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
+    """The best mixture of columns, which begins with those at `heights`; no column gains more than about `gap`."""
     if isinstance(columns, StaircaseColumns) and len(prior) > FULL:
         contrast = single_contrast(criterion, len(prior))
         if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
@@ -151,22 +151,22 @@ def generate(
         new = unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
         if len(new) == 0:
             return found
-        # Columns far from paying leave, so that the program stays small.
+        # Columns that are far from gaining leave, so that the program stays small.
         gains = prices.gains(columns.values(heights))
         heights = np.vstack([heights[gains > -KEEP * size], new])
     return found
 
 
 def inward(epsilon: float) -> float:
-    """What logarithms of columns are multiplied by, so that the channel of floats keeps to epsilon.
+    """The factor for the logarithms of columns with which the channel of floats keeps to epsilon.
 
-    Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
+    Rows of floats sum to one only up to an ulp or two, by which the laws that they stand for differ from them.
     """
     return toward_privacy(1.0) - 4 * ULP / epsilon
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether it is a smooth criterion under LDP, of so many categories that Newton's method pays."""
+    """Whether the criterion is smooth, under LDP, and the categories are so many that Newton's method is faster."""
     if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT:
         return False
     if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
@@ -201,7 +201,7 @@ def _newton(
         if most <= 0.5 * gap * size and accuracy <= least:
             break
         kept = found.used(columns)
-        if eta is not None:  # many multipliers are as good: columns that leave come back in turns
+        if eta is not None:  # many multipliers are equally good, and columns that leave come back in turns
             kept |= (np.ptp(heights, axis=1) == 0) | (len(heights) < MANY)
         heights = np.vstack([heights[kept], new])
         accuracy = max(accuracy / 10, least)
@@ -216,6 +216,6 @@ def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Price
 
 
 def unknown(new: Array, heights: Array) -> Array:
-    """Those of `new` that are not among `heights`."""
+    """The rows of `new` that are not among `heights`."""
     known = {row.tobytes() for row in heights}
     return np.array([row for row in new if row.tobytes() not in known]).reshape(-1, heights.shape[1])

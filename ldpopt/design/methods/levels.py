@@ -24,8 +24,8 @@ from ldpopt.design.utilities.base import ColumnUtility
 class LevelLP:
     """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
 
-    They are unit vectors and whole powers of e^epsilon on a support: staircases with more than two steps. Where total
-    variation is capped, too, constants on a support join them.
+    These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
+    with more than two steps. Where total variation is capped, too, columns that are constant on a set join them.
 
     >>> from ldpopt import ApproximateLDP, MutualInformation, optimal_channel
     >>> optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01), method=LevelLP()).certified
@@ -51,7 +51,7 @@ class LevelLP:
         utility, posed = problem.utility, _approximate(problem)
         assert posed is not None
         constraint, eta = posed
-        # A little less than the caps: what the rows of a matrix round by costs less before than in the repair.
+        # A little less than the caps: to leave room for the rounding of rows here costs less than a repair later.
         delta, cap = (c - min(2.0**-50, 2.0**-24 * c) if c < 1 else c for c in (constraint.delta, eta))
         found = level_program(utility, constraint.epsilon, delta, cap)
 
@@ -65,14 +65,14 @@ class LevelLP:
 
 
 def approximate_only(problem: Problem) -> ApproximateLDP | None:
-    """The constraint of a problem that has one, `ApproximateLDP` with epsilon and delta above 0; else None."""
+    """The constraint of a problem whose only one is an `ApproximateLDP` with epsilon and delta above 0; else None."""
     only = problem.constraints[0]
     alone = len(problem.constraints) == 1 and isinstance(only, ApproximateLDP) and not problem.plain
     return only if alone and isinstance(only, ApproximateLDP) else None
 
 
 def _approximate(problem: Problem) -> tuple[ApproximateLDP, float] | None:
-    """The one `ApproximateLDP` of a problem, and its cap on total variation, 1 for none; None beside others."""
+    """The one `ApproximateLDP` of a problem and the cap on total variation, 1 for none; None with other constraints."""
     found = [c for c in problem.constraints if isinstance(c, ApproximateLDP)]
     rest = [c for c in problem.constraints if c not in found]
     if len(found) != 1 or not all(isinstance(c, TotalVariation) for c in rest) or problem.plain or not problem.eta > 0:

@@ -22,14 +22,15 @@ from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.enclosures import FLOAT, Enclosure
 
 CAPPED = 4000
-"""The most columns under a cap on total variation, where every pair of inputs has its row in the program."""
+"""The most columns under a cap on total variation, where every pair of inputs has a row in the program."""
 
 
 @dataclass(frozen=True)
 class PolicyLP:
     """The program over all extreme columns of a policy graph: exact for column utilities of few inputs [KOV14].
 
-    Graphs of up to 8 inputs, and of up to 14 with no more edges than inputs, with a cap on total variation or without.
+    It takes graphs of up to 8 inputs, and of up to 14 with no more edges than inputs; with a cap on total variation or
+    without.
 
     >>> import networkx as nx
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
@@ -66,7 +67,7 @@ class PolicyLP:
         if eta < 1:
             left, right = every_pair(utility.size)
             excess = np.maximum(rise[left] - rise[right], 0.0)
-            # A little less than eta: what the rows of a matrix round by costs less before than in the repair.
+            # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
             eta -= min(2.0**-50, 2.0**-24 * eta)
         else:
             left, right, excess = *(np.zeros(1, dtype=np.intp) for _ in range(2)), np.zeros((1, len(base)))

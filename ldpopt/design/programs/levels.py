@@ -1,13 +1,15 @@
 """The linear program over the extreme columns of (epsilon, delta)-LDP, of any column utility.
 
-In the form that `certificates.levels` checks. A column of full support is a constant and what is above it, so that the
-solver sees how columns differ at any epsilon:
+It has the form that `certificates.levels` checks. A column of full support is split into a constant base and the rise
+above it, so that the solver sees how columns differ at any epsilon:
 
     sum theta rise = N for every input,   sum theta base + N <= 1,   sum theta (c_x - e^epsilon c_x')_+ <= delta
 
-and, where total variation is capped, too, sum theta (c_x - c_x')_+ <= eta.
-What is missing to one is erasure. Weights are in units in which no column alone exceeds a cap, the differences of rows
-in units of the largest total variation that the constraint allows, and one unit of utility is that of the best column.
+and, where total variation is capped too, sum theta (c_x - c_x')_+ <= eta.
+
+Where row sums are below one, erasure, an output that is equally likely under every input, takes the rest. Weights are
+in units in which no column alone exceeds a cap, differences of rows in units of the largest total variation that the
+constraint allows, and utilities in units of the best column's.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
 PADDING = 2.0**-44
-"""What every column pays besides, relatively: rounding leaves none that pays less than it is worth."""
+"""The relative amount that every column pays in addition, so that rounding leaves none worth more than it pays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +44,10 @@ class LevelSolution:
 
 @dataclass(frozen=True, eq=False)
 class LevelColumns:
-    """Columns of full support or of a part of it, in floats: (n,) `base` and (k, n) `rise`, the largest entry one.
+    """Columns in floats: `base` (n,), 0 for a column without full support, and `rise` (k, n); the largest entry is one.
 
-    excess : (pairs, n) what each has of what is capped between `left` and `right`. caps : (pairs,) positive.
+    excess : (pairs, n) the amount in each column that is capped between the inputs `left` and `right`, such as
+    (c_left - e^epsilon c_right)_+. caps : (pairs,) the positive caps.
     """
 
     base: Array
@@ -56,7 +59,7 @@ class LevelColumns:
 
     @classmethod
     def of(cls, levels: Levels, epsilon: float, delta: float, pairs: tuple[Index, Index] | None = None) -> LevelColumns:
-        """The columns of these levels, for some pairs of inputs, or all ordered ones."""
+        """The columns of these levels, with the excesses of some pairs of inputs, or of all ordered pairs."""
         k, height, inside = levels.shape[1], levels.max(axis=1)[:, None], np.asarray(levels >= 0)
         full = np.all(inside, axis=1)
         entry = np.where(inside, np.exp(-(height - levels) * epsilon), 0.0)
@@ -69,7 +72,7 @@ class LevelColumns:
         return cls(base, rise, excess, left, right, np.full(len(left), delta))
 
     def capped(self, eta: float) -> LevelColumns:
-        """With a cap on total variation, once for each two inputs: rows of one sum exceed one another alike."""
+        """The same with a cap on total variation, for one order of every two inputs: rows have equal sums."""
         left, right = (at.astype(np.intp) for at in np.triu_indices(len(self.rise), 1))
         both = np.concatenate([self.excess, np.maximum(self.rise[left] - self.rise[right], 0.0)])
         ends = np.concatenate([self.left, left]), np.concatenate([self.right, right])
@@ -78,7 +81,7 @@ class LevelColumns:
         )
 
     def paid(self, rows: Array, prices: Array) -> Array:
-        """(n,) what the columns pay at `rows` (k,) and `prices` (pairs,)."""
+        """(n,) the prices of the columns at the multipliers `rows` (k,) and `prices` (pairs,)."""
         return np.asarray(self.base * math.fsum(rows) + rows @ self.rise + prices @ self.excess)
 
 
@@ -99,7 +102,7 @@ class Weighed:
 
 
 def weigh(made: LevelColumns, mu: Array, constant: Array, epsilon: float) -> Weighed:
-    """The best weights of some columns that are worth `mu` (criteria, n) above what every channel keeps, `constant`."""
+    """The best weights of columns worth `mu` (criteria, n) above `constant` (criteria,), which any channel keeps."""
     import cvxpy as cp
 
     # The units: no column alone exceeds a cap, and rows differ by at most `reach`.
@@ -158,7 +161,7 @@ class ColumnSolution:
 def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float) -> ColumnSolution:
     """Solve the program over some columns, whose weighted `excess` is at most the cap for each of its pairs.
 
-    epsilon : a scale for how far rows differ. Raises `SolverError` as `level_program`.
+    epsilon : sets the scale of differences between rows. Raises `SolverError` like `level_program`.
     """
     k = utility.size
     tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
@@ -176,17 +179,17 @@ def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float) -
 
 
 def with_erasure(columns: Array) -> Array:
-    """The columns (k, n) in use, and last what is missing to one."""
+    """The columns (k, n) in use, and last an erasure with the probability that is missing to one."""
     erased = max(1.0 - float(columns.sum(axis=1).max()), 0.0)
     return np.hstack([columns[:, columns.max(axis=0) > 0], np.full((len(columns), 1), erased)])
 
 
 def _raised(made: LevelColumns, worth: Array, rows: Array, prices: Array) -> tuple[Array, Array]:
-    """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that."""
+    """The multipliers, raised until no column is worth more than it pays; columns with an excess may pay by pairs."""
     k = len(rows)
     paid = made.paid(rows, prices)
     size, over = made.base * k + made.rise.sum(axis=0), made.excess.sum(axis=0)
-    # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
+    # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
     rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + prices @ made.excess
     optimum = max(math.fsum(rows) + float(made.caps @ prices), 0.0)
     missing = worth - paid + PADDING * (rounded + size * optimum / k)

@@ -1,7 +1,7 @@
-"""The weights of moments and excesses that pay for mutual information (`certificates.pairwise`), in floats.
+"""Weights of moments and excesses that bound mutual information (`certificates.pairwise`), in floats.
 
-A linear program over a grid of s, in units of what the cheapest moment alone costs; and for each moment alone the least
-weight that pays for everything, which keeps all digits however small the caps are.
+First the one moment whose bound is least when it is used alone: it keeps all digits however small the caps are. Then
+the best mixture, by a linear program over a grid of s, in units of about that bound.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
 ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
-"""Orders that are weighed, besides those that constraints name."""
+"""The orders whose moments are tried, besides the orders of the constraints."""
 
 GRID = 250
-"""Points of each of four stretches, near and far from 1."""
+"""How many points the grid has on each of four stretches: far below, below, above and far above 1."""
 
 TOPS = 100
-"""So many probabilities of answers are told apart."""
+"""The most different probabilities of answers that the linear program tells apart."""
 
 MOST = 1e5
-"""What a moment pays beyond so many times what is needed does not count, so that solvers see the rest."""
+"""A coefficient counts as at most so many times what is needed at its s, so that solvers see the smaller ones."""
 
 GENEROUS = 1 + 3e-5
-"""What a single moment pays more than the grid asks for: the proof has knots of its own."""
+"""The weight of a single moment, relative to the least one on the grid: the proof looks between the grid's points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class PairwiseWeights:
 
 
 def pairwise_weights(prior: Array, constraints: Sequence[Any]) -> Iterator[PairwiseWeights]:
-    """Weights that pay for the information of every column; none where no constraint caps anything between all rows."""
+    """Weights whose bounds are small; none where the constraints cap no moment and no excess between all rows."""
     law = prior[prior > 0] / prior[prior > 0].sum()
     tops = np.unique(1 / np.maximum(law, 1e-300))
     if not (law > 1e-300).all():
@@ -100,7 +100,7 @@ def _mixed(
     cost = apart * np.concatenate([caps, beyond, beyond])
     scale = unit / np.maximum(cost, 1e-9 * unit)
     weights, slope = cp.Variable(columns.shape[1], nonneg=True), cp.Variable()
-    # What is left unpaid up to 1/P_x, which grows with it.
+    # t_x grows with 1/P_x: it is the sum of non-negative steps.
     left = cp.Variable(len(tops), nonneg=True)
     step = np.minimum(np.searchsorted(tops, s), len(tops) - 1)
     total = np.cumsum(np.eye(len(tops)), axis=1).T[step]

@@ -3,11 +3,10 @@
     min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
                               sum_y theta_y (S_y[x] - S_y[x'])_+ <= eta   for x < x', under a cap
 
-With J = U diag(j) U^T and the rows v_y = S_y / (S_y . p)^(1/2) turned by U, the slope of tr J^-1 is -|v_y / j|^2, and
-its Hessian is Phi Phi^T over the k (k + 1) / 2 products v_x v_x', so that a step costs little more than one product of
-thin matrices, however many columns there are; each pair of inputs under a cap is one product more. So it is for
--log det J. Weights of the variances are taken into the
-columns: tr(F J^-1 F) is tr J^-1 of the columns F^-1 S.
+Let J = U diag(j) U^T, and turn the rows v_y = S_y / (S_y . p)^(1/2) by U. Then the slope of tr J^-1 is -|v_y / j|^2,
+and its Hessian is Phi Phi^T over the k (k + 1) / 2 products v_x v_x'. So a step costs little more than one product of
+thin matrices, however many columns there are; each pair of inputs under a cap adds one product. The same holds for -log
+det J. Weights of the variances are moved into the columns: tr(F J^-1 F) is tr J^-1 of the columns F^-1 S.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 STEPS = 80
-"""The most steps; about 20 are enough."""
+"""The most steps; about 20 are enough in practice."""
 
 REACH = 0.99
-"""How much of the way to the nearest zero a step goes."""
+"""The share of the way to the nearest zero that a step goes."""
 
 
 def survey_program(
@@ -94,7 +93,7 @@ def survey_program(
     if eta is not None:
         nu[x, other] = pairs
     if isinstance(criterion, DOptimal):
-        # |J^-1/2 S|^2 / (S.p) is 1 more than what u = S / (S.p) - 1 earns.
+        # |J^-1/2 S|^2 / (S.p) is 1 more than the same for u = S / (S.p) - 1.
         return FisherSolution(theta, rows - prior, nu, _half(information), np.ones(1))
     kernel = factor[:, None] * np.linalg.inv(information)
     # The same prices for the kernel centred at p.
@@ -104,7 +103,7 @@ def survey_program(
 
 
 def _reach(*moves: tuple[Array, Array]) -> float:
-    """How much of a step keeps all these numbers positive."""
+    """The length, at most 1, up to which a step keeps all these numbers positive."""
     return min(1.0, *(REACH / max(1e-300, float((-step / now).max(initial=0.0))) for now, step in moves))
 
 
@@ -113,7 +112,7 @@ Shaped = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def _shape(criterion: AOptimal | DOptimal, k: int) -> tuple[Array, Shaped]:
-    """What columns are divided by, and the slopes of the criterion."""
+    """The factors (k,) by which columns are divided, and a function for the slopes of the criterion."""
     left, right = np.triu_indices(k)
 
     def variances(values: Array, turned: Array) -> tuple[Array, Array]:
@@ -135,7 +134,7 @@ def _shape(criterion: AOptimal | DOptimal, k: int) -> tuple[Array, Shaped]:
 
 
 def _half(information: Array) -> Array:
-    """K (k - 1, k) with |K u|^2 = u^T J^-1 u for every u that J leaves to be told."""
+    """K (k - 1, k) with |K u|^2 = u^T J^-1 u for every centred column u."""
     t = differences(len(information))
     values, vectors = np.linalg.eigh(t.T @ information @ t)
     return np.asarray((vectors / np.sqrt(values)).T @ t.T)
