@@ -50,6 +50,10 @@ COARSE = 0.1
 """The relative gap of the first round."""
 
 
+SPARE = 100
+"""Columns leave that are dearer than what they tell by this much more than a round's gap."""
+
+
 OUTSIDE = 30
 """How much finer a round is solved than what the columns outside promised in the one before."""
 
@@ -194,8 +198,8 @@ def _newton(prior: Array, criterion: Any, columns: Any, eta: float | None, heigh
             weights = solution.central.prices[:k]
             more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
             new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
-        heights = np.vstack([heights, new])
-        start = solution.central.joined(np.ones(len(found.heights), dtype=bool), len(new))
+        kept = solution.central.slack <= SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
         accuracy = max(accuracy / 10, min(COARSE, outside / OUTSIDE), least)
     return found
 
@@ -208,6 +212,9 @@ def _drawn(prior: Array, columns: Any, factor: Array, eta: float | None) -> Arra
             dual = survey_dual(prior, ratio, factor)
             rng = np.random.default_rng(k)
             sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, eta)
+            if eta is not None:  # sets are small
+                pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
+                sets = np.unique(np.vstack([sets, pairs]), axis=0)
             return np.asarray(sets * columns.epsilon)
     return np.zeros((0, k))
 
