@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
+from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
@@ -49,6 +50,10 @@ MANY = 3000
 
 WIDE = 0.1
 """The least share of the widest total variation at which a cap is left to Newton's method."""
+
+
+LAST = 1e-10
+"""The accuracy of the last weights of listed columns."""
 
 
 KEEP = 0.004
@@ -135,6 +140,8 @@ def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, 
             return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap))
     if by_newton(criterion, columns, eta):
         with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+            if isinstance(columns, PolicyColumns):
+                return _newton_of_list(prior, criterion, columns, eta, heights, gap)
             return _newton(prior, criterion, columns, eta, heights, gap)
     for _ in range(ROUNDS):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
@@ -162,13 +169,19 @@ def inward(epsilon: float) -> float:
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether it is a smooth criterion under LDP, of so many categories that Newton's method pays."""
-    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT:
+    """Whether it is a smooth criterion, of so many categories or listed columns that Newton's method pays."""
+    if isinstance(columns, PolicyColumns):
+        k = columns.heights.shape[1]
+        if len(columns.heights) <= FEW or not math.isfinite(columns.epsilon):
+            return False
+    elif isinstance(columns, StaircaseColumns) and FULL < columns.k <= EXACT_LIMIT:
+        k = columns.k
+        if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
+            return False  # most reports say nothing: posed in other units
+    else:
         return False
-    if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
-        return False  # most reports say nothing: posed in other units
     if isinstance(criterion, AOptimal):
-        return criterion.diagonal(columns.k) is not None
+        return criterion.diagonal(k) is not None
     return isinstance(criterion, DOptimal)
 
 
@@ -200,6 +213,45 @@ def _newton(prior: Array, criterion: Any, columns: Any, eta: float | None, heigh
         heights = np.vstack([heights[kept], new])
         accuracy = max(accuracy / 10, least)
     return found
+
+
+def _newton_of_list(
+    prior: Array, criterion: Any, columns: PolicyColumns, eta: float | None, heights: Array, gap: float
+) -> Mixture:
+    """The same for a list of columns of any entries; in the end those of account once more, and nearly exactly."""
+    accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
+    for _ in range(ROUNDS):
+        found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
+        prices = prices_at(prior, found.solution, columns)
+        size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
+        size = 1.0 if criterion.logarithmic else size
+        new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
+        most = prices.gains(columns.values(new)).max(initial=0.0)
+        if most <= 0.5 * gap * size and accuracy <= least:
+            break
+        kept = found.used(columns) | (np.ptp(heights, axis=1) == 0)
+        if eta is not None:
+            kept |= len(heights) < MANY
+        heights = np.vstack([heights[kept], new])
+        accuracy = max(accuracy / 10, least)
+    used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
+    with suppress(SolverError):
+        last = _of_listed(prior, criterion, columns, found.heights[used], LAST, eta)
+        # The prices of all columns, and the weights of few.
+        dual, theta = found.solution, np.zeros(len(used))
+        theta[used] = last.solution.theta
+        return Mixture(found.heights, replace(dual, theta=theta))
+    return found
+
+
+def _of_listed(
+    prior: Array, criterion: Any, columns: PolicyColumns, heights: Array, accuracy: float, eta: float | None
+) -> Mixture:
+    """The best weights, found for columns of one mean entry."""
+    values = columns.values(heights)
+    mean = values.mean(axis=1)
+    solution = survey_program(criterion, prior, values / mean[:, None], accuracy, eta)
+    return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
