@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
+from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
@@ -61,6 +62,14 @@ OUTSIDE = 30
 
 WIDE = 0.1
 """The least cap, as a share of the widest total variation, for which Newton's method is used."""
+
+
+MANY = 3000
+"""Of listed columns, up to this many stay under a cap on total variation, whatever they gain."""
+
+
+LAST = 1e-10
+"""The accuracy of the last weights of listed columns."""
 
 
 KEEP = 0.004
@@ -142,6 +151,8 @@ def generate(
             return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap, deadline))
     if by_newton(criterion, columns, eta):
         with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+            if isinstance(columns, PolicyColumns):
+                return _newton_of_list(prior, criterion, columns, eta, heights, gap, deadline)
             return _newton(prior, criterion, columns, eta, heights, gap, deadline)
     for _ in deadline.rounds(range(ROUNDS)):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
@@ -169,13 +180,19 @@ def inward(epsilon: float) -> float:
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether the criterion is smooth, under LDP, and the categories are so many that Newton's method is faster."""
-    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT:
+    """Whether the criterion is smooth, and categories or listed columns are so many that Newton's method is faster."""
+    if isinstance(columns, PolicyColumns):
+        k = columns.heights.shape[1]
+        if len(columns.heights) <= FEW or not math.isfinite(columns.epsilon):
+            return False
+    elif isinstance(columns, StaircaseColumns) and FULL < columns.k <= EXACT_LIMIT:
+        k = columns.k
+        if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
+            return False  # most reports say nothing: posed in other units
+    else:
         return False
-    if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
-        return False  # most reports say nothing: posed in other units
     if isinstance(criterion, AOptimal):
-        return criterion.diagonal(columns.k) is not None
+        return criterion.diagonal(k) is not None
     return isinstance(criterion, DOptimal | MVOptimal)
 
 
@@ -223,6 +240,51 @@ def _drawn(prior: Array, columns: Any, factor: Array, eta: float | None) -> Arra
                 sets = np.unique(np.vstack([sets, pairs]), axis=0)
             return np.asarray(sets * columns.epsilon)
     return np.zeros((0, k))
+
+
+def _newton_of_list(
+    prior: Array,
+    criterion: Any,
+    columns: PolicyColumns,
+    eta: float | None,
+    heights: Array,
+    gap: float,
+    deadline: Deadline,
+) -> Mixture:
+    """The same for a list of columns of any entries; in the end those of account once more, and nearly exactly."""
+    accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
+    for _ in deadline.rounds(range(ROUNDS)):
+        found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
+        prices = prices_at(prior, found.solution, columns)
+        size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
+        size = 1.0 if criterion.logarithmic else size
+        new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
+        most = prices.gains(columns.values(new)).max(initial=0.0)
+        if most <= 0.5 * gap * size and accuracy <= least:
+            break
+        kept = found.used(columns) | (np.ptp(heights, axis=1) == 0)
+        if eta is not None:
+            kept |= len(heights) < MANY
+        heights = np.vstack([heights[kept], new])
+        accuracy = max(accuracy / 10, least)
+    used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
+    with suppress(SolverError):
+        last = _of_listed(prior, criterion, columns, found.heights[used], LAST, eta)
+        # The prices of all columns, and the weights of few.
+        dual, theta = found.solution, np.zeros(len(used))
+        theta[used] = last.solution.theta
+        return Mixture(found.heights, replace(dual, theta=theta))
+    return found
+
+
+def _of_listed(
+    prior: Array, criterion: Any, columns: PolicyColumns, heights: Array, accuracy: float, eta: float | None
+) -> Mixture:
+    """The best weights, found for columns of one mean entry."""
+    values = columns.values(heights)
+    mean = values.mean(axis=1)
+    solution = survey_program(criterion, prior, values / mean[:, None], accuracy, eta)
+    return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
