@@ -67,7 +67,7 @@ class PolicyLP:
         if eta < 1:
             # A little less than eta: what the rows of a matrix round by costs less before than in the repair.
             eta -= min(2.0**-50, 2.0**-24 * eta)
-        found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon)
+        found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon, problem.deadline)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.matrix(), found.weights)
