@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from ldpopt.frames import ANSWER, matrix_labels
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, positions, to_jsonable
 from ldpopt.results import Pictured
 from ldpopt.simulation import simulate
-from ldpopt.tolerances import ROW_SUM
+from ldpopt.tolerances import REGULAR, ROW_SUM
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
@@ -94,6 +95,30 @@ class Channel(Pictured):
     def rank(self) -> int:
         """The rank of the matrix. If it is k, the distribution of the reports determines that of the answers."""
         return int(np.linalg.matrix_rank(self.matrix))
+
+    @cached_property
+    def inverse(self) -> Array | None:
+        """The inverse of the matrix, shape (k, k), computed once; None if it is not square or not clearly regular.
+
+        It is clearly regular if its condition number, in the norm of row sums, is below 1e12.
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).inverse
+        array([[ 1.5, -0.5],
+               [-0.5,  1.5]])
+        >>> Channel([[0.5, 0.5], [0.5, 0.5]]).inverse is None
+        True
+        """
+        if self.shape[0] != self.shape[1]:
+            return None
+        try:
+            inverse = np.asarray(np.linalg.inv(self.matrix))
+        except np.linalg.LinAlgError:
+            return None
+        # The rows of the matrix itself sum to one.
+        if not np.abs(inverse).sum(axis=1).max() < REGULAR:
+            return None
+        inverse.setflags(write=False)
+        return inverse
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False and dtype is not None and np.dtype(dtype) != self.matrix.dtype:

@@ -15,6 +15,9 @@ RATIO = 1e-14
 FEASIBILITY = 1e-9
 """How far a solver's point may be from feasible before it is refused."""
 
+REGULAR = 1e12
+"""A matrix whose condition number is below this is inverted; of others the singular values decide its rank."""
+
 CERTIFIED_GAP = 1e-6
 """A design is certified when its upper bound lies within this relative gap of its value."""
 

@@ -58,7 +58,7 @@ def _best(
             best, bound = certificate, found
         if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH * tolerance, CERTIFIED_GAP):
             break
-        if best is not None and problem.deadline.over():
+        if best is not None and best.tight and problem.deadline.over():
             break
     return best, bound
 

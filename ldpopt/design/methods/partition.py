@@ -14,7 +14,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.methods.blocks import Blocks, merge_starts
 from ldpopt.design.methods.plain import needs_pure_ldp
-from ldpopt.design.methods.potentials import own_envelope_dual
+from ldpopt.design.methods.potentials import own_envelope_dual, own_in_time
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
@@ -95,7 +95,7 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     erased = ", with erasure" if any(weight and cut.blocks == 1 for weight, cut in parts) and sizes != "1" else ""
 
     def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-        if len(starts) == len(pair) and posed.cells is None:
+        if len(starts) == len(pair) and posed.cells is None and own_in_time(posed):
             yield own_envelope_dual(posed, channel, coin.price)
 
     return Candidate(np.hstack(columns), f"{how} into {sizes} block{'s' * (sizes != '1')}{erased}", prove)

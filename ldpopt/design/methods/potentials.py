@@ -22,11 +22,20 @@ from ldpopt.divergences import FDivergence
 PADDING = 2.0**-49
 """The share by which the potential of each input is raised, so that rounding makes no difference of two too small."""
 
+QUICK = 3000
+"""Up to this many inputs all pairs of them are looked at in about a second."""
+
 OWN_PADDING = 2.0**-28
 """The same for a user's own divergence, which the kernel knows to fewer digits."""
 
 RAISED = 2.0**-44
 """The share by which the level is raised, because the kernel encloses 1/(e^epsilon - 1) only up to a few ulps."""
+
+
+def own_in_time(problem: Problem) -> bool:
+    """Whether the proof for the inputs themselves is made: for not too many, and for few when the time is over."""
+    inputs = len(problem.utility.pair[0])
+    return inputs <= MOST and (inputs <= QUICK or not problem.deadline.over())
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
@@ -39,7 +48,7 @@ def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> Envel
 def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate]:
     """Proofs for a channel of any method: for the inputs themselves if they are few, else for points that dominate."""
     pair, f = problem.reduction.pair, problem.utility.f
-    if problem.cells is None and len(problem.utility.pair[0]) <= MOST:
+    if problem.cells is None and own_in_time(problem):
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,18 @@ class CountTable(Result):
         counts = _whole(self.counts, shape)
         parts = []
         for what, given in (("weights", self.weights), ("squared weights", self.squares)):
-            made = counts.astype(np.float64) if np.shape(given) == (0, 0) else finite_array(given, what, 2)
+            if np.shape(given) == (0, 0):
+                parts.append(counts.astype(np.float64))
+                continue
+            made = finite_array(given, what, 2)
             if made.shape != shape or (made.size and made.min() < 0):
                 raise invalid(what, f"non-negative numbers of shape {shape}", f"shape {made.shape}")
             parts.append(made)
-        if len(set(keys)) != len(keys) or not keys:
-            raise invalid("keys", "at least one (stratum, cluster), each once", keys)
-        order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
+        order = [0]
+        if len(keys) != 1:
+            if len(set(keys)) != len(keys) or not keys:
+                raise invalid("keys", "at least one (stratum, cluster), each once", keys)
+            order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
         for name, value in zip(("counts", "weights", "squares"), (counts, *parts), strict=True):
             value = value[order] if len(order) > 1 else value
             value.setflags(write=False)
@@ -85,7 +91,7 @@ class CountTable(Result):
                 raise invalid("counts", "one count for each output", Phrase("two"))
             given = dict(zip(at, counts.values(), strict=True))
             counts = [given.get(y, 0) for y in range(len(labels))]
-        return cls(labels, ((None, None),), _whole(np.asarray(counts)[None], (1, len(labels))))
+        return cls(labels, ((None, None),), np.asarray(counts)[None])
 
     @classmethod
     def from_reports(
@@ -125,12 +131,12 @@ class CountTable(Result):
 
     # -- properties --------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of respondents."""
         return int(self.counts.sum())
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Sum of the respondents' weights; n without weights."""
         return float(self.weights.sum())
@@ -140,15 +146,17 @@ class CountTable(Result):
         """Number of respondents for each output, shape (m,)."""
         return np.asarray(self.counts.sum(axis=0))
 
-    @property
+    @cached_property
     def frequencies(self) -> Array:
         """Weighted share of every output, shape (m,); `InvalidInput` when nobody reported."""
         total = self.total_weight
         if total <= 0:
             raise invalid("count table", "at least one report", "none")
-        return np.asarray(self.weights.sum(axis=0) / total)
+        found = np.asarray(self.weights.sum(axis=0) / total)
+        found.setflags(write=False)
+        return found
 
-    @property
+    @cached_property
     def simple(self) -> bool:
         """True for respondents drawn independently, with equal weights and no strata or clusters."""
         return self.keys == ((None, None),) and bool(np.array_equal(self.weights, self.counts))

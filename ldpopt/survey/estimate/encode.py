@@ -34,7 +34,10 @@ def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
 
 def known(values: Any, outputs: tuple[Label, ...]) -> bool:
     """Whether every entry of an array could be a report."""
-    kinds = set(column(values, "reports").tolist())
+    array = column(values, "reports")
+    if array.dtype.kind in "iu" and array.size and outputs == tuple(range(len(outputs))):
+        return bool(array.min() >= 0 and array.max() < len(outputs))
+    kinds = set(array.tolist())
     if kinds <= set(outputs):
         return True
     written = {as_text(label) for label in outputs}

@@ -240,7 +240,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     table, channel = as_table(data, channel), as_channel(channel)
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
     frequencies = table.frequencies
-    impossible = np.flatnonzero((frequencies > 0) & (channel.matrix.max(axis=0) == 0))
+    if not channel.matrix[0].all():  # some output may have a column of zeros
+        impossible = np.flatnonzero((frequencies > 0) & ~channel.matrix.any(axis=0))
+    else:
+        impossible = np.zeros(0, dtype=np.intp)
     if len(impossible):
         raise invalid("reports", "outputs that the channel can give", repr(channel.outputs[impossible[0]]))
     values, loadings = estimator.fit(frequencies, channel)

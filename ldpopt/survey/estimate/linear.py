@@ -13,6 +13,7 @@ from ldpopt.distribution import Array, distribution, finite_array, positive_inte
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.results import ByValue
 from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.tolerances import REGULAR
 
 
 class NotIdentifiable(InvalidInput):
@@ -120,13 +121,15 @@ def require_identifiable(channel: Channel) -> Array | None:
     Returns the inverse of Q if Q is square and clearly regular, else None.
     """
     q = channel.matrix
-    if q.shape[0] <= q.shape[1]:
+    if q.shape[0] == q.shape[1] and channel.inverse is not None:
+        return channel.inverse
+    if q.shape[0] < q.shape[1]:
         # The condition of a triangular factor is cheap, and decides for all channels that are not nearly singular.
-        triangle = q if q.shape[0] == q.shape[1] else np.linalg.qr(q.T, mode="r")
+        triangle = np.linalg.qr(q.T, mode="r")
         with suppress(np.linalg.LinAlgError):
             inverse = np.linalg.inv(triangle)
-            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1e12:
-                return inverse if triangle is q else None
+            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < REGULAR:
+                return None
     s = _singular(q)
     rank = int(np.sum(s > _threshold(q, s)))
     if rank == len(q):
