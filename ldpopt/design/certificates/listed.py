@@ -76,7 +76,7 @@ class ListedDual(Certificate):
         return self._paid(columns, arithmetic.of(self._multipliers()[1]).sum() * cap, arithmetic)
 
     def _paid(self, columns: Iterable[Listed], charge: Enclosure, arithmetic: Arithmetic) -> Enclosure:
-        """The same for what all caps charge together."""
+        """The bound, given what all caps charge together: the sum of each multiplier times its cap."""
         rows, _ = self._multipliers()
         mixed = Mixed.of(self.utility, self.weights, arithmetic)
         # The exact sum, because it is multiplied by every base: a total of zero stays zero.
