@@ -1,13 +1,9 @@
 """ldpopt: design, certify and use locally private mechanisms.
 
-The package itself exports these names, by a rule that a test checks:
-
-- everything that a design problem is stated with: the utilities, the criteria, hypothesis sets and neighbourhoods that
-  they take, the constraints, and the methods;
-- the functions that work begins with: `optimal_channel`, `load_design`, `structures`, `frontier`, `sweep`, `audit`,
-  `compose`, `k_fold` and `cite`;
-- the classes `Channel`, `Design`, `Guarantee`, `Ledger`, `Plan` and `Survey`;
-- every error.
+The package itself exports everything that a design problem is stated with: the utilities, the criteria, hypothesis sets
+and neighbourhoods that they take, the constraints, and the methods. It also exports the functions that work begins with
+(`optimal_channel`, `load_design`, `structures`, `frontier`, `sweep`, `audit`, `compose`, `k_fold` and `cite`), the
+classes `Channel`, `Design`, `Guarantee`, `Ledger`, `Plan` and `Survey`, and every error. A test checks this rule.
 
 Everything else is reached through its module: divergences, mechanisms, measures and certificates, for example
 ``ldpopt.divergences.KL``. A name loads when it is first used, so importing the package stays fast.

@@ -1,4 +1,4 @@
-"""The channel: a row-stochastic matrix from true answers to reports."""
+"""The channel: a matrix whose rows, one for each true answer, hold the probabilities of the reports."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Channel(Pictured):
         """Merge outputs: each group of labels becomes one output, labelled by its first member. All others stay.
 
         Without `groups`, outputs with proportional columns are merged, because they say the same about the answer.
-        Outputs that never occur are then dropped. This changes no guarantee and no utility.
+        Outputs that never occur are dropped, too. This changes no guarantee and no utility.
 
         >>> Channel([[0.2, 0.4, 0.4], [0.1, 0.2, 0.7]]).merge().matrix
         array([[0.6, 0.4],

@@ -1,4 +1,4 @@
-"""Which papers a result rests on."""
+"""The papers that a result rests on."""
 
 from __future__ import annotations
 

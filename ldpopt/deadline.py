@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from ldpopt.bars import bar
 from ldpopt.distribution import number
@@ -22,6 +22,13 @@ EXPECTED = "seconds above 0, or inf or None for no limit"
 
 LAST = 0.99
 """The most that the clock alone says is done."""
+
+
+class Passed(TypedDict):
+    """What a function is called with that takes both."""
+
+    time_limit: float | None
+    progress: Progress
 
 
 @dataclass
@@ -47,7 +54,7 @@ class Deadline:
     counted : whether rounds count as progress; those of an answer that another search asks for do not.
 
     >>> heard = []
-    >>> with watched(60, heard.append) as deadline:
+    >>> with watched(None, heard.append) as deadline:
     ...     rounds = list(deadline.rounds(range(4)))
     >>> rounds, heard
     ([0, 1, 2, 3], [0.0, 0.25, 0.5, 0.75, 1.0])
@@ -71,6 +78,11 @@ class Deadline:
         if math.isinf(self.seconds):
             return None
         return max(self.begun + self.seconds - monotonic(), 1e-9)
+
+    @property
+    def passed(self) -> Passed:
+        """For another call: what is left of the time, and its progress as that of this part."""
+        return {"time_limit": self.left, "progress": False if self.meter is None else self.tell}
 
     def over(self) -> bool:
         """Whether the time has ended; whoever asks leaves something out if so."""

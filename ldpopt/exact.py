@@ -63,9 +63,10 @@ class RoundingLoss(Result):
 
     distance : the largest total-variation distance between a row and its rounding.
     fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
-        Take a utility U that is convex in the channel, as every f-divergence and mutual information are, and at most
-        B. Then U(exact) >= (U(matrix) - lam B) / (1 - lam). Matrix entries below 1/denominator can make the fraction
-        large although the distance is tiny.
+
+    The fraction bounds the loss of utility. Take a utility U that is convex in the channel, as every f-divergence and
+    mutual information are, and at most B. Then U(exact) >= (U(matrix) - lam B) / (1 - lam). Matrix entries below
+    1/denominator can make the fraction large although the distance is tiny.
 
     >>> from ldpopt import Channel
     >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]])
@@ -299,7 +300,7 @@ def log_up(ratio: Fraction | None) -> float:
     context = Context(prec=_DIGITS)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     value = float(context.ln(quotient))
-    if value > 43.5:  # beyond the ratios of 62-bit weights: a float matrix
+    if value > 43.5:  # only a float matrix has such ratios, no 62-bit weights
         return up(value)
     while exp_lower(value) < ratio:
         value = math.nextafter(value, math.inf)

@@ -16,16 +16,16 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 PathLike: TypeAlias = str | os.PathLike[str]
 
 NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-"""What the system raises where a path that is to be read is not that of a file."""
+"""The errors that the system raises for a path that does not lead to a file."""
 
 UNFINISHED = ".ldpopt-*.part"
-"""The names, as a pattern for `Path.glob`, under which a killed process may leave what it had begun to write."""
+"""A pattern for `Path.glob`, which matches unfinished files that a killed process may leave behind."""
 
 
 def read_text(path: PathLike) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
-    `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
+    Raises `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

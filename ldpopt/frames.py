@@ -22,7 +22,7 @@ ANSWER = "answer"
 
 def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
     """The labels along the first axis of a pandas object; None where there are none."""
-    pandas = sys.modules.get("pandas")  # without pandas loaded nothing is of pandas
+    pandas = sys.modules.get("pandas")  # if pandas is not loaded, nothing can be a pandas object
     if pandas is None or not isinstance(values, pandas.Series | pandas.DataFrame):
         return None
     return _labels(values.index, len(values), what)

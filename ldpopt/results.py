@@ -105,7 +105,7 @@ class Result(ByValue):
         return name in LIMITS
 
     def _title(self) -> str:
-        """What stands above the table."""
+        """The text above the table."""
         return type(self).__name__
 
     def to_dict(self) -> dict[str, Any]:
@@ -322,7 +322,7 @@ def _of_array(array: Any) -> Any:
 
 
 def _of_law(law: Any) -> Any:
-    """The key of a frozen `scipy.stats` distribution, which has a copy of its family of its own."""
+    """The key of a frozen `scipy.stats` distribution. Its family is compared by value, since each has its own copy."""
     family = law.dist
     if not type(family).__module__.startswith("scipy.stats._"):
         return law  # a family that a user defined: nothing is known about what it holds

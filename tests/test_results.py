@@ -19,6 +19,7 @@ from results_made import FLIP, P, Q, estimated, results
 from scipy.stats import norm, rv_histogram
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, MutualInformation, mechanisms, optimal_channel
+from ldpopt.design import AgainstSet, ExpectedLoss, Hull, WorstOf
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual, Split
 from ldpopt.design.certificates.intervals import TermMultiplier
@@ -228,6 +229,16 @@ def test_utilities_and_constraints_are_equal_by_value():
     assert Divergence(KL, norm(0, 1), norm(1, 1)) == Divergence(KL, norm(0, 1), norm(1, 1))
     assert Divergence(KL, norm(0, 1), norm(1, 1)) != Divergence(KL, norm(0, 1), norm(2, 1))
     assert MutualInformation(P) == MutualInformation(P) != MutualInformation(Q)
+    arrays = np.array(P), np.array(Q)
+    for kind, given, same in (
+        (WorstOf, (KL, P, [Q]), (KL, arrays[0], arrays[1:])),
+        (ExpectedLoss, (P, [[0, 1], [1, 0], [1, 1]]), (arrays[:1], np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))),
+        (ExpectedLoss, ([P, Q], np.eye(3)), (arrays, np.eye(3))),
+        (AgainstSet, (KL, P, Hull([Q])), (KL, arrays[0], Hull(arrays[1:]))),
+        (AgainstSet, (KL, Hull([Q]), P), (KL, Hull(arrays[1:]), arrays[0])),
+    ):
+        assert kind(*given) == kind(*same)
+        assert hash(kind(*given)) == hash(kind(*same))
     assert LocalDP(1.0, nx.path_graph(3)) == LocalDP(1.0, nx.path_graph(3)) != LocalDP(1.0, nx.cycle_graph(3))
     assert LocalDP(1.0, nx.path_graph(3)) != LocalDP(1.0)
     heavy = nx.Graph()

@@ -22,7 +22,9 @@ def binary_share_kairouz(epsilon: float) -> float:
 def binary_share_ghazi_issa(epsilon: float) -> float:
     """The binary mechanism keeps at least 1 / (min{2, e^epsilon} (e^epsilon + 1)) of the KL optimum [GI, VII-B1].
 
-    epsilon : nats. This share is larger than `binary_share_kairouz`.
+    epsilon : nats.
+
+    This share is larger than `binary_share_kairouz`.
 
     >>> round(binary_share_ghazi_issa(1.0), 9)
     0.134470711
@@ -34,9 +36,10 @@ def binary_share_ghazi_issa(epsilon: float) -> float:
 def erased_share(epsilon: float, eta: float) -> float:
     """The share of the epsilon-LDP optimum that erasing to eta leaves: min{1, eta / tanh(epsilon/2)} [GI, Thm 8].
 
-    epsilon : nats. eta : in [0, 1]. If the reports of the optimal epsilon-LDP channel are erased with probability
-    1 - share, whatever the answer is, the channel is eta-TV and keeps this share of every f-divergence. So
-    OPT(epsilon, eta) >= share * OPT(epsilon).
+    epsilon : nats. eta : in [0, 1].
+
+    If the reports of the optimal epsilon-LDP channel are erased with probability 1 - share, whatever the answer is, the
+    channel is eta-TV and keeps this share of every f-divergence. So OPT(epsilon, eta) >= share * OPT(epsilon).
 
     >>> round(erased_share(1.0, 0.2), 9), erased_share(1.0, 0.9)
     (0.432790683, 1.0)

@@ -11,6 +11,7 @@ from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_ka
 from ldpopt.bounds.contraction import CONTRACTED, asoodeh_zhang, dobrushin
 from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
 from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
+from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
@@ -97,12 +98,21 @@ class Comparison(Pictured):
         return "\n".join(lines)
 
 
-def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Comparison:
+def compare(
+    p0: Any,
+    p1: Any,
+    epsilon: float,
+    eta: float | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> Comparison:
     """The exact optimum beside every bound of this package, for every divergence for which there is a bound.
 
     p0, p1 : distributions of the answers in the two populations, shape (k,).
     epsilon : nats. eta : limit on the total variation, in [0, 1], or None for no limit; a value above tanh(epsilon/2)
         limits nothing [GI, Prop 2].
+    time_limit : in seconds, for all optima together. progress : as for `optimal_channel`.
 
     Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
     optima are designed one after another, in less than a second each for k up to a few hundred. Raises `InvalidInput`
@@ -117,22 +127,25 @@ def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Compa
     eta = math.tanh(epsilon / 2) if eta is None else min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
     rows: list[BoundRow] = []
     designs = []
-    for f in (TOTAL_VARIATION, *CONTRACTED):
-        utility = Divergence(f, p0, p1)
-        limits: list[Constraint] = [LocalDP(epsilon)]
-        if eta < math.tanh(epsilon / 2):
-            limits.append(TotalVariation(eta))
-        design = optimal_channel(utility, limits)
-        designs.append(design)
-        rows += [
-            BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
-            for reference, above, value in published(utility, epsilon, eta)
-        ]
+    divergences = (TOTAL_VARIATION, *CONTRACTED)
+    with watched(time_limit, progress) as deadline:
+        for at, f in enumerate(divergences):
+            turn = deadline.turn(at, len(divergences))
+            utility = Divergence(f, p0, p1)
+            limits: list[Constraint] = [LocalDP(epsilon)]
+            if eta < math.tanh(epsilon / 2):
+                limits.append(TotalVariation(eta))
+            design = optimal_channel(utility, limits, **turn.part(0.0, 0.7).passed)
+            designs.append(design)
+            rows += [
+                BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
+                for reference, above, value in published(utility, epsilon, eta, deadline=turn.part(0.7, 1.0))
+            ]
     return Comparison(epsilon, eta, tuple(rows), tuple(designs))
 
 
 def published(
-    utility: Divergence, epsilon: float, eta: float, pure: float | None = None
+    utility: Divergence, epsilon: float, eta: float, pure: float | None = None, deadline: Deadline = UNLIMITED
 ) -> Iterator[tuple[str, bool, float]]:
     """(reference, whether it lies above the optimum, value) of every bound on the optimum of `utility`.
 
@@ -140,7 +153,7 @@ def published(
     """
     f, p0, p1 = utility.f, utility.p0, utility.p1
     if pure is None:
-        pure = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+        pure = optimal_channel(utility, LocalDP(epsilon), certify=False, **deadline.passed).value
     if f is TOTAL_VARIATION:
         yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)
         yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, eta)

@@ -50,8 +50,9 @@ def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> 
 def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
     """No eta-TV channel keeps more than eta D_f(P0 || P1) of an f-divergence [Dobrushin].
 
-    p0, p1 : distributions, shape (k,). eta : in [0, 1]. Two point masses attain it for total variation. The bound may
-    be inf; for eta = 0 it is 0.
+    p0, p1 : distributions, shape (k,). eta : in [0, 1].
+
+    Two point masses attain the bound for total variation. The bound may be inf; for eta = 0 it is 0.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> round(dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5), 9)

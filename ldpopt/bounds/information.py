@@ -19,11 +19,13 @@ from ldpopt.enclosures import FLOAT
 def information_capacity(epsilon: float) -> float:
     """The most mutual information I(X; Y) under epsilon-LDP, for any law of X, in nats, rounded up [KOV14, Thm 4].
 
-    epsilon : nats. It is t - 1 - log t with t = epsilon/(1 - e^-epsilon). An optimal report is e^epsilon times as
-    likely under the answers of a set as under all others. If the set has the probability a, the information per unit of
-    the report's probability is h(a) = (E epsilon a - m log m)/m, with m = 1 + (E - 1) a and E = e^epsilon. The bound is
-    the largest h(a). It is attained if sets of probability `capacity_mass(epsilon)` cover all answers evenly, and
-    nearly attained if no answer has much more probability than that.
+    epsilon : nats.
+
+    It is t - 1 - log t with t = epsilon/(1 - e^-epsilon). An optimal report is e^epsilon times as likely under the
+    answers of a set as under all others. If the set has the probability a, the information per unit of the report's
+    probability is h(a) = (E epsilon a - m log m)/m, with m = 1 + (E - 1) a and E = e^epsilon. The bound is the largest
+    h(a). It is attained if sets of probability `capacity_mass(epsilon)` cover all answers evenly, and nearly attained
+    if no answer has much more probability than that.
 
     >>> round(information_capacity(1.0), 8), round(information_capacity(3.0), 8)
     (0.12330156, 1.00750562)
@@ -34,9 +36,11 @@ def information_capacity(epsilon: float) -> float:
 def capacity_mass(epsilon: float) -> float:
     """The probability of the set of answers that the most informative report favours [KOV14, section 4].
 
-    epsilon : nats. It is (t - 1)/(e^epsilon - 1) with t = epsilon/(1 - e^-epsilon): 1/2 for small epsilon, about
-    epsilon e^-epsilon for large epsilon. A report that favours a set of answers of this probability carries
-    `information_capacity(epsilon)` on average.
+    epsilon : nats.
+
+    It is (t - 1)/(e^epsilon - 1) with t = epsilon/(1 - e^-epsilon): 1/2 for small epsilon, about epsilon e^-epsilon for
+    large epsilon. A report that favours a set of answers of this probability carries `information_capacity(epsilon)` on
+    average.
 
     >>> round(capacity_mass(1.0), 3), round(capacity_mass(3.0), 3)
     (0.339, 0.113)

@@ -44,7 +44,9 @@ def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
 def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
     """J <= 2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 for epsilon-LDP channels [GI, Cor 2].
 
-    p0, p1 : distributions, shape (k,). epsilon : nats. It is never above `duchi_jordan_wainwright` [GI, eq 45].
+    p0, p1 : distributions, shape (k,). epsilon : nats.
+
+    It is never above `duchi_jordan_wainwright` [GI, eq 45].
 
     >>> round(ghazi_issa_corollary([0.9, 0.1], [0.4, 0.6], 0.5), 6)
     0.130978

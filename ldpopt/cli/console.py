@@ -1,4 +1,4 @@
-"""What the commands show: text on standard output, progress on standard error."""
+"""The output of commands: text on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ progress = bar
 
 
 def output() -> Console:
-    """Standard output; a line is as long as it is where nobody watches."""
+    """Standard output. Lines are not wrapped unless it is a terminal."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -24,7 +24,7 @@ def output() -> Console:
 
 
 def promise(guarantee: Guarantee) -> str:
-    """The sentence below a printed guarantee, indented; empty for a notion that has none."""
+    """The indented sentence below a printed guarantee; empty for a notion without a sentence."""
     from ldpopt.reports.words import guarantee_in_words
 
     sentence = guarantee_in_words(guarantee)

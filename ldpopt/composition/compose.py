@@ -75,7 +75,7 @@ class ComposedPair(Pictured):
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:
-        """The composition of pairs with counts. more : additional rounding errors, of pairs that were computed."""
+        """The composition of pairs with counts; `more` adds rounding errors, of pairs that were computed."""
         parts = counted(pairs)
         forward = Direction.of(parts, more)
         if all(pair.symmetric for pair, _ in parts):

@@ -34,7 +34,7 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
 def gaussian_trade_off(mu: float, type_one: Any) -> Array:
     """G_mu: the least type II error of a test of N(0, 1) against N(mu, 1), for each type I error [GI, eq. 13].
 
-    mu >= 0; type_one : a number or an array of any shape, in [0, 1].
+    mu : at least 0. type_one : a number or an array of any shape, in [0, 1].
 
     >>> gaussian_trade_off(1.0, [0.05, 0.5]).round(6)
     array([0.740489, 0.158655])

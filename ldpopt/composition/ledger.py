@@ -105,13 +105,13 @@ class Ledger(Result):
         return sorted(found.values(), key=lambda part: part[0].rank)
 
     def local_dp(self) -> Guarantee:
-        """Pure epsilon, in nats: the sum; inf for noise without a largest loss."""
+        """The pure epsilon of all entries together, in nats: their sum; inf for noise with an unbounded loss."""
         bounds = [(*mechanism.pure, n) for mechanism, n in self._merged]
         value, lower = total((high, n) for _, high, n in bounds), total((low, n) for low, _, n in bounds)
         return Guarantee("local_dp", value, min(value, down(lower, 1)), None, True, "[GI, Def 6]")
 
     def total_variation(self) -> Guarantee:
-        """Total variation of everything together."""
+        """The total variation of all reports together."""
         return self.composed.total_variation()
 
     def hockey_stick(self, epsilon: float) -> Guarantee:

@@ -148,6 +148,9 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
     """The restricted divergence of several releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY.
 
+    epsilons : the restricted KL or Rényi divergences of the releases, in nats. The mechanisms must be fixed before any
+    report is seen.
+
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
     """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design.columns.masks import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks
@@ -132,6 +133,8 @@ def structures(
     eta: float = 1.0,
     tolerance: float = 1e-9,
     grid: int = 64,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Structures:
     """The staircase patterns that the optimal channel uses, and the epsilons at which they change [KOV14, Thm 2].
 
@@ -141,6 +144,8 @@ def structures(
     `WorstOf` or `WeightedSum` of up to 14 answers, whose patterns come from a linear program. low, high : the range of
     epsilon in nats. eta : a cap on the total variation. tolerance : the width to which every break point is bracketed,
     by bisection; at least 1e-12. grid : how many values of epsilon are looked at first, evenly in its logarithm.
+    time_limit, progress : as for `optimal_channel`. When the time is over, `tolerance` is the width of the widest
+    bracket found by then; `SolverError` if the first `grid` values have not been looked at.
 
     >>> from ldpopt.divergences import KL
     >>> structures(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 0.1, 5.0, tolerance=1e-6)
@@ -157,22 +162,35 @@ def structures(
     made = _Seen(utility, eta)
     points = np.geomspace(low, high, positive_integer(grid, "grid", 2))
     points[[0, -1]] = low, high
+    with watched(time_limit, progress, "looking for structures") as deadline:
+        for point in deadline.part(0.0, 0.5).rounds(points.tolist()):
+            made(point)
+        if deadline.late:
+            raise SolverError(f"time_limit: {deadline.seconds:g} s were over before the grid was looked at; allow more")
+        ends = _brackets(made, points, tolerance, deadline.part(0.5, 1.0))
+    tolerance = max([tolerance, *(b - a for a, b in ends)])
+    starts, stops = [low, *(b for _, b in ends)], [*(a for a, _ in ends), high]
+    pieces = tuple(Structure(a, b, made(a), made.classes) for a, b in zip(starts, stops, strict=True))
+    return Structures(pieces, utility, eta, tolerance)
+
+
+def _brackets(made: _Seen, points: Array, tolerance: float, deadline: Deadline) -> list[tuple[float, float]]:
+    """Where the structure changes between neighbouring points, bisected to the tolerance or until the time is over."""
     ends: list[tuple[float, float]] = []
     waiting = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
     while waiting:
+        deadline.tell(1 - len(waiting) / max(len(waiting), len(points)))
         a, b = waiting.pop()
         if made(a) == made(b):
             continue
         middle = (a + b) / 2
-        if b - a <= tolerance or not a < middle < b:
+        if b - a <= tolerance or not a < middle < b or deadline.over():
             ends.append((a, b))
             if len(ends) > MOST:
                 raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
         else:
             waiting += [(middle, b), (a, middle)]
-    starts, stops = [low, *(b for _, b in ends)], [*(a for a, _ in ends), high]
-    pieces = tuple(Structure(a, b, made(a), made.classes) for a, b in zip(starts, stops, strict=True))
-    return Structures(pieces, utility, eta, tolerance)
+    return ends
 
 
 class _Fewest(Blocks):

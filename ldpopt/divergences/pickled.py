@@ -20,7 +20,7 @@ def require_findable(function: Any, name: str) -> None:
     ldpopt.errors.InvalidInput: pickle of fourth power: expected functions that stand in a module under their names ...
     """
     qualified = getattr(function, "__qualname__", None)
-    if qualified is None:  # None, or an object such as a partial, which says for itself how it is pickled
+    if qualified is None:  # None, or an object such as a partial, which pickles itself
         return
     found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     for part in qualified.split("."):

@@ -203,7 +203,7 @@ def own_rule(f: FDivergence) -> Rule:
         with np.errstate(all="ignore"):
             try:
                 value = np.asarray(f.excess_of(x, y))
-            except (ArithmeticError, TypeError, ValueError):  # a function for one number may raise where it has none
+            except (ArithmeticError, TypeError, ValueError):  # a user's function may raise outside of its domain
                 value = np.full(x.shape, np.nan)
             margin = LOGARITHMS * (np.abs(value) + 2 * np.abs(slope * x)) + 16 * ULP * size * (2 * y + np.abs(x))
             # A value far below zero shows that f is not convex, and then nothing is known.

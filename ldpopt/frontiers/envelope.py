@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import Progress, watched
 from ldpopt.design import Divergence, LocalDP
 from ldpopt.design.methods.blocks import Blocks
 from ldpopt.design.methods.coins import Cut
@@ -39,13 +40,18 @@ class Corner(Result):
 class Envelope(Result):
     """The optimum for every cap eta at one epsilon: straight between its corners, constant after the last [SPR].
 
-    corners : in the order of eta; the first, at (0, 0), is a channel that says nothing. The values are computed for
-    partitions of the answers, without a certificate; `optimal_channel` gives a channel with a certificate for a cap.
+    corners : in the order of eta; the first, at (0, 0), is a channel that says nothing.
+
+    The values are computed for partitions of the answers, without a certificate; `optimal_channel` gives a channel with
+    a certificate for a cap.
+    complete : False if the time was over before all corners were found; the optimum may then lie above the straight
+    lines between those that were found.
     """
 
     utility: Divergence
     epsilon: float
     corners: tuple[Corner, ...]
+    complete: bool = True
 
     def _columns(self) -> dict[str, list[Any]]:
         return {name: [getattr(one, name) for one in self.corners] for name in ("eta", "value", "blocks")}
@@ -62,11 +68,14 @@ class Envelope(Result):
         return float(np.interp(eta, [one.eta for one in self.corners], [one.value for one in self.corners]))
 
 
-def envelope(utility: Divergence, epsilon: float) -> Envelope:
+def envelope(
+    utility: Divergence, epsilon: float, *, time_limit: float | None = None, progress: Progress = False
+) -> Envelope:
     """All corners of the optimum as a function of the cap eta, for one epsilon in nats [SPR].
 
     utility : a `Divergence` of two finite distributions with up to 2000 different likelihood ratios P0(x)/P1(x);
         `InvalidInput` for others.
+    time_limit, progress : as for `optimal_channel`; `complete` says whether the time was enough.
 
     For a hockey stick, or another piecewise linear divergence, corners may lie on one line up to rounding.
 
@@ -83,17 +92,20 @@ def envelope(utility: Divergence, epsilon: float) -> Envelope:
         raise invalid("utility", f"at most {MOST_INPUTS} different likelihood ratios", len(pair))
     blocks = Blocks(utility.f, pair, epsilon)
     level = blocks.level
-    best = blocks.coin(None).parts[0][1]
-    found: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
-    waiting = [(0.0, best.variation(level))]
-    while waiting:
-        low, high = waiting.pop()
-        if not low < high:
-            continue
-        # The straight piece above the middle ends in two corners; further corners can lie on either side of it.
-        ends = [cut for _, cut in blocks.coin((low + high) / 2).parts]
-        found |= {cut.blocks: cut for cut in ends if cut.blocks not in found}
-        spans = [cut.variation(level) for cut in ends]
-        waiting += [(low, min(spans)), (max(spans), high)]
+    with watched(time_limit, progress, "finding corners") as deadline:
+        best = blocks.coin(None, deadline.inner).parts[0][1]
+        found: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
+        waiting = [(0.0, best.variation(level))]
+        while waiting and not deadline.over():
+            left = sum(high - low for low, high in waiting)
+            deadline.tell(1 - left / best.variation(level) if left > 0 else 1.0)
+            low, high = waiting.pop()
+            if not low < high:
+                continue
+            # The straight piece above the middle ends in two corners; further corners can lie on either side of it.
+            ends = [cut for _, cut in blocks.coin((low + high) / 2, deadline.inner).parts]
+            found |= {cut.blocks: cut for cut in ends if cut.blocks not in found}
+            spans = [cut.variation(level) for cut in ends]
+            waiting += [(low, min(spans)), (max(spans), high)]
     corners = sorted((cut.variation(level), cut.rate(level), cut.blocks) for cut in found.values())
-    return Envelope(utility, epsilon, tuple(Corner(*one) for one in corners))
+    return Envelope(utility, epsilon, tuple(Corner(*one) for one in corners), not deadline.late)

@@ -129,7 +129,7 @@ class Sweep(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One design of a frontier."""
+    """One design problem of a sweep."""
 
     utility: Any
     parameter: Parameter

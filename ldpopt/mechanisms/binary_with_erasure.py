@@ -20,11 +20,13 @@ def binary_with_erasure(
 ) -> Channel:
     """The binary mechanism, its report erased just often enough to be eta-TV [GI, eq. 26-28].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; eta in [0, 1]; returns a (k, 3) channel with outputs 0, 1
-    and ``'erased'``. eta-TV means that the total variation distance between two rows is at most eta. The report is
-    erased, whatever the answer is, with probability 1 - eta / tanh(epsilon/2), or 0 if eta is tanh(epsilon/2) or more.
-    Up to there, the channel keeps the total variation eta TV(P0, P1); no epsilon-LDP and eta-TV channel keeps more
-    [GI, Thm 5]. Raises `InvalidInput` as `binary` does, and for eta outside [0, 1].
+    p0, p1 : distributions of shape (k,). epsilon : in nats. eta : in [0, 1].
+
+    Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. eta-TV means that the total variation distance between
+    two rows is at most eta. The report is erased, whatever the answer is, with probability 1 - eta / tanh(epsilon/2),
+    or 0 if eta is tanh(epsilon/2) or more. Up to there, the channel keeps the total variation eta TV(P0, P1); no
+    epsilon-LDP and eta-TV channel keeps more [GI, Thm 5].
+    Raises `InvalidInput` as `binary` does, and for eta outside [0, 1].
 
     >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)
     array([[0.3164, 0.1164, 0.5672],

@@ -140,7 +140,8 @@ class ContinuousPair:
 
         Its delta as a function of epsilon meets that of this pair at the losses of the grid, and is linear in
         e^epsilon between them; so it is too large by an amount of second order in the spacing. If losses are
-        unbounded, those beyond the end of the grid, of probability below 1e-25, count as infinite.
+        unbounded, those beyond the end of the grid, where delta is below 1e-25 or the loss above 600 nats, count as
+        infinite.
 
         >>> from ldpopt.mechanisms.laplace import LaplacePair
         >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
@@ -178,18 +179,18 @@ class ContinuousPair:
     # -- quadrature, replaced by closed forms in subclasses -------------------------------------------
 
     def _integral(self, function: Callable[[float], float], cuts: Sequence[float] = ()) -> Interval:
-        """The integral over the support, cut at further points too, and its error estimate."""
+        """The integral over the support, also cut at the points `cuts`, and an estimate of its error."""
         from scipy.integrate import quad
 
         total, error = 0.0, 0.0
         for a, b in pairwise(sorted({*self.edges, *cuts})):
-            # full_output keeps scipy from warning; what it would warn of is in the error estimate.
+            # With full_output scipy does not warn; the error estimate says the same.
             part = quad(function, a, b, epsabs=0.0, epsrel=1e-12, limit=400, full_output=1)
             total, error = total + part[0], error + part[1]
         return total, error
 
     def _probes(self) -> list[float]:
-        """Points of the support: dense between finite edges, ever farther beyond the last."""
+        """Points of the support: dense between finite edges, and ever farther apart towards infinity."""
         found: list[float] = []
         steps = np.concatenate([np.linspace(0, 1, 65)[1:], np.geomspace(1, 1e3, 200)[1:]])
         for a, b in pairwise(self.edges):

@@ -16,9 +16,10 @@ from ldpopt.mechanisms.survey_design import Law, SurveyDesign, most_useful, open
 class ForcedResponse(SurveyDesign):
     """A device tells the respondent to say yes (p_yes), to say no (p_no), or to answer truthfully [Forced].
 
-    p_yes, p_no : probabilities in [0, 1] with a sum below 1. eta = 1 - p_yes - p_no; epsilon is the larger of
-    log (1-p_no)/p_yes and log (1-p_yes)/p_no, in nats, and infinite if p_yes or p_no is 0. Raises `InvalidInput` for
-    values out of range.
+    p_yes, p_no : probabilities in [0, 1] with a sum below 1.
+
+    eta = 1 - p_yes - p_no; epsilon is the larger of log (1-p_no)/p_yes and log (1-p_yes)/p_no, in nats, and infinite if
+    p_yes or p_no is 0. Raises `InvalidInput` for values out of range.
 
     >>> design = ForcedResponse(1 / 6, 1 / 6)
     >>> round(design.epsilon, 6), round(design.eta, 6)
@@ -59,9 +60,12 @@ class ForcedResponse(SurveyDesign):
 class UnrelatedQuestion(SurveyDesign):
     """Ask the sensitive question with probability p, else an innocuous one whose share of yes is known [Unrelated].
 
-    p in (0, 1]; prevalence : the share of people, in [0, 1], who answer yes to the innocuous question, which must be
-    independent of the sensitive one. eta = p; epsilon is that of forced response with p_yes = (1-p) prevalence and
-    p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for values out of range.
+    p : the probability of the sensitive question, in (0, 1]. prevalence : the share of people, in [0, 1], who answer
+    yes to the innocuous question.
+
+    The answer to the innocuous question must be independent of the sensitive one. eta = p; epsilon is that of forced
+    response with p_yes = (1-p) prevalence and p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for values out of
+    range.
 
     >>> design = UnrelatedQuestion(0.7, 0.5)
     >>> round(design.epsilon, 6), round(design.eta, 6)

@@ -27,7 +27,9 @@ class FrequencyOracle(ABC):
     `support[1]`. The expected number of supporting reports is therefore linear in an answer's frequency, and `estimate`
     solves this equation; the estimate is unbiased [LH].
 
-    k : at least 2; epsilon : in nats. Subclasses define how reports are drawn and read, and give the exact `eta`.
+    k : at least 2. epsilon : in nats.
+
+    Subclasses define how reports are drawn and read, and give the exact `eta`.
 
     >>> from ldpopt.mechanisms import hadamard_response
     >>> round(hadamard_response(3, 1.0).variance(0.0, 100), 6)

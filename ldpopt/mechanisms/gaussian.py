@@ -113,9 +113,10 @@ class GaussianPair(ContinuousPair):
 class Gaussian:
     """The Gaussian mechanism: normal noise of standard deviation `sigma` [GI, section VI-B].
 
-    `sensitivity` : how far apart two answers can be (in the 2-norm, for vectors). With mu = sensitivity/sigma and the
-    normal distribution function Phi, its zCDP parameter is rho = mu^2/2 and its total variation eta = 2 Phi(mu/2) - 1.
-    It has no finite epsilon. Raises `InvalidInput` for values out of range.
+    sensitivity : how far apart two answers can be (in the 2-norm, for vectors).
+
+    With mu = sensitivity/sigma and the normal distribution function Phi, its zCDP parameter is rho = mu^2/2, and its
+    total variation is eta = 2 Phi(mu/2) - 1. It has no finite epsilon. Raises `InvalidInput` for values out of range.
 
     >>> m = Gaussian(2.0)
     >>> round(m.eta, 6), round(float(m.pair.zcdp()), 6)

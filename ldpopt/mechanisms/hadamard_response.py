@@ -132,7 +132,7 @@ class HadamardResponse:
     def variance(self, frequency: float, n: int, block_frequency: float = 1.0) -> float:
         """The variance of the estimate of one frequency from n independent respondents.
 
-        `block_frequency` : the total frequency of all answers in its block, at least `frequency`; 1 with one block.
+        block_frequency : the total frequency of all answers in its block, at least `frequency`; 1 with one block.
         """
         f, share = unit_interval(frequency, "frequency"), unit_interval(block_frequency, "block_frequency")
         if share < f or (self.blocks == 1 and share != 1):

@@ -93,8 +93,10 @@ class LaplacePair(ContinuousPair):
 class Laplace:
     """The Laplace mechanism: noise of density proportional to exp(-epsilon |y| / sensitivity) [GI, section VI-A].
 
-    epsilon in nats; `sensitivity` : how far apart two answers can be. It is epsilon-DP, and its total variation eta is
-    1 - e^{-epsilon/2}; `pair` gives every other measure. Raises `InvalidInput` for values out of range.
+    epsilon : in nats. sensitivity : how far apart two answers can be.
+
+    It is epsilon-DP, and its total variation eta is 1 - e^{-epsilon/2}; `pair` gives every other measure. Raises
+    `InvalidInput` for values out of range.
 
     >>> m = Laplace(1.0)
     >>> round(m.eta, 6), round(float(m.pair.renyi(2)), 6)

@@ -137,7 +137,9 @@ class LocalHashing(FrequencyOracle):
 def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENNE_31) -> LocalHashing:
     """Local hashing to a number of `buckets` (2: binary local hashing) [LH].
 
-    k >= 2; epsilon in nats; `prime` : the modulus of the hash functions, at least k and `buckets`, at most 2**31 - 1.
+    k : the number of answers, at least 2. epsilon : in nats. buckets : at least 2.
+    prime : the modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
+
     Raises `InvalidInput` for values out of range.
 
     >>> m = local_hashing(100, 1.0)

@@ -26,11 +26,13 @@ _SUPPORTED = 1e-9
 class MatrixMechanism(ByValue):
     """Release W A^+ (A x + |A|_1 Lap(1/epsilon)^s) for a vector x of counts [CIM, section 5].
 
-    workload W : (d, n), the d queries of interest, each a row of coefficients of the n counts.
-    strategy A : (s, n), the queries that are answered with noise; its rows must span those of W.
-    epsilon in nats. A person changes one count by one, which moves A x by a column of A; |A|_1, the largest 1-norm of
-    a column, is the sensitivity. The mechanism is epsilon-DP.
-    Raises `InvalidInput` for other shapes or values, and for a workload that the strategy cannot answer.
+    workload : the matrix W, (d, n), of the d queries of interest, each a row of coefficients of the n counts.
+    strategy : the matrix A, (s, n), of the queries that are answered with noise; its rows must span those of W.
+    epsilon : in nats.
+
+    A person changes one count by one, which moves A x by a column of A. So the sensitivity is |A|_1, the largest 1-norm
+    of a column, and the mechanism is epsilon-DP. Raises `InvalidInput` for other shapes or values, and for a workload
+    that the strategy cannot answer.
 
     >>> m = MatrixMechanism([[1, 1], [1, 0]], [[1, 1], [1, -1]], 1.0)
     >>> m.sensitivity, round(m.expected_squared_error, 6)

@@ -22,7 +22,7 @@ class PrivateSampler:
 
     The holder of a secret distribution P releases one draw from Q_P = max(P / r, 1/(e + k - 1)), where e = exp(epsilon)
     and r makes Q_P sum to one. All probabilities lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
-    epsilon-LDP whatever P is. For every f-divergence, the largest D_f(P || Q_P) over all P is the least possible.
+    epsilon-LDP for every P. For every f-divergence, no epsilon-LDP sampler has a smaller largest D_f(P || Q_P).
     k >= 2; epsilon in nats; raises `InvalidInput` for values out of range.
 
     >>> PrivateSampler(3, 1.0).row([1.0, 0.0, 0.0]).round(6)

@@ -21,7 +21,7 @@ def sort_partition_randomize(
 ) -> Channel:
     """Report the answer's block with odds e^epsilon against each of the other m - 1 blocks [SPR].
 
-    p0, p1 : distributions of shape (k,), the two hypotheses that the reports shall tell apart; epsilon in nats.
+    p0, p1 : distributions of shape (k,), the two hypotheses that the reports shall tell apart. epsilon : in nats.
     blocks : m lists of input positions 0..k-1. Every input is in one block, and the blocks are intervals of the inputs
         sorted by the likelihood ratio P0/P1. Inputs with equal ratios may be in neighbouring blocks, and inputs with
         P0 = P1 = 0 in any block.

@@ -121,7 +121,7 @@ class Staircase:
         return Noise(lambda y: np.asarray(self.density(y)), cuts, self.variance)
 
     def log_mgf(self, a: float) -> float:
-        """log E exp(a Y), inf from |a| = epsilon/sensitivity on."""
+        """log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
         a = abs(a) * self.sensitivity
         if a >= self.epsilon:
             return math.inf

@@ -17,14 +17,15 @@ OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to
 def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Six reports on three answers, (epsilon, delta)-LDP; two reports have probabilities e^(2 epsilon) apart.
 
-    epsilon in nats, above 0; `inputs` : labels of the three answers, sorted by their likelihood ratio P0(x)/P1(x)
-    under the two hypotheses that the reports shall tell apart. Returns a (3, 6) channel. With e = exp(epsilon),
-    N = 2 (e^2 + e + 1) and
+    epsilon : in nats, above 0. inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the
+    two hypotheses that the reports shall tell apart.
+
+    Returns a (3, 6) channel. With e = exp(epsilon), N = 2 (e^2 + e + 1) and
 
         delta = (e^2 - e)/N,
 
     its columns are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1). It is
-    (epsilon, delta)-LDP as in [GI, Def 1], and with no smaller delta. Two reports speak for the middle answer; under
+    (epsilon, delta)-LDP as in [GI, Def 1], and with no smaller delta. Two reports favour the middle answer; under
     it, each is e^2 times as likely as under one of the two other answers.
 
     It improves on a public coin, which chooses at random between full disclosure and the best epsilon-LDP channel: it

@@ -103,7 +103,7 @@ class Window(ABC):
     def channel(self, points: Any, cells: int) -> Channel:
         """The channel from k answers to reports in `cells` cells of equal width; the outputs are their middles.
 
-        points : the k answers, increasing numbers within the domain, shape (k,); cells : at least 2.
+        points : the k answers, increasing numbers within the domain, shape (k,). cells : at least 2.
         Raises `InvalidInput` otherwise, and for more than 2**24 entries.
         """
         x = finite_array(points, "points", 1)
@@ -118,7 +118,7 @@ class Window(ABC):
         covered = np.clip(np.minimum(edges[1:], start + self.width) - np.maximum(edges[:-1], start), 0.0, None)
         share = np.clip(covered / np.diff(edges), 0.0, 1.0)
         raw = low + (high - low) * share
-        # The rows have one sum but for rounding, for which `toward_privacy` leaves room.
+        # All rows have the same sum up to rounding, for which `toward_privacy` leaves room.
         middles = (edges[1:] + edges[:-1]) / 2
         return Channel(raw / raw.sum(axis=1, keepdims=True), x.tolist(), middles.tolist())
 

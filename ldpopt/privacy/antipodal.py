@@ -14,9 +14,11 @@ from ldpopt.errors import invalid
 def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
     """Split every outcome in two, so that every log ratio is -epsilon, 0 or epsilon, shape (2k,) each [DR, Lemma 3.9].
 
-    p, q : distributions of shape (k,); epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split
-    into x, with masses q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1), and k + x, with q (1 - w) in
-    both. Merging x and k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
+    p, q : distributions of shape (k,).
+
+    epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x, with masses
+    q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1), and k + x, with q (1 - w) in both. Merging x and
+    k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
 
     >>> split_p, split_q = antipodal_pair([0.2, 0.5, 0.3], [0.3, 0.4, 0.3])
     >>> used = split_q > 0

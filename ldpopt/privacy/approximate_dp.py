@@ -114,7 +114,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
         bound = np.zeros((k, k))
         bound[x, other] = np.inf
         return bound, bound
-    # A pair whose delta at some epsilon is within the level needs no more than that epsilon.
+    # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
     later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
     return np.full((k, k), epsilon), upper

@@ -69,7 +69,7 @@ class RestrictedRenyi:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The order."""
+        """The order, by its name."""
         return {"order": self.order}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -84,7 +84,7 @@ class RestrictedRenyi:
 
 @dataclass(frozen=True)
 class RestrictedKL:
-    """The restricted KL divergence, sup over h in H of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
+    """The restricted KL divergence, sup over h in the class of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedKL()).value, 6)
@@ -98,7 +98,7 @@ class RestrictedKL:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """None."""
+        """An empty dictionary: this divergence has no parameters."""
         return {}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -134,7 +134,7 @@ class RestrictedAlpha:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The order."""
+        """The order, by its name."""
         return {"order": self.order}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -155,7 +155,7 @@ class RestrictedAlpha:
 
 @dataclass(frozen=True)
 class RestrictedTotalVariation:
-    """The restricted total variation, sup of E_p h - E_q h over h in H with values in [0, 1] [CIM, Def 4].
+    """The restricted total variation, sup of E_p h - E_q h over h in the class with values in [0, 1] [CIM, Def 4].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedTotalVariation()).value, 6)
@@ -169,7 +169,7 @@ class RestrictedTotalVariation:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """None."""
+        """An empty dictionary: this divergence has no parameters."""
         return {}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:

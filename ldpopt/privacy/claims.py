@@ -71,7 +71,7 @@ class _Checked:
 
 @dataclass(frozen=True, repr=False)
 class PureDP(_Checked, Claim):
-    """The claim of epsilon-differential privacy, local or central, epsilon in nats [GI, Def 6].
+    """The claim of epsilon-differential privacy, called pure, local or central; epsilon in nats [GI, Def 6].
 
     >>> PureDP(1)
     PureDP(epsilon=1)

@@ -55,7 +55,7 @@ def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy =
 
 
 def _e_gamma(p: Array, q: Array, gamma: float) -> tuple[Array, Array]:
-    # log rounds by a unit, so gamma is bracketed by the two epsilons around its logarithm
+    # The logarithm may be off by a unit in the last place, so its two neighbours are used.
     low, high = math.nextafter(math.log(gamma), math.inf), max(math.nextafter(math.log(gamma), -math.inf), 0.0)
     return hockey_stick_of_pairs(p, q, low)[0], hockey_stick_of_pairs(p, q, high)[1]
 

@@ -42,8 +42,8 @@ class FinitePair(Pictured):
     The measures are those of `channel`, which has the rows p and q, so they cover both directions. Every function that
     takes a channel also takes a pair. Raises `InvalidInput` for anything else.
 
-    One pair *dominates* another if no test tells the other's distributions apart better than its own. A pair that
-    dominates all pairs of rows of a channel bounds every measure of the channel.
+    One pair *dominates* another if every test of the other pair has a test of this pair with no larger errors of either
+    type. So a pair that dominates all pairs of rows of a channel bounds every measure of the channel.
 
     >>> pair = FinitePair([0.25, 0.75], [0.5, 0.5])
     >>> pair.losses.round(6)
@@ -122,9 +122,10 @@ class FinitePair(Pictured):
     def through(cls, epsilons: Array, deltas: Array) -> FinitePair:
         """The symmetric pair whose delta, as a function of epsilon, is the lower convex hull of given points.
 
-        epsilons : (n,), in nats, increasing from 0 to at most 700; deltas : (n,), in [0, 1], non-increasing. The pair
-        dominates every mechanism whose delta at these epsilons is at most that of the points, in both directions
-        [GI, Thm 1].
+        epsilons : (n,), in nats, increasing from 0 to at most 700. deltas : (n,), in [0, 1], non-increasing.
+
+        The pair dominates every mechanism whose delta at these epsilons is at most that of the points, in both
+        directions [GI, Thm 1].
         """
         return cls(*pair_through(epsilons, deltas)).ordered
 
@@ -193,39 +194,39 @@ class FinitePair(Pictured):
     # -- measures ------------------------------------------------------------------------------------
 
     def local_dp(self) -> Guarantee:
-        """As `privacy.local_dp`."""
+        """The pure epsilon of the pair, in nats, as `privacy.local_dp` measures it."""
         return local_dp(self)
 
     def total_variation(self) -> Guarantee:
-        """As `privacy.total_variation`."""
+        """The total variation distance of p and q, as `privacy.total_variation` measures it."""
         return total_variation(self)
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """As `privacy.hockey_stick`."""
+        """The smallest delta at `epsilon` >= 0 (nats), as `privacy.hockey_stick` measures it."""
         return hockey_stick(self, epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
-        """As `privacy.approximate_dp`."""
+        """The smallest epsilon, in nats, at `delta` in [0, 1], as `privacy.approximate_dp` measures it."""
         return approximate_dp(self, delta)
 
     def trade_off(self) -> TradeOffCurve:
-        """As `privacy.trade_off`."""
+        """The trade-off curve of the pair in both directions, as `privacy.trade_off` gives it."""
         return trade_off(self)
 
     def renyi(self, order: Any) -> Any:
-        """As `privacy.renyi`, for one order or an array of them."""
+        """The Rényi divergence, in nats, of one order in [1, inf] or an array of orders; see `privacy.renyi`."""
         return renyi(self, order)
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
-        """As `privacy.zcdp`."""
+        """The smallest rho for which the pair is (xi, rho)-zCDP, as `privacy.zcdp` measures it."""
         return zcdp(self, xi, max_order)
 
     def approximate_zcdp(self, delta: float, xi: float = 0.0) -> Guarantee:
-        """As `privacy.approximate_zcdp`."""
+        """The smallest rho of delta-approximate (xi, rho)-zCDP, as `privacy.approximate_zcdp` measures it."""
         return approximate_zcdp(self, delta, xi)
 
     def mcdp(self) -> MeanConcentrated:
-        """As `privacy.mcdp`."""
+        """The mean of the privacy loss and its subgaussian parameter, in nats, as `privacy.mcdp` measures them."""
         return mcdp(self)
 
     def __repr__(self) -> str:

@@ -38,7 +38,7 @@ class Witness(Result):
 
 @dataclass(frozen=True, eq=False)
 class Guarantee(Result):
-    """What a channel guarantees under one notion of privacy.
+    """The privacy that a channel guarantees, under one notion.
 
     value : an upper bound on the true value, rounded up. In nats where the notion has a unit. May be inf.
     lower : a lower bound, so that the true value lies in [lower, value].

@@ -119,6 +119,6 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
         unsure = ulps * np.where(uncut * (1 - 2 * ulps * ULP) < top, v, 0.0).sum(axis=1)
         p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
         value = (p_sum - v_sum + cdist(p, v, "cityblock")) / 2
-        error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # sums of rows: subnormal errors are nothing to them
+        error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # subnormal errors do not matter beside sums of rows
     bounds: tuple[Array, Array] = (value - error, np.minimum(value + error, 1.0))
     return bounds

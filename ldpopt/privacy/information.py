@@ -15,8 +15,8 @@ Given = Claim | Guarantee
 def information_any(claim: Given, size: int) -> float:
     """I(X; M(X)) <= xi n (1 + log n) + rho n^2 nats for n people with any joint distribution [BS, Prop 6.1].
 
-    The claim is (xi, rho)-zCDP and n is `size`. The harmonic number of n replaces 1 + log n, as in the proof; a
-    negative xi counts as 0.
+    The claim is (xi, rho)-zCDP and n is `size`. The harmonic number of n replaces 1 + log n, as in the proof. A
+    negative xi counts as 0 if n is above 1.
 
     >>> round(information_any(ZCDP(0.0, 0.01), 10), 6)
     1.0

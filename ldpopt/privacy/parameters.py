@@ -49,12 +49,12 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     if eta == delta or epsilon == 0 or delta == 1:
         return delta, 0.0
     implied = (1 - delta) * math.tanh(epsilon / 2)
-    share = (eta - delta) / implied if implied > 0 else math.inf  # half the smallest epsilon is no float
+    share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
     return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
 
 
 def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:
-    """The three parameters as floats, `eta` None when it is not given."""
+    """The three parameters as floats; `eta` is None if it is not given."""
     return (
         nonnegative_epsilon(epsilon),
         unit_interval(delta, "delta"),

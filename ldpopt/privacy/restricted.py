@@ -68,7 +68,8 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
     pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
     whole = privacy_loss(p[None], q[None]).mean_upper[0]
     above = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
-    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))  # of the log of a sum near one
+    # The rounding of the logarithm of a sum near one.
+    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))
     return max(value - pad - off, 0.0), float(min(above * (1 + 8 * ULP) + pad, whole))
 
 
@@ -205,7 +206,7 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     from scipy.optimize import linprog
 
     used = (p > 0) | (q > 0)
-    by = shift(p[None], q[None])  # the rows may be laws but for their scale
+    by = shift(p[None], q[None])  # the rows may not sum to one
     correction = np.expm1(by.value[0]) * q
     inner, difference = basis[used], (((p - q) - correction) / (1 + by.above[0]))[used]
     off = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[0] * q).sum())

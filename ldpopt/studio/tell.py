@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import Progress
 from ldpopt.design import (
     ApproximateLDP,
     Constraint,
@@ -124,9 +125,13 @@ def solved(state: State) -> Solved:
 
 @lru_cache(maxsize=8)
 def _solved(state: str) -> Solved:
-    problem = posed(json.loads(state))
+    return _found(json.loads(state), False)
+
+
+def _found(state: State, report: Progress) -> Solved:
+    problem = posed(state)
     begun = time.perf_counter()
-    design = optimal_channel(problem.utility, problem.constraints)
+    design = optimal_channel(problem.utility, problem.constraints, progress=report)
     found = time.perf_counter()
     checked = design.verify()
     return Solved(problem, design, checked, {"design": found - begun, "verify": time.perf_counter() - found})
@@ -139,7 +144,11 @@ def view(state: State) -> dict[str, Any]:
     >>> shown["proof"]["verified"], round(shown["value"], 6)
     (True, 0.029225)
     """
-    made = solved(state)
+    return _shown(state, solved(state))
+
+
+def _shown(state: State, made: Solved) -> dict[str, Any]:
+    """The same of a design that was found."""
     design, utility, names = made.design, made.posed.utility, made.posed.names
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
     ratio, order = ratio_order(p0, p1)
@@ -179,8 +188,7 @@ def view(state: State) -> dict[str, Any]:
 
 def job(state: State, report: Callable[[float], None]) -> dict[str, Any]:
     """The content of `view`, for problems that take long."""
-    report(0.0)
-    return view(state)
+    return _shown(state, _found(state, report))
 
 
 def warm() -> None:

@@ -24,7 +24,7 @@ def agree(made, tmp_path):
     assert repr(loaded) == repr(made)
     assert design_text(loaded) == design_text(made)
     assert type(loaded.certificate) is type(made.certificate)
-    assert loaded.channel == made.channel
+    assert loaded == made
     assert (loaded.value, loaded.lower_bound, loaded.upper_bound) == (made.value, made.lower_bound, made.upper_bound)
     assert loaded.guarantees == made.guarantees
     assert loaded.certificate is None or loaded.certificate.bound == made.certificate.bound

@@ -13,40 +13,50 @@ from ldpopt.cli.outputs import claim, kind_of, write_all
 
 
 def plan(
-    survey: Annotated[Path, typer.Argument(metavar="SURVEY", help="survey.toml", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Plan file.")] = Path("plan.json"),
+    survey: Annotated[
+        Path, typer.Argument(metavar="SURVEY", help="The survey's description (survey.toml).", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the plan.")] = Path("plan.json"),
     respondents: Annotated[
-        int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
+        int | None,
+        typer.Option(
+            "--respondents", "-n", help="Number of available people; the plan then says the precision that they reach."
+        ),
     ] = None,
     after: Annotated[
         tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS",
-            help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
+            help="An earlier wave of other respondents; the channels are designed for its estimates.",
             show_default=False,
         ),
     ] = None,
     stages: Annotated[
         bool,
-        typer.Option("--stages", help="Say whether a pilot wave pays, and of how many of the respondents (with -n)."),
+        typer.Option(
+            "--stages", help="Say whether a pilot wave saves respondents, and how large it should be (needs -n)."
+        ),
     ] = False,
     nonresponse: Annotated[
-        float | None, typer.Option(help="Share of those invited who will not answer.", show_default="survey.toml's")
+        float | None, typer.Option(help="Share of invited people who will not answer.", show_default="survey.toml's")
     ] = None,
     design_effect: Annotated[
         float | None,
         typer.Option(
-            help="How many times more respondents the sample needs than a simple one.", show_default="survey.toml's"
+            help="Factor by which clusters and weights raise the number of respondents needed.",
+            show_default="survey.toml's",
         ),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Picture (png, svg, pdf): the budget's split, widths and power against respondents."),
+        typer.Option(
+            help="Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents."
+        ),
     ] = None,
     time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
-    """Design the channel of every question that needs the fewest respondents, and write the plan.
+    """For every question design the channel that needs the fewest respondents, and write the plan.
 
     ldpopt survey plan survey.toml -o plan.json --picture plan.png
     """

@@ -46,7 +46,8 @@ def one_contrast(
     sets = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
     ratio = math.exp(epsilon)
     for _ in deadline.rounds(range(ROUNDS)):
-        found = fisher_program(COptimal(weights), [mass], np.where(sets, ratio, 1.0), epsilon, eta)
+        posed = sets
+        found = fisher_program(COptimal(weights), [mass], np.where(posed, ratio, 1.0), epsilon, eta)
         kernel = found.kernel[0] - found.kernel.sum() * mass
         prices = Prices(np.outer(kernel, kernel), mass, found.rows, found.pairs, ratio)
         least = 0.05 * gap * (abs(float(found.rows.sum())) + (eta or 0.0) * float(found.pairs.sum()))
@@ -63,4 +64,4 @@ def one_contrast(
     rows = rows + 16 * ULP * float(np.abs(rows).sum()) * prior
     pairs = found.pairs[np.ix_(place, place)] * np.outer(share, share)
     lifted = FisherSolution(found.theta, rows, pairs, kernel[place][None] * share, np.ones(1))
-    return sets[:, place] * epsilon, lifted
+    return posed[:, place] * epsilon, lifted

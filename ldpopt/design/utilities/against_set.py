@@ -19,6 +19,7 @@ from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.least_pair import least_pair
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
+from ldpopt.distribution import distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
@@ -65,6 +66,8 @@ class AgainstSet(Utility):
         if inputs is not None:
             object.__setattr__(self, "inputs", distinct_labels(inputs, first.size, "inputs"))
         object.__setattr__(self, "sets", (first, second))
+        for name, given in (("p0", p0), ("p1", p1)):
+            object.__setattr__(self, name, given if isinstance(given, HypothesisSet) else distribution(given, name))
         if not _surely_apart(first, second) and _distance(first, second) <= MEETING:
             raise invalid("p0 and p1", "sets that do not meet (nothing tells apart what is in both)", "sets that do")
 

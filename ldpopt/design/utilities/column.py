@@ -125,6 +125,8 @@ class WorstOf(ColumnUtility):
         named = [("p0", self.p0), *((f"alternative {at}", p) for at, p in enumerate(others))]
         (p0, *each), inputs = together(named, self.inputs)
         object.__setattr__(self, "each", tuple(Divergence(self.f, p0, p, inputs) for p in each))
+        object.__setattr__(self, "p0", self.each[0].p0)
+        object.__setattr__(self, "others", np.stack([part.p1 for part in self.each]))
         object.__setattr__(self, "inputs", self.each[0].inputs)
 
     each: tuple[Divergence, ...] = field(init=False, default=())

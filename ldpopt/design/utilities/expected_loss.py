@@ -46,6 +46,8 @@ class ExpectedLoss(Utility):
         priors = [distribution(p, "prior", size=k, labels=inputs) for p in several]
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "priors", np.stack(priors) if priors else np.eye(k))
+        if priors:
+            object.__setattr__(self, "prior", self.priors if len(priors) > 1 else priors[0])
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "decisions", decisions)
 

@@ -101,7 +101,7 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
 def _three_way(xi: float, rho: float, epsilon: float) -> float:
     if rho == 0:
         return 0.0 if epsilon >= xi else 1.0
-    over = math.fsum((epsilon, -xi, -rho))  # of the right sign
+    over = math.fsum((epsilon, -xi, -rho))  # `fsum` gives the exact sign
     if not over >= 0:
         return 1.0
     u = over / (2 * rho)

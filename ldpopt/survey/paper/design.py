@@ -175,13 +175,11 @@ def design_sheet(
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
     turn = deadline.turn(0, 3)
-    found = [optimal_channel(utility, asked, certify=False, time_limit=turn.left, progress=turn.tell)]
+    found = [optimal_channel(utility, asked, certify=False, **turn.passed)]
     if not IntegerProgram().refuses(Problem.of(utility, asked)):
         turn = deadline.turn(1, 3)
         rounded = Rounded()  # often with fewer reports
-        found.append(
-            optimal_channel(utility, asked, method=rounded, certify=False, time_limit=turn.left, progress=turn.tell)
-        )
+        found.append(optimal_channel(utility, asked, method=rounded, certify=False, **turn.passed))
     least = min(one.value for one in found)
     if not least < np.inf:
         return None
@@ -189,7 +187,7 @@ def design_sheet(
     weights = min(few, key=lambda one: (one.shape[1], utility.value(one / D)))
     turn = deadline.turn(2, 3)
     limit = LocalDP(epsilon)
-    free = optimal_channel(utility, limit, certify=False, time_limit=turn.left, progress=turn.tell).value
+    free = optimal_channel(utility, limit, certify=False, **turn.passed).value
     loss = float(utility.value(weights / D) / free - 1)
     return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
 

@@ -160,6 +160,8 @@ def _split(
     low = max(curve(most) for curve in curves.values())
     high = low
     while not allowed(high):
+        if deadline.late:
+            return _even(curves, budget, spent, deadline)
         high *= 2
         if high > 1e15:
             raise InvalidInput(f"budget: expected enough for {len(curves) + len(spent)} questions, got {budget}")
@@ -170,6 +172,17 @@ def _split(
     made = parts(high)
     assert made is not None
     return Split(_filled(made, budget, math.fsum(epsilon for epsilon, _ in spent)), math.ceil(high))
+
+
+def _even(
+    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
+) -> Split:
+    """Even shares, for want of time; `SolverError` where the budget does not allow them."""
+    share = (budget.epsilon - math.fsum(epsilon for epsilon, _ in spent)) / len(curves) * (1 - 1e-12)
+    if not share >= LEAST_EPSILON or not budget.allows([*spent, *[(share, math.tanh(share / 2))] * len(curves)]):
+        raise SolverError(f"time_limit: {deadline.seconds:g} s were over before a split within the budget was known")
+    needed = max(curve(share) for curve in curves.values())
+    return Split(dict.fromkeys(curves, share), math.ceil(needed))
 
 
 def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[str, float]:
@@ -213,9 +226,7 @@ class _Curve:
         return min(self._respondents(subset_selection(k, epsilon, size)) for size in sizes)
 
     def _channel(self, epsilon: float) -> Channel:
-        return self.planner.channel(
-            epsilon, precision=self.shape_of, time_limit=self.deadline.left, progress=self.deadline.tell
-        )
+        return self.planner.channel(epsilon, precision=self.shape_of, **self.deadline.passed)
 
     def _respondents(self, channel: Channel) -> float:
         return float(self.target.respondents(channel, self.planner.pilot))

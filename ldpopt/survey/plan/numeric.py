@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress, watched
 from ldpopt.design import COptimal, Design, FisherInformation, LocalDP, optimal_channel
 from ldpopt.distribution import Array, distribution, number, positive_epsilon
 from ldpopt.errors import invalid
@@ -82,7 +83,15 @@ class NumericQuestion(Result):
 
 
 def numeric_question(
-    low: float, high: float, epsilon: float, half_width: float, pilot: Any = None, level: float = 0.95
+    low: float,
+    high: float,
+    epsilon: float,
+    half_width: float,
+    pilot: Any = None,
+    level: float = 0.95,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> NumericQuestion:
     """The grid and the channel that need the fewest respondents for a mean, compared with other mechanisms [KW; PM].
 
@@ -93,7 +102,8 @@ def numeric_question(
 
     Numbers are moved at random to one of the two grid points around them. The channel over the grid is optimal for the
     mean at the pilot. With more points numbers move less, but points are harder to tell apart; so all sizes in `POINTS`
-    are tried. `InvalidInput` for an empty range, or a half-width beyond it.
+    are tried. time_limit : in seconds, for all of them together. progress : as for `optimal_channel`. Raises
+    `InvalidInput` for an empty range, or a half-width beyond it.
 
     >>> made = numeric_question(0, 100, 1.0, 2.0)
     >>> [row.name for row in made.rows if "optimal" not in row.name]
@@ -116,11 +126,12 @@ def numeric_question(
         return NumericRow(name, variance, math.ceil(z**2 * variance / width**2))
 
     found = []
-    for points in POINTS:
-        grid = np.linspace(low, high, points)
-        shares = _shares(fine, grid)
-        design = optimal_channel(FisherInformation(shares, COptimal(grid)), LocalDP(epsilon))
-        found.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
+    with watched(time_limit, progress) as deadline:
+        for at, points in enumerate(POINTS):
+            grid, turn = np.linspace(low, high, points), deadline.turn(at, len(POINTS))
+            wanted = FisherInformation(_shares(fine, grid), COptimal(grid))
+            design = optimal_channel(wanted, LocalDP(epsilon), **turn.passed)
+            found.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
     best = min(found, key=lambda one: one[0].variance)
     half = (high - low) / 2
     scaled = (fine - (low + high) / 2) / half

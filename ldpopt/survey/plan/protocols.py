@@ -15,6 +15,7 @@ import numpy as np
 
 from ldpopt import mechanisms
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
@@ -98,13 +99,21 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 
 
 def compare_protocols(
-    pilot: Any, precision: HalfWidth, epsilon: float, eta: float = 1.0, optimal: Channel | None = None
+    pilot: Any,
+    precision: HalfWidth,
+    epsilon: float,
+    eta: float = 1.0,
+    optimal: Channel | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> ProtocolTable:
     """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
 
     pilot : the expected distribution of the answers, shape (k,). epsilon : in nats. eta : largest total variation
         allowed.
     optimal : the optimal channel, if it is already known; otherwise it is computed.
+    time_limit, progress : of that computation, as for `optimal_channel`.
 
     The variance of a channel is that of the efficient estimate at the pilot. For frequency oracles with too many
     reports to tabulate it is the variance of their own estimate. Protocols above eta are left out, and so are protocols
@@ -119,7 +128,7 @@ def compare_protocols(
     if not isinstance(precision, HalfWidth):
         raise invalid("precision", "a HalfWidth", type(precision).__name__)
     if optimal is None:
-        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision)
+        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
     plain = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
     rows = []
     found: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]

@@ -99,12 +99,12 @@ class QuestionPlanner(ByValue):
         utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
         tested = isinstance(precision, TestPower) and self.neighbourhood is None
         turn = deadline.turn(0, 1 + tested)
-        every = optimal_channel(utility, constraints, certify=False, time_limit=turn.left, progress=turn.tell).channel
+        every = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
         if not isinstance(precision, TestPower) or self.neighbourhood is not None:
             return every
         turn = deadline.turn(1, 2)
         moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
-        near = optimal_channel(moved, constraints, certify=False, time_limit=turn.left, progress=turn.tell).channel
+        near = optimal_channel(moved, constraints, certify=False, **turn.passed).channel
         return min(
             [every, near, *self._cuts(precision, epsilon, eta)],
             key=lambda channel: precision.respondents(channel, self.pilot),

@@ -117,7 +117,7 @@ def _designs(spec: SurveySpec, deadline: Deadline) -> dict[str, Design]:
             constraints.append(TotalVariation(min(caps)))
         utility = FisherInformation(_pilot(question), inputs=question.categories)
         turn = deadline.part(SPLITTING, 1.0).turn(at, len(spec.questions))
-        designs[question.name] = optimal_channel(utility, constraints, time_limit=turn.left, progress=turn.tell)
+        designs[question.name] = optimal_channel(utility, constraints, **turn.passed)
     return designs
 
 
