@@ -139,7 +139,7 @@ class CapacityBounded(AlphabetConstraint):
         return multiplier[0] * scale, multiplier[1]
 
     def mend(self, matrix: Array) -> Array:
-        """The matrix with a trace of every output, under a restricted total variation that leaves one unused.
+        """The matrix; where an output never occurs under a restricted total variation, `TRACE` is mixed into every entry.
 
         The definition bounds the adversary's functions only on outputs that occur.
         """
