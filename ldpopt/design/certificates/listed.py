@@ -26,8 +26,8 @@ from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import nonnegative_array, real_array
 from ldpopt.design.certificates.plain import Mixed, factor
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.distribution import Array, Index
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
 BLOCK = 4096
@@ -77,19 +77,30 @@ class ListedDual(Certificate):
 
     def _paid(self, columns: Iterable[Listed], charge: Enclosure, arithmetic: Arithmetic) -> Enclosure:
         """The bound, given what all caps charge together: the sum of each multiplier times its cap."""
-        rows, _ = self._multipliers()
-        mixed = Mixed.of(self.utility, self.weights, arithmetic)
-        # The exact sum, because it is multiplied by every base: a total of zero stays zero.
-        total, prices, linear = arithmetic.of(exact_sum(rows)), arithmetic.of(rows), arithmetic.of(mixed.linear)
+        rows, mixed = self._multipliers()[0], Mixed.of(self.utility, self.weights, arithmetic)
         kappa = 1.0
         for some in columns:
-            worth = mixed.shares @ self.utility.enclosed_columns(some.base, some.rise)
-            if mixed.linear.any():
-                worth = worth - (some.base * mixed.kept + linear @ some.rise)
-            paid = some.base * total + prices @ some.rise
-            if some.charged is not None:
-                paid = paid + some.charged
-            kappa = max(kappa, factor(worth, paid))
+            kappa = max(kappa, factor(*self._sides(some, rows, mixed)))
             if not kappa < math.inf:
                 raise Unproved("a column that may pay nothing may be worth something")
-        return mixed.kept + (total + charge) * kappa
+        return mixed.kept + (arithmetic.of(exact_sum(rows)) + charge) * kappa
+
+    def _unsettled(self, columns: Iterable[Listed]) -> Index:
+        """Which of the columns, in floats, are not surely worth at most what they pay, or may pay less than nothing."""
+        rows, mixed = self._multipliers()[0], Mixed.of(self.utility, self.weights, FLOAT)
+        found = []
+        for some in columns:
+            worth, paid = self._sides(some, rows, mixed)
+            least = np.asarray(paid.lower)
+            found.append((np.asarray(worth.upper) <= least) & (least >= 0))
+        return np.flatnonzero(~np.concatenate(found)).astype(np.intp)
+
+    def _sides(self, some: Listed, rows: Array, mixed: Mixed) -> tuple[Enclosure, Enclosure]:
+        """(n,) what columns are worth, less the tangent, and (n,) what they pay."""
+        of = some.base.arithmetic
+        worth = mixed.shares @ self.utility.enclosed_columns(some.base, some.rise)
+        if mixed.linear.any():
+            worth = worth - (some.base * mixed.kept + of.of(mixed.linear) @ some.rise)
+        # The total without rounding, as it is charged for every base: one of zero stays zero.
+        paid = some.base * of.of(exact_sum(rows)) + of.of(rows) @ some.rise
+        return worth, paid if some.charged is None else paid + some.charged

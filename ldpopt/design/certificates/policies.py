@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,7 @@ from ldpopt.design.certificates.listed import BLOCK, Listed, ListedDual
 from ldpopt.design.columns.choose import policy_limits
 from ldpopt.design.columns.policy import PolicyColumns, listable
 from ldpopt.design.constraints.total_variation import TotalVariation
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,15 +38,19 @@ class PolicyDual(ListedDual):
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():
             raise Unproved("no constraint asks for LocalDP between any two inputs")
         if not listable(limits):
-            raise Unproved("a graph of so many edges has too many extreme columns to look at all of them")
+            raise Unproved("a graph of such weights and so many edges has too many extreme columns to look at all")
         eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
-        return self._proved(self._listed(limits, arithmetic), eta, arithmetic)
+        columns = PolicyColumns(limits, bool(self._multipliers()[1].any()))
+        every = self._listed(columns, FLOAT)
+        if arithmetic.exact:
+            # What floats prove is proved: only the others are looked at once more.
+            every = self._listed(columns, arithmetic, self._unsettled(every))
+        return self._proved(every, eta, arithmetic)
 
-    def _listed(self, limits: Array, arithmetic: Arithmetic) -> Iterator[Listed]:
-        _, pairs = self._multipliers()
-        left, right = np.nonzero(pairs)
-        prices = arithmetic.of(pairs[left, right])
-        base, rise = PolicyColumns(limits, len(left) > 0).enclosed(arithmetic)
+    def _listed(self, columns: PolicyColumns, arithmetic: Arithmetic, at: Any = slice(None)) -> Iterator[Listed]:
+        left, right = np.nonzero(self._multipliers()[1])
+        prices = arithmetic.of(self._multipliers()[1][left, right])
+        base, rise = columns.enclosed(arithmetic, at)
         for start in range(0, len(base), BLOCK):
             above = rise[start : start + BLOCK]
             charged = (above[:, left] - above[:, right]).positive() @ prices if len(left) else None

@@ -25,15 +25,24 @@ TRIAL = 4000
 
 
 def balanced_sets(
-    prior: Array, squares: Array, target: Array, ratio: float, count: int, rng: np.random.Generator
+    prior: Array,
+    squares: Array,
+    target: Array,
+    ratio: float,
+    count: int,
+    rng: np.random.Generator,
+    eta: float | None = None,
 ) -> Members:
     """(n, k) at most `count` different sets, neither empty nor full, for d = `squares` (k,) and J = `target` (k, k).
 
-    prior : p (k,). ratio : E.
+    prior : p (k,). ratio : E. eta : a cap on total variation. Sets are then as small as it asks for, and tell less in
+    proportion.
     """
-    k, gain, aim = len(prior), ratio - 1, 2 * ratio / (ratio + 1)
+    k, gain = len(prior), ratio - 1
+    size = _size(k, gain, eta)
+    aim, best = 1 + gain * size, 1 / (ratio + 1)
     share = squares / squares.sum()
-    apart = target - 1.0
+    apart = (target - 1.0) * (size * (1 - size) / aim**2) / (best * (1 - best) * ((ratio + 1) / (2 * ratio)) ** 2)
     pulled = apart @ share
     mean = aim * (1 - pulled + share @ pulled)
     away = np.eye(k) - share[None, :]
@@ -58,6 +67,20 @@ def balanced_sets(
         threshold = threshold - np.clip(off * aim / (gain * np.maximum(density, 0.02)), -0.5, 0.5)
     sets = np.unique(drawn(count), axis=0)
     return np.asarray(sets[sets.any(axis=1) & ~sets.all(axis=1)])
+
+
+def _size(k: int, gain: float, eta: float | None) -> float:
+    """The share of the inputs in a set: that of the best sets, or the one at which sets of equal size reach the cap.
+
+    With a share s of k inputs in each set, and every input in as many, the rows of the channel are at a total
+    variation of gain s (1 - s) k / (k - 1) / (1 + gain s).
+    """
+    best = 1 / (gain + 2)
+    if eta is None:
+        return best
+    among = k / (k - 1)
+    root = (among - eta) ** 2 - 4 * among * eta / gain
+    return best if root <= 0 else min(best, max(1 / k, ((among - eta) - root**0.5) / (2 * among)))
 
 
 def _level(sets: Members, share: Array, aim: float, rng: np.random.Generator) -> Members:

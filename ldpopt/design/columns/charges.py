@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
 ROWS = 4096
@@ -50,10 +50,16 @@ class Charges:
 
     def most(self, base: Enclosure, rise: Enclosure) -> float:
         """An upper bound on the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
-        found = [self._most(base[at : at + ROWS], rise[at : at + ROWS]) for at in range(0, len(base), ROWS)]
-        return float(np.max(found))
+        found = [self.prices(base[at : at + ROWS], rise[at : at + ROWS]).upper for at in range(0, len(base), ROWS)]
+        return float(np.max(np.concatenate(found)))
 
-    def _most(self, base: Enclosure, rise: Enclosure) -> float:
+    def in_floats(self) -> Charges:
+        """The same charges, enclosed in floats."""
+        kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (self.kernel, self.prior))
+        return Charges(kernel, prior, self.rows, self.pairs)
+
+    def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """(n,) the price of each column per unit of its probability."""
         mass = base + rise @ self.prior
         # K 1 = 0: the part that all inputs share earns nothing, and is left out.
         earned = (rise @ self.kernel.T).square().sum(axis=1)
@@ -61,4 +67,4 @@ class Charges:
         x, other = np.nonzero(self.pairs)
         if len(x):
             paid = paid + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
-        return float(((earned / mass - paid) / mass).max().upper)
+        return (earned / mass - paid) / mass

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.labelings import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
 from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.staircase import StaircaseColumns

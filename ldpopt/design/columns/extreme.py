@@ -21,12 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.labelings import TooManyColumns, extreme_labelings, too_many
 from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
-from ldpopt.errors import InvalidInput
 
-MOST = 2**16
-"""The most extreme columns that are listed."""
+MOST, LABELED = 2**16, 2**18
+"""The most extreme columns that are listed, one by one, and as labelings, all at once."""
 
 
 STEPS = 2**20
@@ -94,14 +94,17 @@ def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     """(n, k) logarithms of the extreme columns in the grid's unit, the largest entry 0, -inf where a column is 0.
 
     ordered : whether the cone is also cut by the orders of the entries, as a cap on total variation needs. Raises
-    `TooManyColumns` when there are more than `MOST`.
+    `TooManyColumns` when there are more than `MOST`, or than `LABELED` where all limits are small multiples of one.
     """
+    labeled = extreme_labelings(grid.limits, grid.direct, ordered, LABELED)
+    if labeled is not None:
+        return labeled
     columns: list[Array] = []
     for support in _supports(np.isfinite(grid.limits)):
         for heights in _Growth(grid, support, ordered).all():
             columns.append(heights)
             if len(columns) > MOST:
-                raise _too_many()
+                raise too_many(MOST)
     return np.array(sorted(columns, key=lambda heights: tuple(heights)))
 
 
@@ -130,16 +133,8 @@ def _supports(reach: Array) -> list[tuple[int, ...]]:
         fresh = [s for s in {a | b for a in fresh for b in single} if s not in found]
         found.update(fresh)
         if len(found) > MOST:
-            raise _too_many()
+            raise too_many(MOST)
     return sorted(tuple(sorted(s)) for s in found)
-
-
-class TooManyColumns(InvalidInput):
-    """Raised where there are more extreme columns than can be listed."""
-
-
-def _too_many() -> TooManyColumns:
-    return TooManyColumns(f"policy graph: expected at most {MOST} extreme columns, got more; merge inputs")
 
 
 class _Growth:
@@ -186,7 +181,7 @@ class _Growth:
             return
         self.steps += 1
         if self.steps > STEPS:
-            raise _too_many()
+            raise too_many(MOST)
         v, rest = free[0], free[1:]
         if any(other not in done for other in self.rises[v]):
             yield from self._choose(heights, u, rest, waiting, done)

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
-from ldpopt.design.columns.charges import Charges
+from ldpopt.design.columns.charges import ROWS, Charges
 from ldpopt.design.columns.extreme import OUTWARD, Grid, direct_limits, extreme_steps
+from ldpopt.design.columns.labelings import common_unit
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.search import climb, first_columns
 from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 FEW = 400
 """Up to this many extreme columns, all of them are there from the start."""
 
 ANY, SPARSE = 8, 14
-"""The most inputs of any graph that is tried, and of a graph with no more edges than inputs: a tree, or one cycle."""
+"""The most inputs of any graph that is tried, and of a graph with no more edges than inputs: a tree, or one cycle.
+
+This is for graphs with weights. Graphs whose limits are small multiples of one are always tried.
+"""
 
 
 def listable(limits: Array) -> bool:
     """Whether to try to list the extreme columns under limits (k, k). Finding out that they are too many takes long."""
     k = len(limits)
+    if common_unit(Grid.of(limits).limits) is not None:
+        return True
     return k <= ANY or (k <= SPARSE and int(direct_limits(shortest_paths(limits)).sum()) <= 2 * k)
 
 
@@ -54,7 +61,9 @@ class PolicyColumns(Columns):
         values = self.values(self.heights)
         share = values / values.sum(axis=1, keepdims=True)
         outstanding = np.concatenate([np.argsort(-share, axis=0)[:4].ravel(), np.argsort(share, axis=0)[:4].ravel()])
-        return np.asarray(self.heights[np.unique(np.concatenate([spread, outstanding]))])
+        # What says nothing, where it is a column: without it a channel may not keep within a cap on total variation.
+        flat = np.flatnonzero(np.ptp(self.steps, axis=1) == 0)
+        return np.asarray(self.heights[np.unique(np.concatenate([spread, outstanding, flat]))])
 
     def complete(self, heights: Array) -> bool:
         """Whether the whole list is there."""
@@ -75,20 +84,27 @@ class PolicyColumns(Columns):
         """The largest gain of the listed columns, whose logarithms are exact multiples of a unit."""
         if charges.pairs.any() and not self.ordered:
             return math.inf
-        return charges.most(*self.enclosed(charges.arithmetic))
+        if not charges.arithmetic.exact:
+            return charges.most(*self.enclosed(FLOAT))
+        # Floats, which prove as well, say which of them may have it.
+        floats, (base, rise) = charges.in_floats(), self.enclosed(FLOAT)
+        parts = [slice(at, at + ROWS) for at in range(0, len(base), ROWS)]
+        each = [floats.prices(base[part], rise[part]) for part in parts]
+        low, high = (np.concatenate([np.asarray(getattr(one, end)) for one in each]) for end in ("lower", "upper"))
+        return charges.most(*self.enclosed(charges.arithmetic, np.flatnonzero(high >= low.max())))
 
-    def enclosed(self, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """The listed columns as least entries (n,) and rises above them (n, k), with the unit enlarged by `OUTWARD`."""
-        unit = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD))
-        lowest = self.steps.min(axis=1)
+    def enclosed(self, arithmetic: Arithmetic, at: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
+        """Least entries (n,) and rises above them (n, k) of listed columns, with the unit enlarged by `OUTWARD`."""
+        unit, steps = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD)), self.steps[at]
+        lowest = steps.min(axis=1)
         silent = np.isneginf(lowest)
         lowest = np.where(silent, 0.0, lowest)
         base = arithmetic.where(silent, 0.0, (unit * lowest).exp())
-        above = np.where(np.isneginf(self.steps), 0.0, self.steps - lowest[:, None])
+        above = np.where(np.isneginf(steps), 0.0, steps - lowest[:, None])
         # The rise is computed without cancellation; where the least entry is 0, it is the entry itself.
         rise = base[:, None] * (unit * above).expm1()
         if silent.any():
-            own = arithmetic.where(np.isneginf(self.steps), 0.0, (unit * above).exp())
+            own = arithmetic.where(np.isneginf(steps), 0.0, (unit * above).exp())
             rise = arithmetic.where(silent[:, None], own, rise)
         return base, rise
 
@@ -134,7 +150,7 @@ class SearchedColumns(Columns):
         return relaxed.most(charges, self.limits) if isinstance(relaxed, PolicyRelaxation) else math.inf
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _listed(raw: bytes, k: int, ordered: bool) -> tuple[Array, float]:
     grid = Grid.of(np.frombuffer(raw).reshape(k, k))
     steps = extreme_steps(grid, ordered)

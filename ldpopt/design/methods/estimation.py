@@ -91,7 +91,7 @@ class EstimationColumns:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        fine = utility.size <= FINE or columns.line or (eta is None and by_newton(utility.criterion, columns, eta))
+        fine = utility.size <= FINE or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         if utility.neighbourhood is None:
             found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, problem.deadline)

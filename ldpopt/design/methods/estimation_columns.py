@@ -13,16 +13,16 @@ import numpy.typing as npt
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
+from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.contrast import one_contrast, single_contrast
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
-from ldpopt.design.programs.support import fewer_columns
+from ldpopt.design.programs.support import fewer_columns, fewer_weights
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.solve import solve
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal, MVOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
@@ -40,16 +40,36 @@ DRAWN = 50
 """The number of sets that are drawn at the start, for each category."""
 
 
-THINNED = 16
-"""Up to this many categories, a linear program makes the reports under a cap on total variation fewer."""
+EXACT = 1e-12
+"""The share below which weights are taken for zero if they are exact: many small ones add up in rows and caps."""
 
 
-MANY = 3000
-"""Under a cap on total variation, up to this many columns stay, whatever they gain."""
+LIGHT = 1e-4
+"""The least weight of a variance, in units of the largest, for which columns are drawn."""
+
+
+COARSE = 0.1
+"""The relative gap of the first round."""
+
+
+SPARE = 100
+"""Columns leave that are dearer than what they tell by this much more than a round's gap."""
+
+
+OUTSIDE = 30
+"""How much finer a round is solved than what the columns outside promised in the one before."""
 
 
 WIDE = 0.1
 """The least cap, as a share of the widest total variation, for which Newton's method is used."""
+
+
+MANY = 3000
+"""Of listed columns, up to this many stay under a cap on total variation, whatever they gain."""
+
+
+LAST = 1e-10
+"""The accuracy of the last weights of listed columns."""
 
 
 KEEP = 0.004
@@ -58,17 +78,21 @@ KEEP = 0.004
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Columns with logarithms `heights` (n, k), their weights and the dual values."""
+    """Columns with logarithms `heights` (n, k), their weights and the dual values.
+
+    least : weights below this share of the largest are of no account.
+    """
 
     heights: Array
     solution: FisherSolution
+    least: float = NEGLIGIBLE
 
     def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """(n,) whether a column counts: by weight times spread, relative to others, or by weight if it is constant."""
         values = columns.values(self.heights)
         told = self.solution.theta * np.ptp(values, axis=1)
-        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > NEGLIGIBLE)
-        return np.asarray((told > NEGLIGIBLE * told.max()) | silent)
+        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > self.least)
+        return np.asarray((told > self.least * told.max()) | silent)
 
     def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> Mixture:
         """A mixture with the same information from at most k(k+1)/2 + 1 columns, a vertex of the weights that give it.
@@ -80,33 +104,21 @@ class Mixture:
         used = self.used(columns)
         if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
             return self
-        if eta is not None and k > THINNED:
-            return self
         values = columns.values(self.heights[used])
         mass = values @ utility.prior
         theta = np.zeros(len(used))
         if eta is None:
             theta[used] = fewer_columns(values / mass[:, None], self.solution.theta[used] * mass) / mass
-            return Mixture(self.heights, replace(self.solution, theta=theta))
-        import cvxpy as cp
-
+            return replace(self, solution=replace(self.solution, theta=theta))
         u = values / mass[:, None] - 1
         x, other = np.triu_indices(k)
-        moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
+        moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other], np.maximum(u[:, x] - u[:, other], 0.0)])
         now = self.solution.theta[used] * mass
-        units = np.where(np.ptp(values, axis=1) == 0, 1.0, now[np.ptp(values, axis=1) > 0].sum())
-        moments, now = moments * units[:, None], now / units
-        moments = moments / np.abs(moments).max(axis=0)
-        w = cp.Variable(len(u), nonneg=True)
-        cost = np.random.default_rng(k).random(len(u))
-        above = np.maximum(u[:, x] - u[:, other], 0.0) * (units / eta)[:, None]
-        kept = [moments.T @ w == moments.T @ now, above.T @ w <= np.maximum(above.T @ now, 1.0)]
-        try:
-            solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
-        except SolverError:
-            return self
-        theta[used] = np.maximum(np.asarray(w.value), 0.0) * units / mass
-        return Mixture(self.heights, replace(self.solution, theta=theta))
+        # Where most reports say nothing, the others are weighed among themselves.
+        silent = np.ptp(values, axis=1) == 0
+        units = np.where(silent, 1.0, now[~silent].sum())
+        theta[used] = fewer_weights(moments * units[:, None], now / units) * units / mass
+        return replace(self, solution=replace(self.solution, theta=theta))
 
     def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
         """The channel's matrix, with equal row sums. Logarithms are multiplied by `scale`.
@@ -139,6 +151,8 @@ def generate(
             return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap, deadline))
     if by_newton(criterion, columns, eta):
         with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+            if isinstance(columns, PolicyColumns):
+                return _newton_of_list(prior, criterion, columns, eta, heights, gap, deadline)
             return _newton(prior, criterion, columns, eta, heights, gap, deadline)
     for _ in deadline.rounds(range(ROUNDS)):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
@@ -166,46 +180,111 @@ def inward(epsilon: float) -> float:
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether the criterion is smooth, under LDP, and the categories are so many that Newton's method is faster."""
-    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT:
+    """Whether the criterion is smooth, and categories or listed columns are so many that Newton's method is faster."""
+    if isinstance(columns, PolicyColumns):
+        k = columns.heights.shape[1]
+        if len(columns.heights) <= FEW or not math.isfinite(columns.epsilon):
+            return False
+    elif isinstance(columns, StaircaseColumns) and FULL < columns.k <= EXACT_LIMIT:
+        k = columns.k
+        if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
+            return False  # most reports say nothing: posed in other units
+    else:
         return False
-    if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
-        return False  # most reports say nothing: posed in other units
     if isinstance(criterion, AOptimal):
-        return criterion.diagonal(columns.k) is not None
-    return isinstance(criterion, DOptimal)
+        return criterion.diagonal(k) is not None
+    return isinstance(criterion, DOptimal | MVOptimal)
 
 
 def _newton(
     prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float, deadline: Deadline
 ) -> Mixture:
-    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
-    sets, ratio = [heights > 0], math.exp(columns.epsilon)
-    factor: Any = criterion.diagonal(columns.k) if isinstance(criterion, AOptimal) else np.ones(columns.k)
+    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough.
+
+    Prices near the middle of what is as good change little from round to round. So the first rounds are coarse, each is
+    no finer than what the patterns outside promise, and the next one begins where it ended.
+    """
+    k = columns.k
+    factor: Any = criterion.diagonal(k) if isinstance(criterion, AOptimal) else np.ones(k)
+    heights = np.vstack([heights, unknown(_drawn(prior, columns, factor, eta), heights)])
+    accuracy, least, start = COARSE, gap / (10 * k if criterion.logarithmic else 10), None
+    for at in deadline.rounds(range(ROUNDS)):
+        solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta, start)
+        found = Mixture(heights, solution, EXACT)
+        prices = prices_at(prior, solution, columns)
+        size = float(k) if criterion.logarithmic else abs(float(prices.rows.sum() + (eta or 0.0) * prices.pairs.sum()))
+        new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
+        outside = float(prices.gains(columns.values(new)).max(initial=0.0)) / size
+        if outside <= least and accuracy <= 1.01 * least:
+            break
+        if at == 0 and isinstance(criterion, MVOptimal):  # now that the variances have weights
+            weights = solution.central.prices[:k]
+            more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
+            new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
+        kept = solution.central.slack <= SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
+        accuracy = max(accuracy / 10, min(COARSE, outside / OUTSIDE), least)
+    return found
+
+
+def _drawn(prior: Array, columns: Any, factor: Array, eta: float | None) -> Array:
+    """Columns near the best for weights `factor`^2 of the variances."""
+    k, ratio = columns.k, math.exp(columns.epsilon)
     with suppress(SolverError):
         if prior.min() > 0:
             dual = survey_dual(prior, ratio, factor)
-            rng = np.random.default_rng(columns.k)
-            sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * columns.k, rng))
-    heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
-    accuracy, least = 1e-4, gap / (10 * columns.k if criterion.logarithmic else 10)
+            rng = np.random.default_rng(k)
+            sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, eta)
+            if eta is not None:  # sets are small
+                pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
+                sets = np.unique(np.vstack([sets, pairs]), axis=0)
+            return np.asarray(sets * columns.epsilon)
+    return np.zeros((0, k))
+
+
+def _newton_of_list(
+    prior: Array,
+    criterion: Any,
+    columns: PolicyColumns,
+    eta: float | None,
+    heights: Array,
+    gap: float,
+    deadline: Deadline,
+) -> Mixture:
+    """The same for a list of columns of any entries; in the end those of account once more, and nearly exactly."""
+    accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
     for _ in deadline.rounds(range(ROUNDS)):
-        solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta)
-        found = Mixture(heights, solution)
-        prices = prices_at(prior, solution, columns)
+        found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
+        prices = prices_at(prior, found.solution, columns)
         size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
         size = 1.0 if criterion.logarithmic else size
-        many = columns.k**2 // 2 if eta is None else columns.k**2
-        new = unknown(prices.best(many, 1e-9 * size)[1] * columns.epsilon, heights)
+        new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
         most = prices.gains(columns.values(new)).max(initial=0.0)
         if most <= 0.5 * gap * size and accuracy <= least:
             break
-        kept = found.used(columns)
-        if eta is not None:  # many multipliers are equally good, and columns that leave come back in turns
-            kept |= (np.ptp(heights, axis=1) == 0) | (len(heights) < MANY)
+        kept = found.used(columns) | (np.ptp(heights, axis=1) == 0)
+        if eta is not None:
+            kept |= len(heights) < MANY
         heights = np.vstack([heights[kept], new])
         accuracy = max(accuracy / 10, least)
+    used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
+    with suppress(SolverError):
+        last = _of_listed(prior, criterion, columns, found.heights[used], LAST, eta)
+        # The prices of all columns, and the weights of few.
+        dual, theta = found.solution, np.zeros(len(used))
+        theta[used] = last.solution.theta
+        return Mixture(found.heights, replace(dual, theta=theta))
     return found
+
+
+def _of_listed(
+    prior: Array, criterion: Any, columns: PolicyColumns, heights: Array, accuracy: float, eta: float | None
+) -> Mixture:
+    """The best weights, found for columns of one mean entry."""
+    values = columns.values(heights)
+    mean = values.mean(axis=1)
+    solution = survey_program(criterion, prior, values / mean[:, None], accuracy, eta)
+    return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:

@@ -80,6 +80,10 @@ class LevelColumns:
             self, excess=both, left=ends[0], right=ends[1], caps=np.concatenate([self.caps, np.full(len(left), eta)])
         )
 
+    def take(self, at: Index) -> LevelColumns:
+        """Some of the columns."""
+        return replace(self, base=self.base[at], rise=self.rise[:, at], excess=self.excess[:, at])
+
     def paid(self, rows: Array, prices: Array) -> Array:
         """(n,) the prices of the columns at the multipliers `rows` (k,) and `prices` (pairs,)."""
         return np.asarray(self.base * math.fsum(rows) + rows @ self.rise + prices @ self.excess)
@@ -173,7 +177,8 @@ def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float) -
     if not np.isfinite(mu).all():
         raise SolverError(f"program of columns: a column is worth no finite number of {utility.name}")
     best = weigh(made, mu, constant, epsilon)
-    rows, prices = _raised(made, best.criteria @ top, best.rows, best.prices)
+    charged, over = best.prices @ made.excess, made.excess.sum(axis=0)
+    rows, prices = raised(made, best.criteria @ top, charged, over, best.rows, best.prices)
     columns = with_erasure((made.base + made.rise) * best.weights)
     return ColumnSolution(columns, rows, prices, best.criteria, made.left, made.right)
 
@@ -184,15 +189,20 @@ def with_erasure(columns: Array) -> Array:
     return np.hstack([columns[:, columns.max(axis=0) > 0], np.full((len(columns), 1), erased)])
 
 
-def _raised(made: LevelColumns, worth: Array, rows: Array, prices: Array) -> tuple[Array, Array]:
-    """The multipliers, raised until no column is worth more than it pays; columns with an excess may pay by pairs."""
+def raised(
+    made: LevelColumns, worth: Array, charged: Array, over: Array, rows: Array, prices: Array
+) -> tuple[Array, Array]:
+    """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that.
+
+    charged : (n,) what the columns pay for excesses at the prices; over : (n,) all of their excesses.
+    """
     k = len(rows)
-    paid = made.paid(rows, prices)
-    size, over = made.base * k + made.rise.sum(axis=0), made.excess.sum(axis=0)
-    # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
-    rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + prices @ made.excess
+    size = made.base * k + made.rise.sum(axis=0)
+    # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
+    rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + charged
     optimum = max(math.fsum(rows) + float(made.caps @ prices), 0.0)
-    missing = worth - paid + PADDING * (rounded + size * optimum / k)
+    missing = worth - (made.base * math.fsum(rows) + rows @ made.rise + charged)
+    missing = missing + PADDING * (rounded + size * optimum / k)
     least = max(float((missing / size)[over == 0].max(initial=0.0)), 0.0)
     rows = rows + least
     left_over = missing - least * size
