@@ -139,7 +139,7 @@ class CapacityBounded(AlphabetConstraint):
         return multiplier[0] * scale, multiplier[1]
 
     def mend(self, matrix: Array) -> Array:
-        """The matrix; where an output never occurs under a restricted total variation, `TRACE` is mixed into every entry.
+        """The matrix, with `TRACE` mixed into every entry where a restricted total variation leaves an output unused.
 
         The definition bounds the adversary's functions only on outputs that occur.
         """

@@ -300,7 +300,7 @@ class DOptimal:
         return None
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """log det R^T R - (k-1) log(most / (k-1)), as a geometric mean of eigenvalues is at most the arithmetic [KW]."""
+        """log det R^T R - (k-1) log(most / (k-1)): eigenvalues' geometric mean is at most the arithmetic one [KW]."""
         free = len(prior) - 1
         root = log_det(kernel[:, :-1])
         return None if root is None else root * 2 - (most / free).log() * free
