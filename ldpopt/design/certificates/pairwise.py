@@ -58,9 +58,12 @@ HIGHEST = 600.0
 class PairwiseInformation(Certificate):
     """Weights of moments and excesses between rows that bound mutual information, for any prior and number of inputs.
 
-    orders : (n,) orders of moments, at least 1, each capped by some constraint. weights : (n,) the c, non-negative.
-    reaches : (m,) the epsilon of excesses, at least 0. above, below : (m,) the a and the b, non-negative. slope : any
-    number. The module's docstring has the inequality.
+    With s = Q[x, y]/P(Y = y), s log s - s + 1 is at most sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+
+    + slope (s - 1) + t_x: moments and excesses, whose averages the constraints cap (see `certificates.pairwise`).
+
+    orders : (n,) orders of the moments k, at least 1, each capped by some constraint. weights : (n,) the c,
+    non-negative. reaches : (m,) the logarithms of R, at least 0. above, below : (m,) the a and the b, non-negative.
+    slope : any number.
     """
 
     proves = MutualInformation

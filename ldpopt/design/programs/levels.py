@@ -192,13 +192,13 @@ def with_erasure(columns: Array) -> Array:
 def raised(
     made: LevelColumns, worth: Array, charged: Array, over: Array, rows: Array, prices: Array
 ) -> tuple[Array, Array]:
-    """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that.
+    """The multipliers, raised until no column is worth more than it pays; columns with an excess may pay by `prices`.
 
-    charged : (n,) what the columns pay for excesses at the prices; over : (n,) all of their excesses.
+    charged : (n,) what the columns pay for their excesses at the prices. over : (n,) the sums of their excesses.
     """
     k = len(rows)
     size = made.base * k + made.rise.sum(axis=0)
-    # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
+    # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
     rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + charged
     optimum = max(math.fsum(rows) + float(made.caps @ prices), 0.0)
     missing = worth - (made.base * math.fsum(rows) + rows @ made.rise + charged)
