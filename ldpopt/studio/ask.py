@@ -19,7 +19,7 @@ from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.plan.question import LEAST_EPSILON, LEAST_ETA, MOST_EPSILON, QuestionPlanner
 
 MOST_QUESTIONS = 8
-"""Questions under one budget that the page takes."""
+"""The most questions under one budget on the page."""
 MOST_PEOPLE = 10**9
 SOLVE = ("respondents", "half_width", "epsilon")
 

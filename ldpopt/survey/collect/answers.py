@@ -16,7 +16,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
 PARTITIONS = 256
-"""More files than this share partitions."""
+"""With more files than this, small files share a partition."""
 BATCH_ROWS = 1 << 16
 REPORTS = (".csv", ".parquet")
 ANSWERS = SUFFIXES

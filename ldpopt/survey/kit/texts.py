@@ -13,7 +13,7 @@ from ldpopt.labels import as_text
 from ldpopt.survey.plan.plan import Plan
 
 LANGUAGES = ("en", "de", "ar")
-"""The languages that come with the package; the first has every text and stands in for what another lacks."""
+"""The languages that come with the package. The first has every text, and replaces texts that another lacks."""
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _PLACE = re.compile(r"\{(\w*)\}")

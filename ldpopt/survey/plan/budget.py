@@ -18,10 +18,10 @@ from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 
 DESIGNED = 10
-"""Up to this many categories the curves are of optimal channels; beyond, of stand-ins brought to their height."""
+"""Up to this many categories the curves are those of optimal channels. Beyond, a formula gives their shape."""
 
 CORRECTIONS = 4
-"""Times that the heights are brought."""
+"""The most times that the heights of such curves are corrected."""
 
 ACCURACY = 1e-3
 

@@ -24,7 +24,7 @@ from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.sample.spec import SampleSpec
 
 FEW_NUMBERS = 12
-"""Up to this many different whole numbers are answers of their own; more are cut into bins."""
+"""Up to this many different whole numbers are separate answers. More are cut into bins."""
 
 NO_ANSWER = "no answer"
 HALF_WIDTH = 0.05

@@ -17,7 +17,7 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 SCHEMA = "ldpopt-submission"
 VERSION = 1
 CODE = np.dtype("<u4")
-"""How a report is kept: the position of the channel's column, four bytes for each question in the plan's order."""
+"""The stored form of a report: its position among the channel's outputs, four bytes for each question of the plan."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
