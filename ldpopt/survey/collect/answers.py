@@ -135,7 +135,7 @@ def _bytes(piece: Piece) -> int:
 
 
 def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
-    """The partition's rows as pyarrow record batches of `columns`; those of a CSV file are all text.
+    """The partition's rows as pyarrow record batches of `columns`. In CSV files all values are text.
 
     dictionaries : columns that may be read from Parquet as arrow dictionaries, which are faster to encode.
     """

@@ -35,8 +35,8 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
         taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts whose placeholders differ from the
-    package's.
+    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
+    does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}

@@ -18,7 +18,7 @@ from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 
 DESIGNED = 10
-"""Up to this many categories the curves are those of optimal channels. Beyond, a formula gives their shape."""
+"""Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
 CORRECTIONS = 4
 """The most times that the heights of such curves are corrected."""
@@ -94,9 +94,9 @@ def split_budget(
         `TestPower`. For a test the channel is the one that estimates all shares well, since the question is estimated,
         too.
     spent : (epsilon, eta) of other questions that draw on the same budget.
-    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, a
-        formula for equal shares gives the shape of the curve of respondents over epsilon, and optimal channels fix its
-        height to 1 %. With 0 the formula is used for all questions, which takes a tenth of the time.
+    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, the
+        best subset selection gives the shape of the curve of respondents over epsilon, and optimal channels fix its
+        height to 1 %. With 0 this is done for all questions, which takes a tenth of the time.
 
     A question needs fewer respondents if its epsilon is larger. So in the best split all questions need the same number
     N. For each N the smallest epsilons follow, and bisection finds the least N whose epsilons fit the budget. Raises
