@@ -274,9 +274,9 @@ def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
 
 
 def _apart(column: ColumnProfile) -> list[float]:
-    """Numbers that look like codes: negative ones in a column of others that are not, or 7 to 9, 97 to 99, ...
+    """Numbers that look like codes for "no answer".
 
-    far above.
+    They are negative whole numbers in a column of others, or 7 to 9 (97 to 99, and so on) far above the others.
     """
     if column.values is not None:
         found = sorted({float(value) for value in column.values if _is_number(value)})

@@ -36,8 +36,8 @@ class Refused(Exception):
 class Submission:
     """The stored part of a submission, and the hash of its invitation, which is stored separately.
 
-    id : 16 random bytes from the device. codes : for each question the position of the report, a `CODE` (little-endian
-    unsigned integer). invitation : 32 bytes, or None.
+    id : 16 random bytes from the device. invitation : 32 bytes, or None.
+    codes : for each question the position of the report, a `CODE` (little-endian unsigned integer).
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True
