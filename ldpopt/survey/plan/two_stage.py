@@ -27,7 +27,7 @@ SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Shares of the respondents that are tried for the pilot wave."""
 
 UNIFORM = 0.02
-"""How much of the uniform distribution is mixed into a pilot's estimate: shares of zero are never certain."""
+"""The share of the uniform distribution mixed into a pilot's estimate, since shares of zero are never certain."""
 
 
 def pilot_shares(first: Estimate | Array) -> Array:
@@ -95,7 +95,7 @@ def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channe
 
 
 LEAST = 0.005
-"""The least share of the respondents that a second stage must be expected to save to be worth its trouble."""
+"""Two stages are proposed only if they should save at least this share of the respondents."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ class Factor:
 
 
 Term = tuple[Factor, ...]
-"""One column, or several whose products are meant."""
+"""One column, or several columns whose products are the regressors."""
 
 
 @dataclass(frozen=True)
