@@ -208,6 +208,7 @@ def _newton(
     factor: Any = criterion.diagonal(k) if isinstance(criterion, AOptimal) else np.ones(k)
     heights = np.vstack([heights, unknown(_drawn(prior, columns, factor, eta), heights)])
     accuracy, least, start = COARSE, gap / (10 * k if criterion.logarithmic else 10), None
+    leaving, gone, before = True, False, math.inf
     for at in deadline.rounds(range(ROUNDS)):
         solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta, start)
         found = Mixture(heights, solution, EXACT)
@@ -221,7 +222,11 @@ def _newton(
             weights = solution.central.prices[:k]
             more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
             new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
-        kept = solution.central.slack <= SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        idle = solution.central.slack > SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
+            leaving = False
+        kept, before = ~(idle & leaving), outside
+        gone |= not kept.all()
         heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
         accuracy = max(accuracy / 10, min(COARSE, outside / OUTSIDE), least)
     return found
