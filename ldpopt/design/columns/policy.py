@@ -96,17 +96,15 @@ class PolicyColumns(Columns):
     def enclosed(self, arithmetic: Arithmetic, at: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
         """The columns of the list, or some: (n,) least entries and (n, k) what is above them, at the outward unit."""
         unit, steps = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD)), self.steps[at]
-        lowest = steps.min(axis=1)
+        lowest, none = steps.min(axis=1), np.isneginf(steps)
         silent = np.isneginf(lowest)
         lowest = np.where(silent, 0.0, lowest)
         base = arithmetic.where(silent, 0.0, (unit * lowest).exp())
-        above = np.where(np.isneginf(steps), 0.0, steps - lowest[:, None])
+        entry = arithmetic.where(none, 0.0, (unit * np.where(none, 0.0, steps)).exp())
         # Above the least entry, without what the two share; where the least is 0, the entry itself.
-        rise = base[:, None] * (unit * above).expm1()
-        if silent.any():
-            own = arithmetic.where(np.isneginf(steps), 0.0, (unit * above).exp())
-            rise = arithmetic.where(silent[:, None], own, rise)
-        return base, rise
+        above = np.where(none, 0.0, steps - lowest[:, None])
+        rise = entry * -(-(unit * above)).expm1()
+        return base, arithmetic.where(silent[:, None], entry, rise) if silent.any() else rise
 
     def _gains(self, prices: Prices) -> Array:
         parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)
