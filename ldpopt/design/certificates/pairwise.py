@@ -19,7 +19,7 @@ such u and v. So with weights c, a, b >= 0, any slope and
 
 I(X; Y) is at most (1 - sum P^2)(sum c cap + sum (a + b) cap) + sum P_x t_x. The t_x are found here, between knots: e
 lies below its chord there, what is paid above its tangents; and where the difference is concave around 1, below its own
-tangent at 1.
+tangent at 1. That part is always in floats, rounded outward: exact arithmetic is rigorous, too, but no sharper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 PIECES = 2048
 """Knots of each of the outer stretches of [0, 1/P], and half as many as each of those beside 1 has."""
@@ -77,10 +77,10 @@ class PairwiseInformation(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """(1 - sum P^2) times what the weights pay, and what is left unpaid at each answer."""
-        prior = law(np.asarray(self.utility.prior), arithmetic)
-        prior = prior[np.asarray(self.utility.prior) > 0]
-        paid = self._paid(arithmetic)
-        top = np.asarray((1 / prior).upper)
+        used = np.asarray(self.utility.prior) > 0
+        prior, near = (law(np.asarray(self.utility.prior), of)[used] for of in (arithmetic, FLOAT))
+        # What is left unpaid is bounded in floats, which prove it as well.
+        paid, top = self._paid(FLOAT), np.asarray((1 / near).upper)
         if not (top < math.inf).all():
             raise Unproved("an answer of next to no probability tells without end")
         knots = paid.knots(top)

@@ -57,10 +57,11 @@ class EstimationColumns:
     Every term of J = sum_y q_y q_y^T / (q_y . p) is a convex, homogeneous function of its column, so staircase
     patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
     over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
-    categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
-    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
-    most 40 categories: beyond, it refuses. One contrast under LocalDP alone has few patterns that can be best: up to
-    2,000 categories with up to 100 different weights are certified, such as one share of 2,000.
+    categories, and under graphs with more extreme columns than are listed (262,144, or 65,536 where weights are no
+    multiples of one), a local search finds them, and the bound is that of a semidefinite relaxation, which is coarse
+    under such graphs where total variation is capped, too. At most 40 categories: beyond, it refuses. One contrast
+    under LocalDP alone has few patterns that can be best: up to 2,000 categories with up to 100 different
+    weights are certified, such as one share of 2,000.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
