@@ -96,17 +96,15 @@ class PolicyColumns(Columns):
     def enclosed(self, arithmetic: Arithmetic, at: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
         """Least entries (n,) and rises above them (n, k) of listed columns, with the unit enlarged by `OUTWARD`."""
         unit, steps = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD)), self.steps[at]
-        lowest = steps.min(axis=1)
+        lowest, none = steps.min(axis=1), np.isneginf(steps)
         silent = np.isneginf(lowest)
         lowest = np.where(silent, 0.0, lowest)
         base = arithmetic.where(silent, 0.0, (unit * lowest).exp())
-        above = np.where(np.isneginf(steps), 0.0, steps - lowest[:, None])
+        entry = arithmetic.where(none, 0.0, (unit * np.where(none, 0.0, steps)).exp())
         # The rise is computed without cancellation; where the least entry is 0, it is the entry itself.
-        rise = base[:, None] * (unit * above).expm1()
-        if silent.any():
-            own = arithmetic.where(np.isneginf(steps), 0.0, (unit * above).exp())
-            rise = arithmetic.where(silent[:, None], own, rise)
-        return base, rise
+        above = np.where(none, 0.0, steps - lowest[:, None])
+        rise = entry * -(-(unit * above)).expm1()
+        return base, arithmetic.where(silent[:, None], entry, rise) if silent.any() else rise
 
     def _gains(self, prices: Prices) -> Array:
         parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)

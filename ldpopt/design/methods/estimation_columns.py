@@ -295,7 +295,7 @@ def _of_listed(
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
     """The prices at the dual values of a solution."""
     centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
-    ratio = math.exp(columns.epsilon) if math.isfinite(columns.epsilon) else math.inf
+    ratio = math.exp(columns.epsilon) if columns.epsilon < 709 else math.inf
     return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.design.programs.levels import ColumnSolution, LevelColumns, Weighed, raised, weigh, with_erasure
+from ldpopt.design.programs.levels import ColumnSolution, LevelColumns, Weighed, raised, reach_of, weigh, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
@@ -90,11 +90,11 @@ class PolicyProgram:
         return paid, over
 
     def solve(self, epsilon: float) -> ColumnSolution:
-        """The best weights, and multipliers at which no column gains. epsilon : a scale for how far rows differ."""
+        """The best weights, and multipliers at which no column gains. epsilon : the largest log-ratio of entries."""
         mu, used = self.worth, self.first()
         mean = self.base + self.rise.mean(axis=0)
         for number in range(ROUNDS):
-            best = weigh(self.columns(used), mu[:, used], self.constant, epsilon)
+            best = weigh(self.columns(used), mu[:, used], self.constant, reach_of(epsilon, 0.0, self.eta))
             gains = (best.criteria @ mu - self.paid(best)) / mean
             gains[used] = -math.inf
             optimum = math.fsum(best.rows) + self.eta * float(best.prices.sum()) * bool(len(self.left))
