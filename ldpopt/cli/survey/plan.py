@@ -101,7 +101,9 @@ def plan(
         from ldpopt.survey.plan.two_stage import advise_stages
 
         for question in made.plan.questions:
-            console.print(f"  {question.name}: {advise_stages(question, respondents)}", markup=False)
+            with progress("simulating", shares=True) as step:
+                advice = advise_stages(question, respondents, time_limit=limit, progress=step)
+            console.print(f"  {question.name}: {advice}", markup=False)
     if picture is not None:
         console.print(f"wrote {picture}", markup=False)
     console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)

@@ -67,7 +67,7 @@ class PolicyLP:
         if eta < 1:
             # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
             eta -= min(2.0**-50, 2.0**-24 * eta)
-        found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon)
+        found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon, problem.deadline)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.matrix(), found.weights)

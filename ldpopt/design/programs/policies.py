@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.programs.levels import ColumnSolution, LevelColumns, Weighed, raised, reach_of, weigh, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array, Index
@@ -89,18 +90,19 @@ class PolicyProgram:
             paid[some], over[some] = prices @ excess, excess.sum(axis=0)
         return paid, over
 
-    def solve(self, epsilon: float) -> ColumnSolution:
+    def solve(self, epsilon: float, deadline: Deadline = UNLIMITED) -> ColumnSolution:
         """The best weights, and multipliers at which no column gains. epsilon : the largest log-ratio of entries."""
         mu, used = self.worth, self.first()
         mean = self.base + self.rise.mean(axis=0)
         for number in range(ROUNDS):
+            deadline.tell(number / ROUNDS)
             best = weigh(self.columns(used), mu[:, used], self.constant, reach_of(epsilon, 0.0, self.eta))
             gains = (best.criteria @ mu - self.paid(best)) / mean
             gains[used] = -math.inf
             optimum = math.fsum(best.rows) + self.eta * float(best.prices.sum()) * bool(len(self.left))
             joining = np.argsort(-gains, kind="stable")[:JOIN]
             joining = joining[gains[joining] > CLOSE * abs(optimum)]
-            if not len(joining) or number == ROUNDS - 1:
+            if not len(joining) or number == ROUNDS - 1 or deadline.over():
                 break
             used = np.union1d(used, joining)
         charged, over = self.charged(best.prices)
