@@ -64,7 +64,7 @@ CASES = {
     "branch and bound": (PAIR, [LocalDP(4.0), Outputs(3)], BranchAndBound()),
     "given outputs": (MutualInformation(P), [LocalDP(4.0), Outputs(3)], None),
     "patterns": (MutualInformation(np.arange(1, 13.0) / 78), [LocalDP(1.0), TotalVariation(0.2)], PatternLP()),
-    "balanced sets": (MutualInformation(np.arange(1, 25.0) / 300), LocalDP(1.0), BalancedSets()),
+    "balanced sets": (MutualInformation(np.arange(1, 22.0) / 231), LocalDP(1.0), BalancedSets()),
     "balanced sets and capped": (MutualInformation(P), [LocalDP(1.0), TotalVariation(0.2)], BalancedSets()),
     "marginals": (WorstOf(KL, P, [P[::-1], np.roll(P, 3)]), LocalDP(1.0), MarginalPatterns()),
     "level shapes": (PAIR, ApproximateLDP(1.0, 0.01), LevelShapes()),
@@ -76,10 +76,13 @@ CASES = {
     "one share of many": (FisherInformation([0.1] + [0.02] * 45), LocalDP(1.0), None),
     "sampled columns": (FisherInformation(np.arange(1, 26.0) / 325), LocalDP(1.0), SampledColumns(300)),
     "integers": (SMALL, [LocalDP(1.0), Denominator(20)], None),
-    "integers for estimation": (FisherInformation([0.5, 0.3, 0.2]), [LocalDP(1.0), Denominator(20)], None),
+    "integers for estimation": (FisherInformation([0.5, 0.3, 0.2]), [LocalDP(1.0), Denominator(12)], None),
     "rounded": (PAIR, [LocalDP(1.0), Denominator(20)], None),
 }
 """A small problem for every method that has loops, and some that have none."""
+
+CUT = ("exchange", "branch and bound", "patterns", "estimation", "divergences between rows")
+"""Some that one round does not settle, so that the clock below is not idle."""
 
 
 @pytest.fixture
@@ -113,22 +116,14 @@ def test_what_is_known_in_time_is_a_verified_design(name, late):
     )
     if not early.certified:
         assert "the time limit of 0.5 s ended the search or its proof" in early.note
-
-
-def test_most_methods_are_cut(late):
-    """The clock above is not idle: of these problems most end early, with a gap above that of a whole search."""
-    cut = 0
-    for name in ("exchange", "branch and bound", "patterns", "estimation", "divergences between rows"):
-        utility, constraints, method = CASES[name]
-        early = optimal_channel(utility, constraints, method=method, time_limit=0.5)
-        full = optimal_channel(utility, constraints, method=method)
-        cut += "time limit" in early.note and early.relative_gap > 10 * full.relative_gap
-    assert cut == 5
+    if name in CUT:
+        assert "time limit" in early.note
+        assert early.relative_gap > 10 * full.relative_gap
 
 
 def test_a_limit_that_is_far_away_changes_nothing():
     """With an hour to go the design is that of no limit, bit for bit, and nothing is said of time."""
-    for name in ("exchange", "estimation", "integers", "balanced sets"):
+    for name in ("exchange", "estimation", "integers"):
         utility, constraints, method = CASES[name]
         one = optimal_channel(utility, constraints, method=method)
         two = optimal_channel(utility, constraints, method=method, time_limit=3600, progress=lambda share: None)
