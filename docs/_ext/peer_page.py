@@ -19,19 +19,22 @@ def recorded() -> dict[str, Any]:
 
 
 def features() -> str:
-    """The table of features."""
+    """The table of features: ten columns would not fit on a page, so those packages are named that have it."""
     record = recorded()
-    rows = ["| | " + " | ".join(f"`{peer}`" for peer in MODULES) + " |", "|---" * (len(MODULES) + 1) + "|"]
+    rows = ["| | ldpopt | of the nine others |", "|---|---|---|"]
     for feature, (title, _) in FEATURES.items():
-        cells = [cell(record[peer]["features"][feature]) for peer in MODULES]
-        rows.append(f"| {title} | " + " | ".join(cells) + " |")
+        answers = {peer: record[peer]["features"][feature] for peer in MODULES}
+        own = answers.pop("ldpopt")
+        has = [named(peer, answer) for peer, answer in answers.items() if answer["answer"] != "no"]
+        said = "–" if own["answer"] == "no" else own.get("note", "yes")
+        rows.append(f"| {title} | {said} | {', '.join(has) or '–'} |")
     return "\n".join(rows)
 
 
-def cell(answer: dict[str, Any]) -> str:
-    """What the table says of one answer."""
-    plain = {"yes": "yes", "no": "–", "failed": "fails"}[answer["answer"]]
-    return str(answer.get("note", plain))
+def named(peer: str, answer: dict[str, Any]) -> str:
+    """A package that has a feature, with what is to be known of it."""
+    note = answer.get("note", "" if answer["answer"] == "yes" else "fails")
+    return f"`{peer}`" + f" ({note})" * bool(note)
 
 
 def evidence() -> str:

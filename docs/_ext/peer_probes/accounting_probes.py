@@ -73,7 +73,7 @@ def _() -> str:
     low, _, high = map(float, accountant.compute_epsilon(delta=1e-6, num_self_compositions=[100]))
     if not low <= EXACT <= high:
         raise AssertionError((low, high))
-    return f"PRVAccountant; between {100 * (low / EXACT - 1):.2f} and {100 * (high / EXACT - 1):.2f} %"
+    return f"PRVAccountant; from {100 * (low / EXACT - 1):+.2f} to {100 * (high / EXACT - 1):+.2f} %"
 
 
 @probe("prv-accountant", "training")
