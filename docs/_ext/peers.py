@@ -103,9 +103,9 @@ def _plain_program(k: int) -> float:
     problem = cp.Problem(cp.Maximize(value @ theta), [columns.T @ theta == 1])
     times = []
     for _ in range(3):
-        start = time.processspent()
+        start = time.process_time()
         problem.solve(solver=cp.HIGHS)
-        times.append(time.processspent() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
