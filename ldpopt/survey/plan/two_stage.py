@@ -155,8 +155,8 @@ def plan_two_stages(
     time_limit, progress : as for `optimal_channel`. When the time is over, the remaining shares are not tried.
 
     For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
-    expected variance is the mean trace of the inverse information [Rao, chapter 5] of both waves, J = w J_1 + (1 - w)
-    J_2. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
+    expected variance is the mean trace of the inverse of J = w J_1 + (1 - w) J_2, the information of both waves
+    [Rao, chapter 5]. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
 
     >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
     TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)
