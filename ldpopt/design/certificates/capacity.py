@@ -51,7 +51,7 @@ class InformationCapacity(Certificate):
     @property
     def tight(self) -> bool:
         """Whether at most two outputs are allowed: then the bound is the optimum itself."""
-        return self._two()
+        return self._two() and math.isfinite(plain_caps(self.constraints)[0])
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """x - 1 - log x = y - log(1 + y), y = x - 1."""
