@@ -54,7 +54,7 @@ DivergenceOption = Annotated[
     str,
     typer.Option(
         "--divergence", "-f",
-        help="What to keep: kl, reverse-kl, jeffreys, total-variation, chi-squared, neyman-chi-squared, "
+        help="Divergence to maximise: kl, reverse-kl, jeffreys, total-variation, chi-squared, neyman-chi-squared, "
         "squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA or alpha:ORDER.",
     ),
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def proofs(
         yield from candidate.prove(problem, made.channel)
     if problem.whole.contracts and not problem.whole.continuous:
         yield Contraction(*fields)
-    if problem.whole.information and math.isfinite(problem.epsilon):
+    if problem.whole.information:
         yield InformationCapacity(*fields)
     if problem.whole.information and not problem.plain:
         for paid in pairwise_weights(problem.whole.prior, problem.constraints):

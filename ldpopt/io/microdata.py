@@ -22,7 +22,7 @@ from ldpopt.io.populations import Populations
 from ldpopt.io.table import ColumnKey, is_number, read_table
 
 MOST_NUMBERS = 40
-"""Different numbers that are answers of their own; more have to be cut into bins."""
+"""The most different numbers that can be answers without bins."""
 
 _BATCH = 1 << 16
 

@@ -16,7 +16,7 @@ LABELLED = 60
 
 
 _CHARACTER = 0.08
-"""Inches that a character of a label takes."""
+"""The width of a label's character in inches."""
 
 
 def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] | None = None) -> Axes:

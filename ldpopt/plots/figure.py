@@ -11,14 +11,14 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.lettering import in_fonts
 
 Axes = Any
-"""A `matplotlib.axes.Axes`; matplotlib itself is not imported for the name."""
+"""A `matplotlib.axes.Axes`. Matplotlib is not imported for this name."""
 
 FIRST, SECOND = "#0072B2", "#D55E00"
 """Blue and vermilion of the Okabe-Ito palette: the two hypotheses."""
 
 FORMATS = ("png", "svg", "pdf")
 DOTS = 200
-"""Dots an inch of pictures without lines of their own: sharp on paper and on a screen of high density."""
+"""Dots an inch of pixel pictures, which are sharp on paper and on screens of high density."""
 
 
 def axes_on(ax: Axes | None, width: float, height: float) -> Axes:

@@ -21,7 +21,7 @@ from ldpopt.survey.regress.result import Regression
 from ldpopt.survey.test.hypothesis_tests import TestResult
 
 PERCENT = ("all", "row", "column")
-"""What the shares of a two-way table are shares of."""
+"""The total of which a cell's share is shown: everybody, its row or its column."""
 
 UNCLIPPED = "Estimates are unbiased, so that a share near zero may come out below it; intervals are not cut at 0 and 1."
 

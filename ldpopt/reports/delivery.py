@@ -31,7 +31,7 @@ from ldpopt.survey.sample.analysis import Findings as Estimates
 from ldpopt.version import __version__
 
 TOLERANCE = 1e-9
-"""Relative: another processor may sum in another order."""
+"""Relative tolerance, since another processor may sum in another order."""
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
 _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 DRAWN = 40
-"""Reports of the largest channel that is drawn; beyond, a picture shows nothing."""
+"""Channels with more reports than this are not drawn, since nothing could be read."""
 
 OURS = "channel of this survey"
 

@@ -194,8 +194,7 @@ written by the run, the verdict included.
 
 
 def main(script: str) -> None:
-    """What the ``run.py`` in an experiment's folder does: its own folder, or with ``--quick`` one that is thrown "
-    "away."""
+    """The program of ``run.py`` in an experiment's folder: runs there, or with ``--quick`` in a temporary folder."""
     import argparse
     from tempfile import TemporaryDirectory
 

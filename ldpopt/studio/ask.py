@@ -19,7 +19,7 @@ from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.plan.question import LEAST_EPSILON, LEAST_ETA, MOST_EPSILON, QuestionPlanner
 
 MOST_QUESTIONS = 8
-"""Questions under one budget that the page takes."""
+"""The most questions under one budget on the page."""
 MOST_PEOPLE = 10**9
 SOLVE = ("respondents", "half_width", "epsilon")
 
@@ -27,9 +27,9 @@ SOLVE = ("respondents", "half_width", "epsilon")
 def view(state: State) -> dict[str, Any]:
     """The content of the page for a survey, or only ``{"slow": True}`` if it takes long; then `job` computes it.
 
-    questions : 1 to 8 questions, each with pilot, labels, name, half_width. solve : which of respondents, half_width
-        and
-    epsilon is found from the other two. split : shares of epsilon, one for each question.
+    questions : 1 to 8 questions, each with pilot, labels, name, half_width.
+    solve : which of respondents, half_width and epsilon is found from the other two.
+    split : shares of epsilon, one for each question.
     at : the position of the question to show. aim, level, eta : as in `question.wishes`.
     seed : of the simulated surveys. category : the answer whose interval is shown for all simulated surveys.
 

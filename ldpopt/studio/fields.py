@@ -17,7 +17,7 @@ State = Mapping[str, object]
 
 _ABSENT = object()
 MOST_TEXT = 10_000
-"""Characters that a field of text may have."""
+"""The most characters of a text field."""
 
 
 class FieldError(InvalidInput):

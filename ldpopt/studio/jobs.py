@@ -25,7 +25,7 @@ from ldpopt.studio.registry import function_of
 RUNNING = 3
 """Jobs that run at once. Another one replaces the oldest."""
 KEPT = 24
-"""Jobs whose results are kept."""
+"""The most jobs whose results are kept."""
 
 
 class Jobs:

@@ -42,8 +42,8 @@ POINTS = 257
 class Person:
     """A channel as it concerns a person with answer x: how well reports distinguish this answer from the others.
 
-    rows : the channel's rows as exact fractions. ratios : for every report, as in `chances.likelier`. up, down : the
-    largest of these. epsilon, eta : between x and any other answer, rounded up.
+    rows : the channel's rows as exact fractions. ratios : for every report, as in `chances.likelier`.
+    up, down : the largest of these ratios. epsilon, eta : between x and any other answer, rounded up.
     one : the trade-off curve of one report.
     """
 

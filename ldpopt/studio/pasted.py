@@ -22,9 +22,9 @@ from ldpopt.io.table import naming
 from ldpopt.labels import distinct_labels, from_jsonable
 
 LARGEST = 4_000_000
-"""Characters that a file may have."""
+"""The most characters of a file."""
 MOST_ENTRIES = 250_000
-"""Entries that a matrix may have."""
+"""The most entries of a matrix."""
 
 NAMELESS = "pasted text"
 """The name of contents without a file's name."""

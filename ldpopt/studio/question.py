@@ -60,8 +60,8 @@ class Asked:
 def asked(state: State, place: str = "", aim: str = "together", level: float = 0.95) -> Asked:
     """The question of a state; `FieldError` for a wrong field. The names of fields begin with `place`.
 
-    name : the question's name, if any. labels : k distinct names of answers, if any. pilot : k shares or counts, which
-    are divided by their sum. half_width : in (0, 1), 0.05 by default.
+    name : the question's name, if any. labels : k distinct names of answers, if any.
+    pilot : k shares or counts, which are divided by their sum. half_width : in (0, 1), 0.05 by default.
 
     >>> asked({"pilot": [30, 70]}).pilot
     array([0.3, 0.7])

@@ -24,9 +24,9 @@ from ldpopt.studio.tell import respondents, solved
 from ldpopt.version import __version__
 
 DRAWN = 60
-"""Answers up to which there is a picture."""
+"""The most answers of a channel that is drawn."""
 SHOWN = 1500
-"""Entries of a channel up to which they are printed; more are in its file."""
+"""The most entries of a channel that are printed. A larger channel is only in its file."""
 
 
 def view(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:

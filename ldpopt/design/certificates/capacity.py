@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -9,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.plain import Caps
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import tanh_of_half
+from ldpopt.design.constraints.base import ColumnConstraint, plain_caps, tanh_of_half
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -33,6 +35,8 @@ class InformationCapacity(Certificate):
     to a corner of the region that epsilon leaves. The corners are two constant channels and randomized response, with
     lo = 1/(E + 1) = 1 - hi. So randomized response about "is the answer in A?" is optimal. Its information depends on
     P(A) alone, and is the larger the nearer P(A) is to one half.
+
+    Along a policy graph epsilon is that of the two answers farthest apart.
     """
 
     proves = ColumnUtility
@@ -47,18 +51,29 @@ class InformationCapacity(Certificate):
     @property
     def tight(self) -> bool:
         """Whether at most two outputs are allowed: then the bound is the optimum itself."""
-        return self._two()
+        return self._two() and math.isfinite(plain_caps(self.constraints)[0])
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """x - 1 - log x = y - log(1 + y), y = x - 1."""
         if not self.utility.information:
             raise Unproved(f"{self.utility.name} is no mutual information")
-        # t = 1/(e^epsilon - 1), so that epsilon = log(1 + 1/t).
-        epsilon = (1 / Caps.of(self.constraints, arithmetic).level).log1p()
+        epsilon = self._epsilon(arithmetic)
         bound = information_capacity(epsilon)
         if not self._two():
             return bound
         return bound.minimum(binary_information(epsilon, *nearest_half(np.asarray(self.utility.prior))[1:]))
+
+    def _epsilon(self, arithmetic: Arithmetic) -> Enclosure:
+        """That between all inputs: the one asked for, or what a policy graph leaves to the two farthest apart."""
+        if math.isinf(plain_caps(self.constraints)[0]):
+            known = [c for c in self.constraints if isinstance(c, ColumnConstraint)]
+            inputs = tuple(self.utility.inputs or range(self.utility.size))
+            spread = least_spread(known, inputs, arithmetic)
+            if spread is None:
+                raise Unproved("no constraint asks for LocalDP between all inputs")
+            return spread
+        # t = 1/(e^epsilon - 1), so that epsilon = log(1 + 1/t).
+        return (1 / Caps.of(self.constraints, arithmetic).level).log1p()
 
     def _two(self) -> bool:
         """Whether the constraints leave at most two outputs."""

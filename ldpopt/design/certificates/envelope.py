@@ -45,10 +45,10 @@ class EnvelopeDual(Certificate):
     A block is a set of inputs that are neighbours in the order of likelihood ratios. Potentials are numbers between
     the inputs, whose differences bound what the blocks are worth.
 
-    level : A >= 0. potentials : (n + 1,) numbers u. points : (n, 2) masses (P0, P1) that dominate the hypotheses in
-    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers
-    are real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the
-    channel's.
+    level, potentials : the number A >= 0 and the (n + 1,) numbers u of the module's docstring. points : (n, 2) masses
+    (P0, P1) that dominate the hypotheses in Blackwell's order, so that their optimum is not smaller; None for the
+    inputs themselves. cuts : where the answers are real numbers, increasing cut points of the intervals that the points
+    dominate, which may be finer than the channel's.
     """
 
     proves = Divergence

@@ -186,9 +186,9 @@ class IntervalDual(ColumnDual):
     def shared(
         self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
-        """The choice in which multipliers of moments pay beyond the last cuts where the divergence is infinite.
+        """Multipliers for a divergence that is infinite at ratio 0 or infinity; none where it is finite at both.
 
-        `shared_ends` says how.
+        Beyond the first and the last cut the multipliers of moments pay for it (`shared_ends`).
         """
         laws, cut = self._rays(spread, arithmetic)
         f, multipliers = self.finite.f, list(self.multipliers)

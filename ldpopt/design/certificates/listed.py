@@ -76,7 +76,7 @@ class ListedDual(Certificate):
         return self._paid(columns, arithmetic.of(self._multipliers()[1]).sum() * cap, arithmetic)
 
     def _paid(self, columns: Iterable[Listed], charge: Enclosure, arithmetic: Arithmetic) -> Enclosure:
-        """The same for what all caps charge together."""
+        """The bound, given what all caps charge together: the sum of each multiplier times its cap."""
         rows, mixed = self._multipliers()[0], Mixed.of(self.utility, self.weights, arithmetic)
         kappa = 1.0
         for some in columns:
@@ -86,7 +86,7 @@ class ListedDual(Certificate):
         return mixed.kept + (arithmetic.of(exact_sum(rows)) + charge) * kappa
 
     def _unsettled(self, columns: Iterable[Listed]) -> Index:
-        """Which of the columns, in floats, are not surely worth at most what they pay, or may pay less than nothing."""
+        """Positions of the columns that floats do not settle: they may be worth more than they pay, or pay below 0."""
         rows, mixed = self._multipliers()[0], Mixed.of(self.utility, self.weights, FLOAT)
         found = []
         for some in columns:
@@ -96,11 +96,11 @@ class ListedDual(Certificate):
         return np.flatnonzero(~np.concatenate(found)).astype(np.intp)
 
     def _sides(self, some: Listed, rows: Array, mixed: Mixed) -> tuple[Enclosure, Enclosure]:
-        """(n,) what columns are worth, less the tangent, and (n,) what they pay."""
+        """(n,) the worth of the columns, less the tangent, and (n,) their prices."""
         of = some.base.arithmetic
         worth = mixed.shares @ self.utility.enclosed_columns(some.base, some.rise)
         if mixed.linear.any():
             worth = worth - (some.base * mixed.kept + of.of(mixed.linear) @ some.rise)
-        # The total without rounding, as it is charged for every base: one of zero stays zero.
+        # The exact sum, because it is multiplied by every base: a total of zero stays zero.
         paid = some.base * of.of(exact_sum(rows)) + of.of(rows) @ some.rise
         return worth, paid if some.charged is None else paid + some.charged

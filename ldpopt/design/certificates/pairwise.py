@@ -19,7 +19,8 @@ u, v >= 1. So with weights c, a, b >= 0, any slope and t_x such that
 
 I(X; Y) is at most (1 - sum P^2)(sum c cap + sum (a + b) cap) + sum P_x t_x. The t_x are found here, on intervals
 between knots. On each, e lies below its chord, and the right side without t_x above its tangents. Around 1, where e
-less that side is concave, the difference also lies below its own tangent at 1.
+less that side is concave, the difference also lies below its own tangent at 1. That part is always in floats,
+rounded outward: exact arithmetic is rigorous, too, but no sharper.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 PIECES = 2048
 """How many knots each of the two outer stretches of [0, 1/P] has. The two beside 1 have twice as many each."""
@@ -58,9 +59,12 @@ HIGHEST = 600.0
 class PairwiseInformation(Certificate):
     """Weights of moments and excesses between rows that bound mutual information, for any prior and number of inputs.
 
-    orders : (n,) orders of moments, at least 1, each capped by some constraint. weights : (n,) the c, non-negative.
-    reaches : (m,) the epsilon of excesses, at least 0. above, below : (m,) the a and the b, non-negative. slope : any
-    number. The module's docstring has the inequality.
+    With s = Q[x, y]/P(Y = y), s log s - s + 1 is at most sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+
+    + slope (s - 1) + t_x: moments and excesses, whose averages the constraints cap (see `certificates.pairwise`).
+
+    orders : (n,) orders of the moments k, at least 1, each capped by some constraint. weights : (n,) the c,
+    non-negative. reaches : (m,) the logarithms of R, at least 0. above, below : (m,) the a and the b, non-negative.
+    slope : any number.
     """
 
     proves = MutualInformation
@@ -76,11 +80,11 @@ class PairwiseInformation(Certificate):
     tight = False
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """(1 - sum P^2) times the weighted caps, plus sum P_x t_x: the bound of the module's docstring."""
-        prior = law(np.asarray(self.utility.prior), arithmetic)
-        prior = prior[np.asarray(self.utility.prior) > 0]
-        paid = self._paid(arithmetic)
-        top = np.asarray((1 / prior).upper)
+        """(1 - sum P^2) times what the weights pay, and what is left unpaid at each answer."""
+        used = np.asarray(self.utility.prior) > 0
+        prior, near = (law(np.asarray(self.utility.prior), of)[used] for of in (arithmetic, FLOAT))
+        # What is left unpaid is bounded in floats, which prove it as well.
+        paid, top = self._paid(FLOAT), np.asarray((1 / near).upper)
         if not (top < math.inf).all():
             raise Unproved("an answer of next to no probability tells without end")
         knots = paid.knots(top)

@@ -43,7 +43,7 @@ class PolicyDual(ListedDual):
         columns = PolicyColumns(limits, bool(self._multipliers()[1].any()))
         every = self._listed(columns, FLOAT)
         if arithmetic.exact:
-            # What floats prove is proved: only the others are looked at once more.
+            # Floats settle most columns; only the others are checked again in exact arithmetic.
             every = self._listed(columns, arithmetic, self._unsettled(every))
         return self._proved(every, eta, arithmetic)
 

@@ -35,8 +35,8 @@ def balanced_sets(
 ) -> Members:
     """(n, k) at most `count` different sets, neither empty nor full, for d = `squares` (k,) and J = `target` (k, k).
 
-    prior : p (k,). ratio : E. eta : a cap on total variation. Sets are then as small as it asks for, and tell less in
-    proportion.
+    prior : p (k,). ratio : E. eta : a cap on total variation, for which sets may be made smaller (`_size`); the
+    covariance is scaled to their size.
     """
     k, gain = len(prior), ratio - 1
     size = _size(k, gain, eta)

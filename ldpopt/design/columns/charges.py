@@ -59,7 +59,7 @@ class Charges:
         return Charges(kernel, prior, self.rows, self.pairs)
 
     def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """(n,) the price of each column per unit of its probability."""
+        """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
         mass = base + rise @ self.prior
         # K 1 = 0: the part that all inputs share earns nothing, and is left out.
         earned = (rise @ self.kernel.T).square().sum(axis=1)

@@ -26,7 +26,7 @@ from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
 
 MOST, LABELED = 2**16, 2**18
-"""The most extreme columns that are listed, one by one, and as labelings, all at once."""
+"""The most extreme columns that are listed: one by one, and as integer labelings (`labelings`)."""
 
 
 STEPS = 2**20
@@ -94,7 +94,7 @@ def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
     """(n, k) logarithms of the extreme columns in the grid's unit, the largest entry 0, -inf where a column is 0.
 
     ordered : whether the cone is also cut by the orders of the entries, as a cap on total variation needs. Raises
-    `TooManyColumns` when there are more than `MOST`, or than `LABELED` where all limits are small multiples of one.
+    `TooManyColumns` for more than `MOST`, or more than `LABELED` where limits are small multiples of one unit.
     """
     labeled = extreme_labelings(grid.limits, grid.direct, ordered, LABELED)
     if labeled is not None:

@@ -1,9 +1,11 @@
-"""The extreme columns under limits that are multiples of one unit, on a connected graph: integer labelings, at once.
+"""The extreme columns on a connected graph whose limits are multiples of one unit: integer labelings.
 
-In logarithms a column is a labeling h of the inputs with h_x - h_x' <= L[x,x'] for every two inputs, and an extreme one
-is joined by equalities: h_x - h_x' = L[x,x'] along direct limits, and h_x = h_x' for any two where orders cut the cone.
-Labels are given to one input after the other, to all labelings so far together. Two inputs are in one part where such
-equalities join them, and a part that no later input can join is the end of a labeling.
+In logarithms a column is a labeling h of the inputs with h_x - h_x' <= L[x,x'] for every two inputs. It is extreme
+where equalities connect all inputs: h_x - h_x' = L[x,x'] along direct limits, which no path of others implies, and
+h_x = h_x' for any two inputs where orders cut the cone.
+
+Inputs get their labels one after the other, in all labelings at the same time. Inputs that equalities connect form a
+part. A labeling is dropped when one of its parts cannot be connected to any later input.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
 
 PARTIAL = 2**21
-"""The most labelings of some of the inputs that are looked at."""
+"""The most labelings of the inputs labeled so far."""
 
 FARTHEST, LARGEST = 60, 100
 """The largest limit in units, and the most inputs: labels, their sums and numbers of parts are small integers."""
@@ -27,9 +29,10 @@ Direct = npt.NDArray[np.bool_]
 def extreme_labelings(limits: Array, direct: Direct, ordered: bool, most: int) -> Array | None:
     """(n, k) the extreme columns in units of `limits` (k, k), largest label 0, in lexicographic order.
 
-    limits : whole numbers of float64, closed along paths, inf for none; direct (k, k): those that count.
-    ordered : whether equal labels join. None where the limits are not multiples of one unit, or some are infinite.
-    Raises `TooManyColumns` where there are too many labelings of some inputs, or more than `most` in the end.
+    limits : whole numbers as float64, the lengths of shortest paths, inf for none. direct : (k, k) booleans, True for
+    limits that no path of others implies. ordered : whether equal labels connect inputs. None where the limits are not
+    multiples of one unit, or some are infinite. Raises `TooManyColumns` for more than `PARTIAL` labelings on the way,
+    or more than `most` in the end.
     """
     k, unit = len(limits), common_unit(limits)
     if unit is None:
@@ -68,16 +71,16 @@ def common_unit(limits: Array) -> int | None:
 
 
 class TooManyColumns(InvalidInput):
-    """There are more extreme columns than are listed."""
+    """Raised where there are more extreme columns than can be listed."""
 
 
 def too_many(most: int) -> TooManyColumns:
-    """The error that says so."""
+    """The error for more than `most` columns."""
     return TooManyColumns(f"policy graph: expected at most {most} extreme columns, got more; merge inputs")
 
 
 def _grown(labels: Labels, apart: Labels, done: list[int], v: int) -> tuple[Labels, npt.NDArray[np.intp]]:
-    """All labelings with one more input, and which one each comes from."""
+    """All labelings with the further input v, and the position of the labeling that each extends."""
     known = labels[:, done]
     high = (known + apart[v, done]).min(axis=1).astype(np.int64)
     low = (known - apart[done, v]).max(axis=1).astype(np.int64)
@@ -93,7 +96,7 @@ def _grown(labels: Labels, apart: Labels, done: list[int], v: int) -> tuple[Labe
 
 
 def _merged(labels: Labels, parts: Labels, apart: Labels, direct: Direct, ordered: bool, u: int, v: int) -> Labels:
-    """The parts after u and v are joined where an equality holds."""
+    """The parts after u and v are connected in the labelings where an equality between them holds."""
     rise = labels[:, v] - labels[:, u]
     equal = np.full(len(labels), False) if not ordered else rise == 0
     if direct[v, u]:
@@ -106,7 +109,7 @@ def _merged(labels: Labels, parts: Labels, apart: Labels, direct: Direct, ordere
 
 
 def _open(parts: Labels, done: list[int], open_: list[int]) -> npt.NDArray[np.bool_]:
-    """The labelings of which every part has an input that a later one may join."""
+    """The labelings whose every part has one of the inputs `open_`, which later inputs may be connected to."""
     kept = np.full(len(parts), True)
     for w in done:
         if w not in open_:
@@ -115,7 +118,7 @@ def _open(parts: Labels, done: list[int], open_: list[int]) -> npt.NDArray[np.bo
 
 
 def _order(joined: Direct) -> list[int]:
-    """An order in which few inputs have neighbours before and after; it decides how long it takes, and nothing else."""
+    """An order in which few labeled inputs have neighbours that are not labeled yet. It affects only the time."""
     k = len(joined)
     best: tuple[float, list[int]] | None = None
     for start in range(k):

@@ -7,8 +7,8 @@ levels, the logarithms in units of epsilon, are whole numbers that take all valu
 unit vector. A larger one has h >= 1, because inputs of the same level are connected only through another level. There
 are 4, 21, 138, 1055, 9308 such columns for 2 to 6 inputs.
 
-Where total variation is capped, too, the cone is also cut by the planes q_x = q_x'. Inputs of one level are then joined
-by themselves: besides these columns there are those of h = 0, constants on two inputs or more, but not on all.
+Where total variation is capped too, the cone is also cut by the planes q_x = q_x', which connect inputs of the same
+level. Then the columns of h = 0 are extreme as well: constants on two inputs or more, but not on all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 def level_columns(k: int, flat: bool = False) -> Levels:
     """(n, k) levels of all extreme columns of k <= `LIMIT` inputs, `ABSENT` outside the support.
 
-    flat : whether constants on some inputs are among them, as total variation needs.
+    flat : whether to add the columns that are constant on some inputs, which a cap on total variation needs.
 
     >>> [len(level_columns(k)) for k in (2, 3, 4, 5)]
     [4, 21, 138, 1055]

@@ -25,7 +25,7 @@ FEW = 400
 ANY, SPARSE = 8, 14
 """The most inputs of any graph that is tried, and of a graph with no more edges than inputs: a tree, or one cycle.
 
-This is for graphs with weights. Graphs whose limits are small multiples of one are always tried.
+This is for graphs with weights. Graphs whose limits are small multiples of one unit are always tried.
 """
 
 
@@ -61,7 +61,7 @@ class PolicyColumns(Columns):
         values = self.values(self.heights)
         share = values / values.sum(axis=1, keepdims=True)
         outstanding = np.concatenate([np.argsort(-share, axis=0)[:4].ravel(), np.argsort(share, axis=0)[:4].ravel()])
-        # What says nothing, where it is a column: without it a channel may not keep within a cap on total variation.
+        # The constant column, if it is listed: without it, channels may be unable to meet a cap on total variation.
         flat = np.flatnonzero(np.ptp(self.steps, axis=1) == 0)
         return np.asarray(self.heights[np.unique(np.concatenate([spread, outstanding, flat]))])
 
@@ -86,7 +86,7 @@ class PolicyColumns(Columns):
             return math.inf
         if not charges.arithmetic.exact:
             return charges.most(*self.enclosed(FLOAT))
-        # Floats, which prove as well, say which of them may have it.
+        # Enclosures in floats tell which columns may have the largest gain; only these are computed exactly.
         floats, (base, rise) = charges.in_floats(), self.enclosed(FLOAT)
         parts = [slice(at, at + ROWS) for at in range(0, len(base), ROWS)]
         each = [floats.prices(base[part], rise[part]) for part in parts]
@@ -96,17 +96,15 @@ class PolicyColumns(Columns):
     def enclosed(self, arithmetic: Arithmetic, at: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
         """Least entries (n,) and rises above them (n, k) of listed columns, with the unit enlarged by `OUTWARD`."""
         unit, steps = arithmetic.of(self.unit) * (1 + arithmetic.of(OUTWARD)), self.steps[at]
-        lowest = steps.min(axis=1)
+        lowest, none = steps.min(axis=1), np.isneginf(steps)
         silent = np.isneginf(lowest)
         lowest = np.where(silent, 0.0, lowest)
         base = arithmetic.where(silent, 0.0, (unit * lowest).exp())
-        above = np.where(np.isneginf(steps), 0.0, steps - lowest[:, None])
+        entry = arithmetic.where(none, 0.0, (unit * np.where(none, 0.0, steps)).exp())
         # The rise is computed without cancellation; where the least entry is 0, it is the entry itself.
-        rise = base[:, None] * (unit * above).expm1()
-        if silent.any():
-            own = arithmetic.where(np.isneginf(steps), 0.0, (unit * above).exp())
-            rise = arithmetic.where(silent[:, None], own, rise)
-        return base, rise
+        above = np.where(none, 0.0, steps - lowest[:, None])
+        rise = entry * -(-(unit * above)).expm1()
+        return base, arithmetic.where(silent[:, None], entry, rise) if silent.any() else rise
 
     def _gains(self, prices: Prices) -> Array:
         parts = np.array_split(self.heights, 1 + len(self.heights) // 4096)

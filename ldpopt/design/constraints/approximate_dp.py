@@ -73,5 +73,5 @@ class ApproximateLDP(ColumnConstraint):
         return arithmetic.of(self.epsilon) if self.delta == 0 else None
 
     def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """delta, from epsilon on."""
+        """delta where `reach` is at least epsilon; None below."""
         return arithmetic.of(self.delta) if reach >= self.epsilon else None

@@ -139,7 +139,7 @@ class CapacityBounded(AlphabetConstraint):
         return multiplier[0] * scale, multiplier[1]
 
     def mend(self, matrix: Array) -> Array:
-        """The matrix with a trace of every output, under a restricted total variation that leaves one unused.
+        """The matrix, with `TRACE` mixed into every entry where a restricted total variation leaves an output unused.
 
         The definition bounds the adversary's functions only on outputs that occur.
         """

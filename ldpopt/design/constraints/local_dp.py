@@ -38,7 +38,7 @@ class LocalDP(ColumnConstraint):
             object.__setattr__(self, "listed", edges(self.graph))
 
     def __repr__(self) -> str:
-        # networkx says of a graph how large it is; its own repr is a place in memory, another one in every run.
+        # str(graph) tells the graph's size. Its repr would be an address in memory, which changes with every run.
         return f"LocalDP(epsilon={self.epsilon!r}, graph={f'<{self.graph}>' if self.graph is not None else None})"
 
     @property
@@ -79,5 +79,5 @@ class LocalDP(ColumnConstraint):
         return None if diameter is None else diameter * self.epsilon
 
     def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """0 from epsilon on, between all inputs."""
+        """0 where `reach` is at least epsilon and every two inputs are compared; None elsewhere."""
         return arithmetic.of(0.0) if self.listed is None and reach >= self.epsilon else None

@@ -55,5 +55,5 @@ class TotalVariation(ColumnConstraint):
         return (every_pair(len(inputs), 0.0, self.eta),)
 
     def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """eta, as the excess falls with the reach."""
+        """eta, which caps the excess at reach 0; a larger reach only lowers the excess."""
         return arithmetic.of(self.eta)

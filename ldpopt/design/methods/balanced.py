@@ -1,4 +1,4 @@
-"""Mutual information for any number of inputs: sets that cover all inputs alike, each of nearly the best mass."""
+"""Mutual information for any number of inputs: sets of nearly the best mass that together cover all inputs equally."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GROUPS = (45, 200)
 """The fewest and the most groups that the inputs are put into, if there are enough inputs."""
 
 MEMBERS = 6
-"""The number of groups that a set has, about, or more."""
+"""A set has about this many groups, or more."""
 
 POOL = 60_000
 """The number of sets in the pool, from which sets join the program."""
@@ -73,7 +73,7 @@ MOST = 2000
 
 @dataclass(frozen=True)
 class BalancedSets:
-    """For mutual information: reports favour sets of answers of nearly the best probability, all answers alike [KOV14].
+    """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
 
     A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
     and the rest as if it could be divided at will: that makes a small linear program, whose dual values prove the

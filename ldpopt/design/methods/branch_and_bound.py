@@ -46,7 +46,7 @@ WORK, MANY = 150_000, 1500
 
 
 CLIMBING = 0.2
-"""The share of the progress that the search before the boxes is."""
+"""The share of the progress bar that the local search takes, before the boxes."""
 
 CLIMBS = 20
 """How many of the channels found in boxes start a local search."""
@@ -56,8 +56,8 @@ CLIMBS = 20
 class BranchAndBound:
     """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
-    nodes : the most programs of boxes to solve; by default from 30 to 1500, fewer for large ones, and as many as there
-    is time for where `optimal_channel` has a `time_limit`. starts, rng : of the local search before it. The certificate
+    nodes : the most programs of boxes to solve. By default from 30 to 1500, fewer where programs are large; with a
+    `time_limit`, as many as there is time for. starts, rng : of the local search before it. The certificate
     holds whenever it stops, with the best bound so far; the gap says how far it came.
 
     >>> from ldpopt.design import Divergence, LocalDP, Outputs, optimal_channel

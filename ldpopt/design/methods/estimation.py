@@ -60,10 +60,11 @@ class EstimationColumns:
     generated: a program over a few columns is solved, all columns are priced at its dual values (is their information
     worth more than their price?), and those that gain join, until none does.
 
-    It takes up to 40 categories. Beyond 24, and under graphs with more than 65,536 extreme columns, a local search
-    finds columns, and the bound is that of a semidefinite relaxation, which is coarse under such graphs if total
-    variation is capped, too. One contrast under LocalDP alone has few patterns that can be best: up to 2,000 categories
-    with up to 100 different weights are certified, such as one share of 2,000.
+    It takes up to 40 categories. Beyond 24, and under graphs with more extreme columns than are listed (262,144, or
+    65,536 if the weights are not multiples of one), a local search finds columns, and the bound is that of a
+    semidefinite relaxation, which is coarse under such graphs if total variation is capped, too. One contrast under
+    LocalDP alone has few patterns that can be best: up to 2,000 categories with up to 100 different weights are
+    certified, such as one share of 2,000.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))

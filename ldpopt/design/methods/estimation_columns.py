@@ -41,7 +41,7 @@ DRAWN = 50
 
 
 EXACT = 1e-12
-"""The share below which weights are taken for zero if they are exact: many small ones add up in rows and caps."""
+"""The same share where weights are nearly exact: many small ones add up in rows and caps."""
 
 
 LIGHT = 1e-4
@@ -53,11 +53,11 @@ COARSE = 0.1
 
 
 SPARE = 100
-"""Columns leave that are dearer than what they tell by this much more than a round's gap."""
+"""Columns leave if they lose more than this many times the round's gap."""
 
 
 OUTSIDE = 30
-"""How much finer a round is solved than what the columns outside promised in the one before."""
+"""A round is solved to a gap this many times smaller than the largest gain of columns outside the round before."""
 
 
 WIDE = 0.1
@@ -80,7 +80,7 @@ KEEP = 0.004
 class Mixture:
     """Columns with logarithms `heights` (n, k), their weights and the dual values.
 
-    least : weights below this share of the largest are of no account.
+    least : weights below this share of the largest do not count.
     """
 
     heights: Array
@@ -201,13 +201,14 @@ def _newton(
 ) -> Mixture:
     """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough.
 
-    Prices near the middle of what is as good change little from round to round. So the first rounds are coarse, each is
-    no finer than what the patterns outside promise, and the next one begins where it ended.
+    Prices in the middle of the nearly optimal ones change little from round to round. So the first rounds are coarse,
+    none is solved much finer than the gains of the patterns outside it, and each begins where the one before ended.
     """
     k = columns.k
     factor: Any = criterion.diagonal(k) if isinstance(criterion, AOptimal) else np.ones(k)
     heights = np.vstack([heights, unknown(_drawn(prior, columns, factor, eta), heights)])
     accuracy, least, start = COARSE, gap / (10 * k if criterion.logarithmic else 10), None
+    leaving, gone, before = True, False, math.inf
     for at in deadline.rounds(range(ROUNDS)):
         solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta, start)
         found = Mixture(heights, solution, EXACT)
@@ -221,7 +222,11 @@ def _newton(
             weights = solution.central.prices[:k]
             more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
             new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
-        kept = solution.central.slack <= SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        idle = solution.central.slack > SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
+            leaving = False
+        kept, before = ~(idle & leaving), outside
+        gone |= not kept.all()
         heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
         accuracy = max(accuracy / 10, min(COARSE, outside / OUTSIDE), least)
     return found
@@ -251,7 +256,7 @@ def _newton_of_list(
     gap: float,
     deadline: Deadline,
 ) -> Mixture:
-    """The same for a list of columns of any entries; in the end those of account once more, and nearly exactly."""
+    """The same for listed columns. At the end the weights of the columns that count are found nearly exactly."""
     accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
     for _ in deadline.rounds(range(ROUNDS)):
         found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
@@ -270,7 +275,7 @@ def _newton_of_list(
     used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
     with suppress(SolverError):
         last = _of_listed(prior, criterion, columns, found.heights[used], LAST, eta)
-        # The prices of all columns, and the weights of few.
+        # The dual values for all columns, with the weights of the few.
         dual, theta = found.solution, np.zeros(len(used))
         theta[used] = last.solution.theta
         return Mixture(found.heights, replace(dual, theta=theta))
@@ -280,7 +285,7 @@ def _newton_of_list(
 def _of_listed(
     prior: Array, criterion: Any, columns: PolicyColumns, heights: Array, accuracy: float, eta: float | None
 ) -> Mixture:
-    """The best weights, found for columns of one mean entry."""
+    """The best weights, from a program in which every column is scaled to a mean entry of one."""
     values = columns.values(heights)
     mean = values.mean(axis=1)
     solution = survey_program(criterion, prior, values / mean[:, None], accuracy, eta)
@@ -290,7 +295,7 @@ def _of_listed(
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
     """The prices at the dual values of a solution."""
     centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
-    ratio = math.exp(columns.epsilon) if math.isfinite(columns.epsilon) else math.inf
+    ratio = math.exp(columns.epsilon) if columns.epsilon < 709 else math.inf
     return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
 
 

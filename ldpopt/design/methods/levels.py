@@ -25,7 +25,7 @@ class LevelLP:
     """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to six inputs.
 
     These columns are unit vectors, and whole powers of e^epsilon on a set of inputs with zero elsewhere: staircases
-    with more than two steps. Where total variation is capped, too, columns that are constant on a set join them.
+    with more than two steps. Where total variation is capped too, there are also columns constant on a set.
 
     >>> from ldpopt import ApproximateLDP, MutualInformation, optimal_channel
     >>> optimal_channel(MutualInformation([0.5, 0.3, 0.2]), ApproximateLDP(1.0, 0.01), method=LevelLP()).certified
@@ -35,7 +35,7 @@ class LevelLP:
     reference: ClassVar[str] = "[KOV14]"
 
     def refuses(self, problem: Problem) -> str:
-        """These columns are enough under one ApproximateLDP and TotalVariation, and few inputs have few of them."""
+        """These columns suffice under one `ApproximateLDP`, with or without `TotalVariation`; few inputs have few."""
         utility = problem.utility
         if not isinstance(utility, ColumnUtility):
             return f"{utility.name} is no sum over outputs of functions of the column"

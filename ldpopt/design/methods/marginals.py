@@ -30,7 +30,7 @@ CAPPED = 40
 
 @dataclass(frozen=True)
 class MarginalPatterns:
-    """The pattern program for several hypotheses, whose patterns are not listed but priced by marginals [KOV14, Thm 4].
+    """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
     For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
     100 inputs, or 40 under a cap on total variation that can bind.

@@ -52,7 +52,7 @@ class PolicyLP:
             columns = _columns(problem)
         except TooManyColumns as error:
             return str(error)
-        # Positive entries are worth finite numbers; where some are 0, full disclosure of a part may not be.
+        # Columns of positive entries have a finite worth; one with zeros may have an infinite worth.
         silent = np.isneginf(columns.steps).any(axis=1)
         if silent.any():
             base, rise = _floats(columns)
@@ -65,7 +65,7 @@ class PolicyLP:
         utility, columns, eta = problem.utility, _columns(problem), _cap(problem)
         base, rise = (np.asarray(part.midpoint) for part in _floats(columns))
         if eta < 1:
-            # A little less than eta: what the rows of a matrix round by costs less before than in the repair.
+            # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
             eta -= min(2.0**-50, 2.0**-24 * eta)
         found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon, problem.deadline)
 

@@ -34,7 +34,7 @@ class Problem:
 
     whole : the utility as the caller gave it. cells : the intervals into which continuous answers were cut.
     utility : `whole`, or the same utility of the cells, so that it always has finitely many inputs.
-    deadline : when whoever solves it is to end.
+    deadline : when the work on it has to end.
     """
 
     utility: Any

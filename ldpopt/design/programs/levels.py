@@ -105,14 +105,21 @@ class Weighed:
     criteria: Array
 
 
-def weigh(made: LevelColumns, mu: Array, constant: Array, epsilon: float) -> Weighed:
-    """The best weights of columns worth `mu` (criteria, n) above `constant` (criteria,), which any channel keeps."""
+def reach_of(epsilon: float, delta: float, eta: float = 1.0) -> float:
+    """About how far apart rows may be under (epsilon, delta)-LDP and a cap eta on total variation."""
+    return min(1.0, math.expm1(min(epsilon, 1.0)) + delta, eta)
+
+
+def weigh(made: LevelColumns, mu: Array, constant: Array, reach: float) -> Weighed:
+    """The best weights of columns worth `mu` (criteria, n) above `constant` (criteria,), which any channel keeps.
+
+    reach : about how far apart rows may be.
+    """
     import cvxpy as cp
 
     # The units: no column alone exceeds a cap, and rows differ by at most `reach`.
     used = made.excess / made.caps[:, None]
     unit = 1 / np.maximum(used.max(axis=0), 1.0)
-    reach = min(1.0, math.expm1(min(epsilon, 1.0)) + float(made.caps.max()))
     scale = float((mu * unit).max(axis=1).min())
     if not scale > 0:
         scale = 1.0
@@ -138,7 +145,7 @@ def level_program(utility: ColumnUtility, epsilon: float, delta: float, eta: flo
     """
     made = LevelColumns.of(level_columns(utility.size, eta < 1), epsilon, delta)
     count = len(made.left)
-    found = column_program(utility, made.capped(eta) if eta < 1 else made, epsilon)
+    found = column_program(utility, made.capped(eta) if eta < 1 else made, reach_of(epsilon, delta, eta))
     return LevelSolution(
         found.columns, found.rows, found.matrix(slice(count)), found.weights, found.matrix(slice(count, None))
     )
@@ -162,10 +169,10 @@ class ColumnSolution:
         return made
 
 
-def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float) -> ColumnSolution:
+def column_program(utility: ColumnUtility, made: LevelColumns, reach: float) -> ColumnSolution:
     """Solve the program over some columns, whose weighted `excess` is at most the cap for each of its pairs.
 
-    epsilon : sets the scale of differences between rows. Raises `SolverError` like `level_program`.
+    reach : about how far apart rows may be. Raises `SolverError` as `level_program`.
     """
     k = utility.size
     tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
@@ -176,7 +183,7 @@ def column_program(utility: ColumnUtility, made: LevelColumns, epsilon: float) -
     mu = np.where((low <= 0) & (top >= 0), 0.0, top)
     if not np.isfinite(mu).all():
         raise SolverError(f"program of columns: a column is worth no finite number of {utility.name}")
-    best = weigh(made, mu, constant, epsilon)
+    best = weigh(made, mu, constant, reach)
     charged, over = best.prices @ made.excess, made.excess.sum(axis=0)
     rows, prices = raised(made, best.criteria @ top, charged, over, best.rows, best.prices)
     columns = with_erasure((made.base + made.rise) * best.weights)
@@ -192,13 +199,13 @@ def with_erasure(columns: Array) -> Array:
 def raised(
     made: LevelColumns, worth: Array, charged: Array, over: Array, rows: Array, prices: Array
 ) -> tuple[Array, Array]:
-    """The multipliers raised until no column is worth more than it pays: those that exceed caps may pay for that.
+    """The multipliers, raised until no column is worth more than it pays; columns with an excess may pay by `prices`.
 
-    charged : (n,) what the columns pay for excesses at the prices; over : (n,) all of their excesses.
+    charged : (n,) what the columns pay for their excesses at the prices. over : (n,) the sums of their excesses.
     """
     k = len(rows)
     size = made.base * k + made.rise.sum(axis=0)
-    # What sums of these round by, and a little of the optimum: no column pays exactly nothing.
+    # Room for the rounding of these sums, and a little of the optimum, so that no column pays exactly nothing.
     rounded = made.base * abs(math.fsum(rows)) + np.abs(rows) @ made.rise + charged
     optimum = max(math.fsum(rows) + float(made.caps @ prices), 0.0)
     missing = worth - (made.base * math.fsum(rows) + rows @ made.rise + charged)

@@ -1,7 +1,7 @@
-"""The linear program over the extreme columns of a policy graph, which join as they pay.
+"""The linear program over the extreme columns of a policy graph, by column generation.
 
-The program is that of `levels`, over some of the columns at a time: at its dual values all are priced, and the best of
-those that pay join, until none does. The multipliers are raised in the end until every column is paid for.
+The program of `levels` is solved over some of the columns. All columns are priced at its dual values, and the columns
+that gain most join, until none gains. In the end the multipliers are raised until no column is worth more than it pays.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.programs.levels import ColumnSolution, LevelColumns, Weighed, raised, weigh, with_erasure
+from ldpopt.design.programs.levels import ColumnSolution, LevelColumns, Weighed, raised, reach_of, weigh, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
 FIRST, JOIN = 1500, 300
-"""Up to so many columns are in the program from the start; how many join in a round."""
+"""Up to how many columns are all in the program from the start, and the most columns that join in a round."""
 
 BLOCK = 2**14
 """Columns that are looked at together."""
@@ -29,15 +29,15 @@ ROUNDS = 60
 """The most rounds."""
 
 CLOSE = 1e-10
-"""The share of the optimum that columns may be worth above their prices, for each unit of the mean entry."""
+"""The share of the optimum by which a column's worth may exceed its price, for each unit of its mean entry."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyProgram:
-    """Columns base (n,) + rise (k, n), and what `utility` says of them above its tangent at the constant column.
+    """Columns base (n,) + rise (k, n), and their worth: the utility less its tangent at the constant column.
 
-    left, right, eta : the pairs of inputs whose total variation is capped, none of them where it is not. low, top :
-    (criteria, n) the worth of the columns, between two floats.
+    left, right, eta : the pairs of inputs and the cap on their total variation; no pairs without a cap. constant :
+    (criteria,) the tangent's value at the column of ones. low, top : (criteria, n) floats below and above the worth.
     """
 
     utility: ColumnUtility
@@ -68,11 +68,11 @@ class PolicyProgram:
 
     @property
     def worth(self) -> Array:
-        """(criteria, n) the worth of the columns, 0 where rounding leaves that open."""
+        """(criteria, n) the worth of the columns; 0 where that is within rounding."""
         return np.where((self.low <= 0) & (self.top >= 0), 0.0, self.top)
 
     def columns(self, at: Index | slice) -> LevelColumns:
-        """Some of the columns, with their excesses: one of nothing where nothing is capped."""
+        """Some of the columns, with their excesses; without a cap, one excess that is always 0."""
         base, rise = self.base[at], self.rise[:, at]
         if not len(self.left):
             none = np.zeros(1, dtype=np.intp)
@@ -81,7 +81,7 @@ class PolicyProgram:
         return LevelColumns(base, rise, excess, self.left, self.right, np.full(len(self.left), self.eta))
 
     def charged(self, prices: Array) -> tuple[Array, Array]:
-        """(n,) what all columns pay for their excesses, and (n,) the sums of these."""
+        """(n,) what the columns pay for their excesses at these prices, and (n,) the sums of their excesses."""
         if not len(self.left):
             return np.zeros(len(self.base)), np.zeros(len(self.base))
         paid, over = np.zeros(len(self.base)), np.zeros(len(self.base))
@@ -91,12 +91,12 @@ class PolicyProgram:
         return paid, over
 
     def solve(self, epsilon: float, deadline: Deadline = UNLIMITED) -> ColumnSolution:
-        """The best weights, and multipliers that pay for all columns. epsilon : a scale for how far rows differ."""
+        """The best weights, and multipliers at which no column gains. epsilon : the largest log-ratio of entries."""
         mu, used = self.worth, self.first()
         mean = self.base + self.rise.mean(axis=0)
         for number in range(ROUNDS):
             deadline.tell(number / ROUNDS)
-            best = weigh(self.columns(used), mu[:, used], self.constant, epsilon)
+            best = weigh(self.columns(used), mu[:, used], self.constant, reach_of(epsilon, 0.0, self.eta))
             gains = (best.criteria @ mu - self.paid(best)) / mean
             gains[used] = -math.inf
             optimum = math.fsum(best.rows) + self.eta * float(best.prices.sum()) * bool(len(self.left))
@@ -112,11 +112,11 @@ class PolicyProgram:
         return ColumnSolution(columns, rows, prices, best.criteria, every.left, every.right)
 
     def paid(self, best: Weighed) -> Array:
-        """(n,) what the columns pay."""
+        """(n,) the prices of the columns at the multipliers of `best`."""
         return np.asarray(self.base * math.fsum(best.rows) + best.rows @ self.rise + self.charged(best.prices)[0])
 
     def first(self) -> Index:
-        """All of a few columns; else some, and for each input those where it stands out the most."""
+        """All of at most `FIRST` columns; else some at random, and the columns in which an input stands out most."""
         n = len(self.base)
         if n <= FIRST:
             return np.arange(n)

@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.levels import SHAPES, Levels, level_shapes
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.levels import LevelColumns, Weighed, weigh, with_erasure
+from ldpopt.design.programs.levels import LevelColumns, Weighed, reach_of, weigh, with_erasure
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
@@ -91,7 +91,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
         made = LevelColumns.of(levels, epsilon, delta, pairs)
         columns = made.base + made.rise
         mu = _excess(f, pair.apart @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
-        best = weigh(made, mu, np.zeros(1), epsilon)
+        best = weigh(made, mu, np.zeros(1), reach_of(epsilon, delta))
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
             gain = family.gains(best, k, epsilon)

@@ -3,10 +3,11 @@
     min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
                               sum_y theta_y (S_y[x] - S_y[x'])_+ <= eta   for x < x', under a cap
 
-The largest variance is a level with (J^-1)[x,x] - p_x^2 <= level for every x, so that its limits are priced as those of
-pairs are. The Hessian is Phi Phi^T over k (k + 1) / 2 products (`programs.survey_shapes`), so that a step costs one
-product of a thin matrix with itself, however many columns there are. A solution can be started from that of fewer
-columns: columns that join take little weight and much slack, and some ten steps bring all back to the central path.
+The largest variance is the least level with (J^-1)[x,x] - p_x^2 <= level for every x. These limits have prices, like
+the caps of the pairs. The Hessian is Phi Phi^T with k (k + 1) / 2 columns (`programs.survey_shapes`), so that a step
+costs one product of a thin matrix with itself, however many columns S there are. The search can start from the solution
+for fewer columns: columns that join get little weight and much slack, and about ten steps bring all of them back to the
+central path.
 """
 
 from __future__ import annotations
@@ -26,25 +27,27 @@ STEPS = 80
 """The most steps; about 20 are enough."""
 
 REACH = 0.99
-"""How much of the way to the nearest zero a step goes."""
+"""A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero."""
 
 IDLE = 8
 """Steps without gain after which rounding is taken to be in the way."""
 
 STRICT = 0.01
-"""How much less than the gap rows and limits may be missed by, relatively, beyond one part in 10^9."""
+"""Rows and limits may be missed by this share of the gap and one part in 10^9, relatively."""
 
 FIRST = 0.1
 """The gap that is aimed at first, relative to the criterion."""
 
 MODEST = 0.1
-"""What a column that joins weighs, in units of a usual one."""
+"""The weight of a column that joins, in units of a usual one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Central:
-    """A point near the central path: weights theta (n,) and slacks (n,) of the columns, lambda (k,), the room (m,) and
-    the prices (m,) of all limits, first those of single variances, then those of pairs; and the level of the former.
+    """A point near the central path.
+
+    theta, slack : (n,) the weights and the slacks of the columns. rows : lambda (k,). room, prices : (m,) of all
+    limits, first those of single variances, then those of pairs. level : the limit of the single variances.
     """
 
     theta: Array
@@ -55,7 +58,7 @@ class Central:
     level: float
 
     def joined(self, kept: npt.NDArray[np.bool_], more: int) -> Central:
-        """With the columns `kept` alone, and `more` others after them."""
+        """The point with the columns `kept` alone, and after them `more` new ones."""
         product = float(self.theta @ self.slack + self.room @ self.prices) / (len(self.theta) + len(self.room))
         usual = min(product / float(np.median(self.slack[kept])), float(np.median(self.theta[kept])))
         theta = np.append(self.theta[kept], np.full(more, MODEST * usual))
@@ -65,7 +68,7 @@ class Central:
 
 @dataclass(frozen=True, eq=False)
 class SurveySolution(FisherSolution):
-    """A solution, and where it lies."""
+    """A solution with its point near the central path."""
 
     central: Central
 
@@ -81,7 +84,7 @@ def survey_program(
     """The best weights of `columns` (n, k), whose mixtures include a constant, to a relative `accuracy`.
 
     criterion : a sum of variances with a positive definite W, the largest variance, or the log generalised variance.
-    eta : a cap on total variation. start : where to begin, for as many columns.
+    eta : a cap on total variation. start : the point to begin at, with as many columns.
     """
     program = _Program(criterion, prior, columns, eta)
     at, goal = program.start() if start is None else start, None
@@ -101,9 +104,11 @@ def survey_program(
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """The criterion near a point; what is missing of the equations of the point: of the prices (n,), of the rows (k,)
-    and of the limits (m,); what columns use of the limits (n, m); and, relative to the criterion, the gap, and that or
-    the worst of what the others are off, where what limits and rows miss counts for more.
+    """The criterion near a point, and how far the point is from meeting its equations.
+
+    dual : (n,) the slacks that the prices imply. short : (k,) what the row sums lack. missing : (m,) the room that the
+    limits leave, less the point's. used : (n, m) what the columns use of the limits. gap : relative to the criterion.
+    off : the largest of the gap and of the relative errors, where errors of rows and limits count 1/`STRICT` times.
     """
 
     local: Local
@@ -129,7 +134,7 @@ class _Program:
         self.shape = Shape(criterion, columns / np.sqrt(self.mass)[:, None], prior)
 
     def start(self) -> Central:
-        """Equal weights, and prices of their gap."""
+        """Equal weights, and slacks and prices for which the gap is about `FIRST`."""
         (n, k), limits = self.columns.shape, self.shape.limits
         theta, weights = np.full(n, k / self.columns.sum()), np.full(limits, 1 / max(1, limits))
         near = self.shape.at(theta, weights)
@@ -141,7 +146,7 @@ class _Program:
         return Central(theta, slack, near.size * self.prior, rooms, prices, level)
 
     def near(self, at: Central) -> _Near:
-        """What holds at a point."""
+        """The criterion and the errors of the equations at a point."""
         limits = self.shape.limits
         local = self.shape.at(at.theta, at.prices[:limits])
         short = 1 - self.columns.T @ at.theta
@@ -155,7 +160,7 @@ class _Program:
         return _Near(local, dual, short, missing, np.hstack([local.by, self.above]), gap, off)
 
     def step(self, at: Central, near: _Near, goal: float) -> tuple[Central, float]:
-        """A step on, to where products of weights and slacks make a relative gap `goal`; how much of it was gone."""
+        """The point after a Newton step towards the relative gap `goal`, and the share of the step that was taken."""
         limits, k = self.shape.limits, len(self.prior)
         mu = goal * near.local.size / (len(at.theta) + len(at.room))
         try:
@@ -213,7 +218,7 @@ class _Program:
         information = (self.columns * (at.theta / self.mass)[:, None]).T @ self.columns
         kernel = self.shape.kernel(information, at.prices[:limits])
         if self.shape.logarithmic:
-            # |J^-1/2 S|^2 / (S.p) is 1 more than what u = S / (S.p) - 1 earns.
+            # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
             return SurveySolution(at.theta, at.rows - self.prior, nu, kernel, np.ones(1), at)
         even = kernel.sum(axis=1)
         rows = at.rows - 2 * kernel.T @ even + even @ even * self.prior
@@ -221,5 +226,5 @@ class _Program:
 
 
 def _reach(*moves: tuple[Array, Array]) -> float:
-    """How much of a step keeps all these numbers positive."""
+    """The share of a step that keeps all these numbers positive."""
     return min(1.0, *(REACH / max(1e-300, float((-step / now).max(initial=0.0))) for now, step in moves))

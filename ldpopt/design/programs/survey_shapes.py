@@ -1,12 +1,12 @@
 """The criteria of `programs.survey_program` as functions of the weights: values, slopes and curvature.
 
 With J = sum_y theta_y v_y v_y^T, v_y = S_y / (S_y . p)^(1/2), and W = F F^T, the slope of tr(W J^-1) in theta_y is
--|F^T J^-1 v_y|^2. In coordinates where J is the identity and W the diagonal d, its Hessian is Phi Phi^T with
+-|F^T J^-1 v_y|^2. In coordinates where J is the identity and W has the diagonal d, its Hessian is Phi Phi^T with
 
-    Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,  twice where i < j,
+    Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,
 
-and that of -log det J the same without d. The largest variance is the least level that no single variance exceeds, so
-its W is the diagonal of what these limits weigh.
+where products with i < j count twice. For -log det J the factor with d is left out. The largest variance is the least
+level that no single variance exceeds; its W is diagonal and holds the multipliers of these limits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 Smooth = AOptimal | DOptimal | MVOptimal
-"""The criteria that have a shape."""
+"""The criteria that `Shape` knows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """A criterion near weights: `size`, what -slope . theta is; slopes (n,), Phi (n, k (k + 1) / 2).
+    """A criterion near given weights theta.
 
-    each, by : the single variances (l,) and their slopes (n, l), where their largest is kept low; else l = 0.
+    size : -slope . theta. slope : (n,) in the weights. products : Phi (n, k (k + 1) / 2). each, by : the single
+    variances (l,) and their slopes (n, l) for the largest variance, where l = k; for other criteria l = 0.
     """
 
     size: float
@@ -71,7 +72,7 @@ class Shape:
         return Local(float(d.sum()), -(z**2) @ d, self._products(z, d), each, by)
 
     def kernel(self, information: Array, weights: Array) -> Array:
-        """K (r, k) with |K S|^2 / (S . p) the slope of the criterion, or |K u|^2 for its logarithm and centred u."""
+        """K (r, k) for which |K S|^2 / (S . p) is minus the slope; for `DOptimal`, for centred columns: |K u|^2."""
         if not self.logarithmic:
             return np.asarray(self._root(weights).T @ np.linalg.inv(information))
         t = differences(len(information))

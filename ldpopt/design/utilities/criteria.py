@@ -148,7 +148,7 @@ class AOptimal(_Linear):
             raise InvalidInput("weights: expected a contrast of the proportions, got only their sum, which is 1")
 
     def factor(self, k: int) -> Array:
-        """The root F (k, r) of the weights."""
+        """A root F (k, r) of the weights: W = F F^T."""
         return np.eye(k) if self.root is None else self.root
 
     def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
@@ -300,7 +300,7 @@ class DOptimal:
         return None
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """log det R^T R - (k-1) log(most / (k-1)), by the means of eigenvalues, arithmetic and geometric [KW]."""
+        """log det R^T R - (k-1) log(most / (k-1)): eigenvalues' geometric mean is at most the arithmetic one [KW]."""
         free = len(prior) - 1
         root = log_det(kernel[:, :-1])
         return None if root is None else root * 2 - (most / free).log() * free

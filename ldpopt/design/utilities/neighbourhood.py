@@ -17,7 +17,7 @@ from ldpopt.rounding import exact_sum
 
 
 class Neighbourhood(ABC):
-    """A convex set of distributions around a pilot, described by where linear functions are largest in it."""
+    """A convex set of distributions around a pilot, described by the maximisers of linear functions on it."""
 
     @property
     @abstractmethod

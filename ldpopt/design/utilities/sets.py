@@ -21,7 +21,7 @@ ROUNDING = 1e-12
 
 
 class HypothesisSet(ByValue, ABC):
-    """A convex set of distributions on k inputs, described by where linear functions are largest, and inequalities."""
+    """A convex set of distributions on k inputs, described by inequalities and the maximisers of linear functions."""
 
     @property
     @abstractmethod

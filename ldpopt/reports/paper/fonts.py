@@ -13,7 +13,7 @@ FAMILY = "body"
 
 JOINED = ("ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM",
           "GUJARATI", "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA")  # fmt: skip
-"""Scripts whose letters take other shapes beside each other, or run from the right."""
+"""Scripts whose letters change their shape beside others, or that run from right to left."""
 
 
 def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:

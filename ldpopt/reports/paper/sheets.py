@@ -21,10 +21,10 @@ from ldpopt.survey.plan.plan import PlannedQuestion
 PAPERS = ("a4", "letter")
 MARGIN = 18.0
 LINES = 20
-"""People on one page of the interviewer's form."""
+"""Lines on one page of the interviewer's form, one for each person."""
 
 WIDEST = 6
-"""Questions side by side on it."""
+"""The most questions side by side on the form."""
 
 
 @dataclass(frozen=True)

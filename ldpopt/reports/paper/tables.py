@@ -13,7 +13,7 @@ TINTS = (
     (255, 255, 255), (214, 228, 240), (253, 228, 200), (220, 238, 214), (240, 218, 236), (250, 244, 196),
     (212, 236, 236), (232, 226, 214), (246, 212, 208), (224, 224, 246), (236, 236, 236), (206, 224, 206),
 )  # fmt: skip
-"""One for each letter of a question, told apart by a printer without colours through the letters themselves."""
+"""A tint for each letter of a question. On a printer without colours the letters themselves differ."""
 
 GREY = (110, 110, 110)
 

@@ -1,4 +1,4 @@
-"""Adaptive composition against limited adversaries, an open question: the sum of parameters falls short."""
+"""Adaptive composition against limited adversaries, an open question: parameters do not simply add up."""
 
 from __future__ import annotations
 

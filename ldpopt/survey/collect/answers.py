@@ -16,7 +16,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
 PARTITIONS = 256
-"""More files than this share partitions."""
+"""With more files than this, small files share a partition."""
 BATCH_ROWS = 1 << 16
 REPORTS = (".csv", ".parquet")
 ANSWERS = SUFFIXES
@@ -135,7 +135,7 @@ def _bytes(piece: Piece) -> int:
 
 
 def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
-    """The partition's rows as pyarrow record batches of `columns`; those of a CSV file are all text.
+    """The partition's rows as pyarrow record batches of `columns`. In CSV files all values are text.
 
     dictionaries : columns that may be read from Parquet as arrow dictionaries, which are faster to encode.
     """

@@ -18,7 +18,7 @@ from ldpopt.survey.estimate.encode import factor, known, places, positions, repo
 from ldpopt.survey.estimate.sampled import SampledReports
 
 Key = tuple[Label, Label]
-"""(stratum, cluster); None for no strata, and for respondents who are sampled one by one."""
+"""(stratum, cluster). The stratum is None without strata, the cluster None if respondents are sampled one by one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -109,9 +109,9 @@ def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
 
 
 def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """The codes 0, 1, ...
+    """Integer codes from 0 for n labels, and the distinct labels.
 
-    of n labels, and the distinct labels. Missing labels are refused; None gives all the same label.
+    Missing labels are refused. If `values` is None, all have the same label.
     """
     if values is None:
         return np.zeros(n, dtype=np.intp), [None]

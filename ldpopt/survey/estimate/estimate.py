@@ -42,7 +42,7 @@ class Estimate(Pictured):
         samples its sampling variance is the variance of the estimates.
     table, channel : the counted reports, and the channel that they went through.
     estimator : the estimator's name.
-    boundary : the categories whose proportion would be negative, so that maximum likelihood sets it to zero.
+    boundary : the categories whose proportion maximum likelihood sets to zero.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -114,8 +114,8 @@ class Estimate(Pictured):
         """Confidence intervals, by `Score()` at 95 % unless another method is given.
 
         They are built around the unbiased estimate loadings @ frequencies, which equals the maximum-likelihood estimate
-        unless that sets a proportion to zero. So they keep their coverage in that case, too. They may reach outside [0,
-        1]; `Intervals.clip` cuts them.
+        unless that sets a proportion to zero. So they keep their coverage in that case, too. `Intervals.clip`
+        cuts them to [0, 1].
         """
         method = Score() if method is None else method
         lower, upper = method.limits(self.moments)

@@ -14,7 +14,7 @@ from ldpopt.survey.estimate.sampled import Part, SampledReports, designed_varian
 from ldpopt.survey.sample.strata import SamplingVariance, over_strata
 
 Table = CountTable | SampledReports
-"""Reports as estimates take them: counted, or respondent by respondent with their design."""
+"""Reports for estimates: counted, or of single respondents with their design."""
 
 
 def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:

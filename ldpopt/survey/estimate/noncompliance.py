@@ -27,7 +27,7 @@ from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
 from ldpopt.survey.test.hypothesis_tests import TestResult
 
 CHEATS = "does not comply"
-"""The name of the answer that stands for those who do not follow the instructions."""
+"""The name of the answer that stands for people who do not follow the instructions."""
 
 
 def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = ("no", "yes")) -> Channel:

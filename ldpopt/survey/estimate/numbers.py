@@ -21,7 +21,7 @@ _BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to|bis|\.\.)\s*(
 _ONE = re.compile(rf"\s*({_NUMBER})\s*")
 
 STEPS = 64
-"""Points within a bin at which the interval of a quantile is looked for."""
+"""Points within a bin at which the ends of a quantile's interval are searched."""
 
 
 def bin_edges(labels: Sequence[Label]) -> Array:

@@ -14,7 +14,7 @@ from ldpopt.survey.estimate.intervals import Score, Wald, check_level, two_sided
 from ldpopt.survey.estimate.moments import Moments
 
 SIMULATED_OUTPUTS = 1000
-"""Most outputs for which simultaneous intervals simulate surveys; sums over more are near enough to normal."""
+"""The most outputs for which simultaneous intervals simulate surveys. With more, the normal law is accurate enough."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ldpopt.survey.plan.spec import text
 SCHEMA = "ldpopt-submission"
 VERSION = 1
 ID = "device"
-"""The respondent of a device whose key is its own: it needs no name."""
+"""The respondent's id on a device with its own key, where no name is needed."""
 
 
 class Device:

@@ -13,7 +13,7 @@ from ldpopt.labels import as_text
 from ldpopt.survey.plan.plan import Plan
 
 LANGUAGES = ("en", "de", "ar")
-"""The languages that come with the package; the first has every text and stands in for what another lacks."""
+"""The languages that come with the package. The first has every text, and replaces texts that another lacks."""
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _PLACE = re.compile(r"\{(\w*)\}")
@@ -35,8 +35,8 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
         taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts whose placeholders differ from the
-    package's.
+    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
+    does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}

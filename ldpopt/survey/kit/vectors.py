@@ -17,7 +17,7 @@ VERSION = 1
 
 ROWS = 6
 STEPS = 8
-"""Answers and steps of a question of which there are vectors: the first and last, and some between."""
+"""The most answers and steps of a question with vectors: the first, the last, and some between."""
 
 IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
 

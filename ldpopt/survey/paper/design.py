@@ -33,13 +33,13 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 Integers = npt.NDArray[np.int64]
 
 SHEET = "sheet"
-"""The column of the numbers of the lines on the interviewers' sheets."""
+"""The column with the numbers of the lines on the interviewers' sheets."""
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 """Without I and O, which look like digits."""
 
 SIMPLER = 0.01
-"""What fewer reports may cost: this share more error, by default."""
+"""The share by which the error may grow, by default, when reports are merged."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 
 DESIGNED = 10
-"""Up to this many categories the curves are of optimal channels; beyond, of stand-ins brought to their height."""
+"""Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
 CORRECTIONS = 4
-"""Times that the heights are brought."""
+"""The most times that the heights of such curves are corrected."""
 
 ACCURACY = 1e-3
 
@@ -98,9 +98,9 @@ def split_budget(
         `TestPower`. For a test the channel is the one that estimates all shares well, since the question is estimated,
         too.
     spent : (epsilon, eta) of other questions that draw on the same budget.
-    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, a
-        formula for equal shares gives the shape of the curve of respondents over epsilon, and optimal channels fix its
-        height to 1 %. With 0 the formula is used for all questions, which takes a tenth of the time.
+    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, the
+        best subset selection gives the shape of the curve of respondents over epsilon, and optimal channels fix its
+        height to 1 %. With 0 this is done for all questions, which takes a tenth of the time.
     time_limit, progress : as for `optimal_channel`. When the time is over, the split is one that the budget allows, not
         the best one.
 

@@ -13,7 +13,7 @@ from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 
 MOST_QUESTIONS = 10
-"""Questions that are asked from the start; each further one leaves less of the budget to all."""
+"""The most questions that the draft asks. With each further question, all have less of the budget."""
 
 EPSILON = 2.0
 DESIGN = ("weights", "strata", "clusters")

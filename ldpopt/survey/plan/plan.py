@@ -35,10 +35,10 @@ from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
 VERSION, WITH_READINGS = 2, 3
-"""Version 3 says how answers stand in files; where that is not needed, plans keep version 2 and their checksum."""
+"""Version 3 says how answers are written in files. Plans that do not need this keep version 2 and their checksum."""
 
 DERIVATIONS = (1, 2)
-"""How memoised words follow from the key: of (round, respondent, question), or of these and the answer."""
+"""The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,11 @@ from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
 MANY = 14
-"""Up to this many categories the largest variance is made least; beyond, that takes minutes to gain one per cent."""
+"""Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""
 
 
 DEFAULT_WIDTH = 0.05
-"""The half-width that stands for a target where a question names none."""
+"""The target half-width of a question that names no target."""
 
 
 @runtime_checkable

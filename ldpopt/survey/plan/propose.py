@@ -24,7 +24,7 @@ from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.sample.spec import SampleSpec
 
 FEW_NUMBERS = 12
-"""Up to this many different whole numbers are answers of their own; more are cut into bins."""
+"""Up to this many different whole numbers are separate answers. More are cut into bins."""
 
 NO_ANSWER = "no answer"
 HALF_WIDTH = 0.05
@@ -274,9 +274,9 @@ def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
 
 
 def _apart(column: ColumnProfile) -> list[float]:
-    """Numbers that look like codes: negative ones in a column of others that are not, or 7 to 9, 97 to 99, ...
+    """Numbers that look like codes for "no answer".
 
-    far above.
+    They are negative whole numbers in a column of others, or 7 to 9 (97 to 99, and so on) far above the others.
     """
     if column.values is not None:
         found = sorted({float(value) for value in column.values if _is_number(value)})

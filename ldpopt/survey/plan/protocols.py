@@ -27,7 +27,7 @@ from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
 
 LARGEST = 2**22
-"""Entries of the largest channel that is tabulated for a comparison."""
+"""The most entries of a channel that is tabulated for a comparison."""
 
 
 @dataclass(frozen=True, eq=False)

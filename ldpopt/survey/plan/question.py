@@ -36,10 +36,10 @@ from ldpopt.results import ByValue
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, require_precision
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 16.0
-"""Where epsilon is looked for: beyond, a survey needs millions of respondents, or has no privacy to speak of."""
+"""The range of epsilon. Below, a survey needs millions of respondents; above, it has hardly any privacy."""
 
 LEAST_ETA = 1e-2
-"""The same for eta, as a share of tanh(epsilon/2)."""
+"""The smallest eta that is searched, as a share of tanh(epsilon/2)."""
 
 ACCURACY = 1e-4
 """Relative accuracy of an epsilon or eta that is solved for."""

@@ -21,10 +21,10 @@ from ldpopt.survey.estimate.estimate import Estimate, estimate_contrasts
 from ldpopt.survey.estimate.intervals import two_sided
 
 MOST_OPTIONS = 10
-"""Sets of more options than this are too many to list with their reports."""
+"""The most options of a question. The sets of more options are too many to list with their reports."""
 
 SEARCHED = 3
-"""Up to as many options, the best of all channels over the sets is found, with a certificate."""
+"""Up to this many options, the best of all channels over the sets is found, with a certificate."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Shares of the respondents that are tried for the pilot wave."""
 
 UNIFORM = 0.02
-"""How much of the uniform distribution is mixed into a pilot's estimate: shares of zero are never certain."""
+"""The share of the uniform distribution mixed into a pilot's estimate, since shares of zero are never certain."""
 
 
 def pilot_shares(first: Estimate | Array) -> Array:
@@ -95,7 +95,7 @@ def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channe
 
 
 LEAST = 0.005
-"""The least share of the respondents that a second stage must be expected to save to be worth its trouble."""
+"""Two stages are proposed only if they should save at least this share of the respondents."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,8 +155,8 @@ def plan_two_stages(
     time_limit, progress : as for `optimal_channel`. When the time is over, the remaining shares are not tried.
 
     For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
-    expected variance is the mean trace of the inverse information [Rao, chapter 5] of both waves, J = w J_1 + (1 - w)
-    J_2. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
+    expected variance is the mean trace of the inverse of J = w J_1 + (1 - w) J_2, the information of both waves
+    [Rao, chapter 5]. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
 
     >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
     TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)

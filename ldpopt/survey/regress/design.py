@@ -22,10 +22,10 @@ from ldpopt.survey.regress.formula import Formula
 Codes = npt.NDArray[np.intp]
 
 MOST_CELLS = 256
-"""Combinations of private answers that a likelihood is summed over."""
+"""The most combinations of private answers over which a likelihood is summed."""
 
 MOST_LEVELS = 100
-"""Levels of a public predictor that is not a number."""
+"""The most levels of a public predictor that is not a number."""
 
 
 @dataclass(frozen=True)

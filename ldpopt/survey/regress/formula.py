@@ -19,7 +19,7 @@ class Factor:
 
 
 Term = tuple[Factor, ...]
-"""One column, or several whose products are meant."""
+"""One column, or several columns whose products are the regressors."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Formula:
 def parse_formula(text: str) -> Formula:
     """A formula from its text: ``outcome ~ term + term``.
 
-    A term is a column ``a``, a column taken as labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which means ``a + b
-    + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything else is
-    `InvalidInput`.
+    A term is a column ``a``, a column taken as labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for
+    ``a + b + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything
+    else is `InvalidInput`.
     """
     words = _words(text)
     if len(words) < 3 or words[0][0] != "name" or words[1] != ("sign", "~"):

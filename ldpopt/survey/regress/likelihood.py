@@ -13,7 +13,7 @@ from ldpopt.errors import SolverError
 from ldpopt.survey.regress.design import Regressors
 
 CHUNK = 1 << 21
-"""Numbers of scores that are held at once."""
+"""The most entries of score arrays that are in memory at once."""
 
 TINY = 1e-300
 

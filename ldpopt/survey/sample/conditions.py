@@ -17,7 +17,7 @@ from ldpopt.errors import Phrase, invalid
 _FORM = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 MISSING = "missing"
-"""What a group without a value is called."""
+"""The name of the group of respondents without a value."""
 
 
 @dataclass(frozen=True)

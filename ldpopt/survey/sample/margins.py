@@ -18,6 +18,7 @@ def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]
     """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
 
     groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
+
     `InvalidInput` for a group without a total, or a total without a respondent (merge the group with another).
 
     >>> from ldpopt.survey import SampleDesign

@@ -11,7 +11,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 CLOSE = 1e-10
-"""Relative: how near to every known total the raked weights must come."""
+"""The relative accuracy to which raked weights must meet every known total."""
 
 CYCLES = 2000
 

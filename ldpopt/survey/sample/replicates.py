@@ -20,10 +20,10 @@ from ldpopt.survey.sample.raking import raked
 from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance, refuse_lonely
 
 CELLS = 4_000_000
-"""Weights that are held at a time."""
+"""The most weights in memory at a time."""
 
 MOST = 2_000_000_000
-"""Weights in all, beyond which replication takes too long."""
+"""The most weights of all replicates. With more, replication takes too long."""
 
 
 class Sample(Protocol):

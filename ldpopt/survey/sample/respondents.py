@@ -35,7 +35,7 @@ from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.test.hypothesis_tests import TestResult, two_sample
 
 MOST_GROUPS = 100
-"""Groups, or values of a public column in a table."""
+"""The most groups, or values of a public column in a table."""
 
 Differences = dict[tuple[str, str, str], Difference]
 

@@ -26,7 +26,7 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
 }
-"""Of every answer that does not say otherwise."""
+"""The headers of every answer, unless it sets them itself."""
 
 Headers = list[tuple[bytes, bytes]]
 

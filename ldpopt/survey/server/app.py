@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 RATE = 2000.0
-"""Submissions a second that are let through, unless told otherwise."""
+"""Submissions a second that are accepted by default."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "

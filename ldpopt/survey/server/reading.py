@@ -16,7 +16,7 @@ from ldpopt.survey.server.submission import CODE
 
 BATCH_ROWS = 1 << 16
 MODE = "collected"
-"""What stands where files of privatized answers name their source of randomness."""
+"""The mode of collected reports, in the place of a source of randomness such as "fresh"."""
 
 
 def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 CONNECTIONS = 4096
-"""Connections at once; others are told to come back."""
+"""The most connections at once. Others get an answer that asks them to try again."""
 
 
 def serve(app: Starlette, listener: socket.socket) -> None:

@@ -26,7 +26,7 @@ TYPES = {
     ".woff2": "font/woff2",
 }
 LARGEST = 1 << 25
-"""Bytes in all files of a kit together."""
+"""The most bytes in all files of a kit together."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 SCHEMA = "ldpopt-submission"
 VERSION = 1
 CODE = np.dtype("<u4")
-"""How a report is kept: the position of the channel's column, four bytes for each question in the plan's order."""
+"""The stored form of a report: its position among the channel's outputs, four bytes for each question of the plan."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -36,8 +36,8 @@ class Refused(Exception):
 class Submission:
     """The stored part of a submission, and the hash of its invitation, which is stored separately.
 
-    id : 16 random bytes from the device. codes : for each question the position of the report, a `CODE` (little-endian
-    unsigned integer). invitation : 32 bytes, or None.
+    id : 16 random bytes from the device. invitation : 32 bytes, or None.
+    codes : for each question the position of the report, a `CODE` (little-endian unsigned integer).
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True

@@ -12,9 +12,9 @@ from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
 from ldpopt.survey.server.submission import Submission
 
 LARGEST = 512
-"""Submissions in one transaction."""
+"""The most submissions in one transaction."""
 WAITING = 8192
-"""Submissions that may wait for the next one."""
+"""The most submissions that may wait for the next transaction."""
 
 
 class Full(Exception):

@@ -18,7 +18,7 @@ from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.project import simplex_projection
 
 ENUMERATED = 200_000
-"""Most count tables that an exact power enumerates."""
+"""The most count tables that are enumerated for an exact power."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
 
 
 TRIED = 3000
-"""Most count tables that are enumerated for each number of respondents tried."""
+"""The most count tables that are enumerated for each number of respondents that is tried."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from ldpopt.design import (
     DOptimal,
     FisherInformation,
     LocalDP,
+    MutualInformation,
     TotalVariation,
     estimation_design,
     optimal_channel,
@@ -205,3 +206,15 @@ def test_a_graph_without_edges_leaves_the_answers_free():
     assert capped.certified
     assert utility.unprivate < capped.lower_bound
     assert capped.value <= utility.value(Channel(np.eye(3)).erase(0.6)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 30.0, 200.0])
+def test_graphs_at_small_and_large_epsilon(epsilon):
+    """Entries from e^(-1400) to 1, which floats tell from 0 or not, and columns that differ by a thousandth."""
+    p = np.random.default_rng(8).dirichlet(np.ones(8))
+    constraint = LocalDP(epsilon, nx.path_graph(8))
+    for utility in (FisherInformation(p), MutualInformation(p)):
+        design = optimal_channel(utility, constraint)
+        assert design.certified
+        assert design.verify()
+    assert design.value <= utility.unprivate

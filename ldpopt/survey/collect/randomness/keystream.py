@@ -13,7 +13,7 @@ from ldpopt.survey.collect.randomness.secret import SecretKey
 WordArray = npt.NDArray[np.uint64]
 
 CHUNK = 1 << 15
-"""Words made and used at a time: the buffers of a chunk stay in a core's own cache."""
+"""Words made and used at a time, so that the buffers of a chunk stay in a core's own cache."""
 
 _ZEROS = bytes(8 * CHUNK)
 

@@ -33,7 +33,7 @@ Lengths = npt.NDArray[np.int64]
 _ROWS = 1 << 13  # ids processed at a time, so that the buffers stay in a core's own cache
 
 LONGEST = 4096
-"""Bytes in the longest respondent id."""
+"""The most bytes of a respondent id."""
 
 
 class Respondents:

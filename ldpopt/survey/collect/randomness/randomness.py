@@ -114,7 +114,7 @@ class WordSource:
         return self.respondents(ids).macs(self._identity)
 
     def row_set(self, respondents: Respondents | None, partition: int) -> str:
-        """The fingerprint of rows: of those respondents, or of all rows of a partition."""
+        """The fingerprint of a set of rows: of `respondents`, or of all rows of a partition."""
         if respondents is not None:
             return of_numbers(respondents.macs(self._row))
         content = self._row + partition.to_bytes(8, "little")

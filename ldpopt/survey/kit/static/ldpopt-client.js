@@ -2,7 +2,7 @@
    What leaves the device is the position of each report, never an answer; `send` makes the only request.
    A report is decided by comparing a 64-bit word with integers, as in ldpopt's Python sampler: no floats. */
 
-/** An error in a plan, an answer or the browser; `code` says which. The message never quotes an answer. */
+/** An error in a plan, an answer or the browser; `code` says which. It never quotes an answer. */
 export class ClientError extends Error {
   constructor(code, message) {
     super(message);
@@ -56,7 +56,7 @@ function readQuestion(data, randomness) {
   return Object.freeze({ name, answers, reports, bits, missing, tags, weights: numbers, steps });
 }
 
-/** The ratio bound that a question's integers prove, as the fraction [above, below], or null if there is none. */
+/** The ratio that a question's integers prove, as a fraction [above, below], or null if there is none. */
 export function ratio({ weights }) {
   let [above, below] = [1n, 1n];
   for (let y = 0; y < weights[0].length; y++) {
@@ -110,7 +110,7 @@ async function encrypt(key, data) {
 }
 
 /** The word of a memoised report: AES-CMAC, under the device's key, of an id and the tag of survey, round, question,
-    channel and answer. It is the word that ldpopt's `Memoised` computes for this respondent. */
+    channel and answer. ldpopt's `Memoised` computes the same word. */
 export async function memoisedWord(key, tag, id = "device") {
   // Twice AES(0) in GF(2**128): the subkey of RFC 4493 for whole blocks.
   const zero = await encrypt(key, new Uint8Array(16));
@@ -156,7 +156,7 @@ export function submissionId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The body of the request for `send`. A retry sends the same body, with the same id. */
+/** The body of a request. A retry sends the same body, with the same id. */
 export function submission(plan, reports, { id = submissionId(), invitation = "" } = {}) {
   const invited = invitation ? { invitation } : {};
   return { schema: "ldpopt-submission", version: 1, plan: plan.checksum, round: plan.round, id, ...invited, reports };
@@ -201,7 +201,7 @@ function database() {
   });
 }
 
-/** One transaction on a store of this device ("keys", "unsent", "done"); it resolves to the argument of `keep`. */
+/** One transaction on a store of this device ("keys", "unsent", "done"); resolves to the argument of `keep`. */
 export async function stored(store, work) {
   const base = await database();
   try {

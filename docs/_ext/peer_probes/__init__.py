@@ -1,0 +1,1 @@
+"""Probes of other packages, which run where these are installed."""
