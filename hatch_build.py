@@ -78,7 +78,8 @@ def by_github(root: Path, environ: Mapping[str, str]) -> str | None:
 
 def source(root: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Where the source is, and the kind of its host: "github", "gitlab" or another; None where it is not known."""
-    if (root / "PKG-INFO").exists():  # An archive: its source is where it was made, not where it is unpacked.
+    # An unpacked archive is from where the archive was made, not from where it lies now.
+    if (root / "PKG-INFO").exists():
         return None
     address = https(git(root, "remote", "get-url", "origin") or "") or by_github(root, environ)
     if address is None:

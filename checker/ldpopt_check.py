@@ -5,21 +5,21 @@ What a file claims. P0, P1 are laws on k inputs; Q is a channel (row x: the law 
 convex, f(1) = 0. M0 = P0 Q and M1 = P1 Q are the laws of the report, D = sum_y mu(M0(y), M1(y)), mu(a,b) = b f(a/b).
   1. Two entries of a column of Q have a ratio of at most E = e^epsilon, two rows a total variation of at most eta; the
      stated `guarantees` are not below the channel's own values, nor above these caps.
-  2. `value` is at most D.   3. No channel with 1 has a divergence above `upper_bound`.   4. `lower_bound` is `value`.
+  2. `value` is at most D.   3. No channel that fulfils 1 has a D above `upper_bound`.   4. `lower_bound` is `value`.
   5. If it is `certified`, upper_bound - value <= tolerance |value|, tolerance at most 1e-6 (1e-4 if there are points).
-Numbers are doubles, hence rational; p0, p1 and rows are divided by their sums. Only 3 is more than computation. There a
-rational slightly above E replaces it, which allows more channels: a bound for them is one. Over outputs f'(1) (a-b)
-adds up to nothing, so g(a,b) = mu(a,b) - f'(1) (a-b) >= 0 replaces mu: convex, homogeneous, g(x+y) <= g(x) + g(y).
+Numbers are doubles, hence rational; p0, p1 and rows are divided by their sums. Only claim 3 needs a proof. For it a
+rational slightly above E replaces E: more channels are allowed, and a bound for them holds for all. Over outputs f'(1)
+(a-b) sums to 0, so g(a,b) = mu(a,b) - f'(1) (a-b) >= 0 replaces mu: convex, homogeneous, subadditive.
 
 Theorem 1 (Dobrushin). D <= eta D_f(P0||P1), and ratios of at most E imply eta <= (E-1)/(E+1).
-Proof. g is an average of (a - c b)_+ over c >= 1 and (c b - a)_+ over c <= 1. Say c >= 1: P0 - c P1 has a positive part
-of mass h and a negative one of mass >= h. Q turns their shapes into laws at most eta apart; set h of one against h of
-the other: at most h eta stays positive. So too for c <= 1. For rows p, q and S = {p > q}, d = p(S) - q(S) is at most
-(E-1) q(S) and at most (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d); adding up, (E+1) d <= E-1. QED
+Proof. g is an average of (a - c b)_+ over c >= 1 and (c b - a)_+ over c <= 1. For c >= 1, P0 - c P1 has a positive part
+of mass h and a negative part of mass >= h. Q maps the parts, divided by their masses, to laws at most eta apart. Cancel
+h of one with h of the other: at most h eta stays positive. The case c <= 1 is the same. For rows p, q and S = {p > q},
+d = p(S) - q(S) is at most (E-1) q(S) and (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d); adding up, (E+1) d <= E-1. QED
 
 Theorem 2 (envelope). Merge inputs of equal P0/P1 and sort by it. Let t = 1/(E-1), w(B) = g(t + P0(B), t + P1(B)) for a
 block B of neighbours, V(m) the largest sum of w over partitions into m blocks, v(m) = 1/(1 + t m). The largest D of
-channels with 1 is the largest sum of c(m) v(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) v(m) <= eta.
+channels that fulfil 1 is the largest sum of c(m) v(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) v(m) <= eta.
 Proof, shortened. (a) A column with ratios up to E is a sum of staircases b (1 + (E-1) 1_A), A running through the upper
 sets of one order of its entries: each |q_x - q_x'| adds up, and g does not fall, so staircases suffice. Lay them on a
 line, each of length b, by their ratio M0/M1. Rows sum to 1: all inputs are in sets A of one total length N, and any
@@ -36,8 +36,8 @@ total variation v(m), divergence v(m) V(m). The weights of the mixture are the c
 no D is above kappa (A + eta (U-A)_+), U = u_n - u_0. Proof. Adding up, V(m) <= kappa (U + m t A), so v(m) V(m) <= kappa
 (v(m) U + (1 - v(m)) A) = kappa (A + v(m) (U-A)); multiply by c(m) and add. (Without LocalDP t = 0: the sum of w over
 single inputs, D_f(P0||P1), is at most kappa U; use theorem 1.) "points": if sum ((1-s) A0 - s A1)_+ >= sum
-((1-s) P0 - s P1)_+ for all s, a channel K turns the laws A0, A1 into P0, P1 [Blackwell]; K Q has 1 and the same M0, M1,
-so the largest D for A0, A1 is not smaller. QED
+((1-s) P0 - s P1)_+ for all s, a channel K turns the laws A0, A1 into P0, P1 [Blackwell]; K Q fulfils 1 and
+gives the same M0, M1, so the largest D for A0, A1 is not smaller. QED
 """
 
 import argparse
@@ -54,7 +54,7 @@ MOST_BITS, MOST_BYTES, MOST_WORK = 4096, 2**26, 10**7
 
 
 class BadInput(Exception):
-    """The file is no design file, or one that this program cannot judge."""
+    """The file is not a design file, or this program cannot judge it."""
 
 
 # --- Numbers: a real number is known by two rationals around it -----------------------------------------------------
@@ -188,7 +188,7 @@ EXTENDED = (double, "inf", "-inf")
 NOTIONS = {"local_dp": ("LocalDP", "epsilon"), "total_variation": ("TotalVariation", "eta")}
 F = *({"name": f} for f in NAMED), *({"name": f, "parameter": double} for f in FAMILIES)
 POTENTIALS = {"kind": "EnvelopeDual", "level": double, "potentials": [double], "points": (None, [[double]])}
-FORM = {  # A value, a type, a test, [a list of such, not empty], (alternatives) or {an object with such values}.
+FORM = {  # A form is a value, a type, a test, [form of the entries], (alternative forms) or {key: form}.
     **{"schema": "ldpopt-design", "version": 1, "edges": None, "method": str, "note": str, "tolerance": double},
     **{"value": EXTENDED, "lower_bound": EXTENDED, "upper_bound": EXTENDED, "certified": bool},
     "utility": {"kind": "Divergence", "f": F, "p0": [double], "p1": [double], "inputs": (None, list)},
@@ -200,7 +200,7 @@ FORM = {  # A value, a type, a test, [a list of such, not empty], (alternatives)
 
 
 def fits(x, form):
-    """Whether x has a form. Objects have exactly its keys, since one that is not known might change the others."""
+    """Whether x has a form. Objects must have exactly its keys, since an unknown one might change the others."""
     if isinstance(form, dict):
         return isinstance(x, dict) and set(x) == set(form) and all(fits(x[key], form[key]) for key in form)
     if isinstance(form, list):
@@ -224,19 +224,19 @@ def rational(x):
 
 
 def law(xs, slack=1e-6):
-    """The law in proportion to some masses, whose sum may be as far from 1 as `slack`."""
+    """The law in proportion to some masses, whose sum may differ from 1 by `slack`."""
     total = sum(masses := [rational(x) for x in xs])
     need(min(masses) >= 0 < total and abs(total - 1) <= slack, "laws and rows must be masses >= 0 that sum to 1")
     return tuple(x / total for x in masses)
 
 
 def by_ratio(p0, p1):
-    """(P0/(P0+P1), P0, P1) of the inputs that have a mass, sorted, which is by P0/P1."""
+    """(P0/(P0+P1), P0, P1) of the inputs with positive mass, sorted by P0/P1."""
     return sorted((a / (a + b), a, b) for a, b in zip(p0, p1, strict=True) if a + b)
 
 
 class Design:
-    """What a file says, in rationals, and whether that is true."""
+    """The claims of a file, in rationals, and the checks of them."""
 
     def __init__(self, file):
         need(isinstance(file, dict) and set(file) == set(FORM), f"its keys must be {', '.join(FORM)}")
@@ -271,7 +271,7 @@ class Design:
         need(max(len(self.rows) ** 2 * len(rows[0]), len(self.points) ** 2) <= MOST_WORK, "too large, not supported")
 
     def broken_caps(self, bits):
-        """Claim 1: what does not hold."""
+        """Claim 1: the sentences about what does not hold."""
         ratio = max(max(q) / min(q) if min(q) else math.inf for q in zip(*self.rows, strict=True) if any(q))
         apart = (sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2 for p, q in combinations(self.rows, 2))
         own = {"local_dp": ratio, "total_variation": max(apart, default=0)}
@@ -286,7 +286,7 @@ class Design:
                     yield f"the {notion} of the channel exceeds {what}"
 
     def total(self, pairs, bits):
-        """The sum of g over pairs; nothing where a = b."""
+        """The sum of g over pairs. Pairs with a = b add 0."""
         return sum((self.g(a, b, bits) for a, b in pairs if a != b), Interval(Fraction(0), Fraction(0), bits))
 
     def kept(self, bits):
@@ -323,25 +323,25 @@ def dominates(points, laws):
 
 
 def settle(enclose, x, bits):
-    """The first of ever tighter enclosures of a number that tells it from x, or the last one."""
+    """The first of ever tighter enclosures of a number that excludes x or is exact, or the last one."""
     found = enclose(bits)
     undecided = found.lo <= x <= found.hi and found.lo < found.hi and bits < MOST_BITS
     return settle(enclose, x, min(2 * bits, MOST_BITS)) if undecided else found
 
 
 def outward(found):
-    """Two floats around an enclosed number."""
+    """Two floats, below and above an enclosed number."""
     ends = zip((found.lo, found.hi), (-math.inf, math.inf), strict=True)
     near = ((float(x) if x < 2**1024 - 2**970 else math.inf, x, way) for x, way in ends)
     return tuple(end if end == x else math.nextafter(end, way) for end, x, way in near)
 
 
-Result = namedtuple("Result", "failures value bound certified")  # Sentences, two floats around each, the file's word.
+Result = namedtuple("Result", "failures value bound certified")  # Sentences, two pairs of floats, the file's claim.
 INFINITE = namedtuple("Infinite", "lo hi")(math.inf, math.inf)
 
 
 def check(document, bits=128):
-    """Check the claims of a file, given as the objects that its JSON stands for; BadInput if it cannot be judged."""
+    """Check the claims of a file, given as parsed JSON; BadInput if they cannot be judged."""
     d = Design(document)
     failures, value, bound = [f"Claim 1: {x}." for x in d.broken_caps(bits)], INFINITE, INFINITE
     try:
@@ -366,7 +366,7 @@ def check(document, bits=128):
 
 
 def read(path):
-    """The JSON of a file, read strictly: no key twice, no NaN."""
+    """The JSON of a file, read strictly: no key may be there twice, and no NaN."""
     strict = {"object_pairs_hook": lambda pairs: need(len(dict(pairs)) == len(pairs), "a key twice") or dict(pairs)}
     try:
         with open(path, "rb") as file:
@@ -380,8 +380,8 @@ def main():
     """Check the file that the command line names."""
     parser = argparse.ArgumentParser(description="Check a design file of ldpopt: exit 0 holds, 1 does not, 2 bad input")
     parser.add_argument("file")
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
-    parser.add_argument("--bits", type=int, default=128, help="binary digits to begin with (default 128)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--bits", type=int, default=128, help="binary digits at the start (default 128)")
     asked = parser.parse_args()
     try:
         need(64 <= asked.bits <= MOST_BITS, f"--bits must lie between 64 and {MOST_BITS}")

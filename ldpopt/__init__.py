@@ -1,12 +1,12 @@
 """ldpopt: design, certify and use locally private mechanisms.
 
-What stands here, by a rule that a test holds it to: all that a problem is posed with, which is every utility with the
-criteria, hypothesis sets and neighbourhoods that utilities take, every constraint and every method; the functions that
-work begins with (`optimal_channel`, `load_design`, `structures`, `frontier`, `sweep`, `audit`, `compose`, `k_fold`,
-`cite`), and the classes `Channel`, `Design`, `Guarantee`, `Ledger`, `Plan` and `Survey`; every error. All else, such as
-divergences, mechanisms, measures and certificates, has its own module: ``ldpopt.divergences.KL``.
+The package itself exports everything that a design problem is stated with: the utilities, the criteria, hypothesis sets
+and neighbourhoods that they take, the constraints, and the methods. It also exports the functions that work begins with
+(`optimal_channel`, `load_design`, `structures`, `frontier`, `sweep`, `audit`, `compose`, `k_fold` and `cite`), the
+classes `Channel`, `Design`, `Guarantee`, `Ledger`, `Plan` and `Survey`, and every error. A test checks this rule.
 
-Names load when first used, so that importing the package stays fast.
+Everything else is reached through its module: divergences, mechanisms, measures and certificates, for example
+``ldpopt.divergences.KL``. A name loads when it is first used, so importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]

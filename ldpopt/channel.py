@@ -1,9 +1,10 @@
-"""The channel: a row-stochastic matrix from true answers to reports."""
+"""The channel: a matrix whose rows, one for each true answer, hold the probabilities of the reports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from ldpopt.frames import ANSWER, matrix_labels
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, positions, to_jsonable
 from ldpopt.results import Pictured
 from ldpopt.simulation import simulate
-from ldpopt.tolerances import ROW_SUM
+from ldpopt.tolerances import REGULAR, ROW_SUM
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
@@ -27,24 +28,27 @@ FORMAT = "ldpopt-channel"
 VERSION = 1
 ORIENTATION = "matrix[i][j] = Pr(outputs[j] | inputs[i])"
 ERASED = "erased"
-"""The output label of an erasure: a report that says nothing."""
+"""The label of the report that says nothing about the answer: an erased report."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Channel(Pictured):
     """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII].
 
+    A respondent whose true answer is x draws the report y from row x of the matrix. Only the report is released.
+
     Parameters
     ----------
     matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as given,
         as read-only float64.
-    inputs, outputs : distinct labels (strings, numbers, or tuples of them); by default the index and the columns of a
-        pandas frame, the columns of a Polars frame, and else 0..k-1 and 0..m-1.
+    inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports. By
+        default, a pandas frame gives its index and its columns, a Polars frame gives its columns as outputs, and
+        anything else gives 0..k-1 and 0..m-1.
 
-    A Polars frame may say its inputs in a first column named ``"answer"``, as `to_polars` writes it.
+    A Polars frame may name its inputs in a first column ``"answer"``, as `to_polars` writes them.
 
-    Raises `InvalidInput` for anything else. Numpy takes a channel as its matrix, and every function that
-    takes a channel also takes an array.
+    Raises `InvalidInput` for anything else. Numpy functions take a channel as its matrix. Every function of this
+    package that takes a channel also takes an array.
 
     >>> q = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["yes", "no"])
     >>> q.push([0.5, 0.5])
@@ -89,8 +93,32 @@ class Channel(Pictured):
 
     @property
     def rank(self) -> int:
-        """The matrix rank; k means that every input distribution is identifiable from the reports."""
+        """The rank of the matrix. If it is k, the distribution of the reports determines that of the answers."""
         return int(np.linalg.matrix_rank(self.matrix))
+
+    @cached_property
+    def inverse(self) -> Array | None:
+        """The inverse of the matrix, shape (k, k), computed once; None if it is not square or not clearly regular.
+
+        It is clearly regular if its condition number, in the norm of row sums, is below 1e12.
+
+        >>> Channel([[0.75, 0.25], [0.25, 0.75]]).inverse
+        array([[ 1.5, -0.5],
+               [-0.5,  1.5]])
+        >>> Channel([[0.5, 0.5], [0.5, 0.5]]).inverse is None
+        True
+        """
+        if self.shape[0] != self.shape[1]:
+            return None
+        try:
+            inverse = np.asarray(np.linalg.inv(self.matrix))
+        except np.linalg.LinAlgError:
+            return None
+        # The rows of the matrix itself sum to one.
+        if not np.abs(inverse).sum(axis=1).max() < REGULAR:
+            return None
+        inverse.setflags(write=False)
+        return inverse
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False and dtype is not None and np.dtype(dtype) != self.matrix.dtype:
@@ -100,11 +128,13 @@ class Channel(Pictured):
     # -- what happens to distributions -------------------------------------------------------------
 
     def push(self, p: Any) -> Array:
-        """The marginal of the report, p Q, shape (m,), for an input distribution p of shape (k,)."""
+        """The distribution of the report, p Q, shape (m,), when the answer has the distribution p, shape (k,)."""
         return np.asarray(distribution(p, "p", size=self.shape[0], labels=self.inputs) @ self.matrix)
 
     def posterior(self, prior: Any) -> Array:
-        """Pr(answer x | report y) as an (m, k) array; NaN rows for reports that never occur.
+        """Pr(answer x | report y) as an (m, k) array, for a prior distribution of the answer, shape (k,).
+
+        A report that never occurs has a row of NaN.
 
         >>> Channel([[0.75, 0.25], [0.25, 0.75]]).posterior([0.5, 0.5])
         array([[0.75, 0.25],
@@ -124,7 +154,10 @@ class Channel(Pictured):
         return Channel(_stochastic(np.asarray(self.matrix @ post.matrix, dtype=np.float64)), self.inputs, post.outputs)
 
     def product(self, other: ChannelLike) -> Channel:
-        """Two answers through two independent channels: inputs and outputs are pairs (Kronecker product)."""
+        """The channel of two answers that pass through two independent channels; its labels are pairs.
+
+        Its matrix is the Kronecker product of the two matrices.
+        """
         other = as_channel(other)
         return Channel(
             _stochastic(np.asarray(np.kron(self.matrix, other.matrix), dtype=np.float64)),
@@ -133,9 +166,10 @@ class Channel(Pictured):
         )
 
     def coin(self, other: ChannelLike, weight: float) -> Channel:
-        """A publicly tossed coin: this channel with probability `weight`, else `other`; which one is shown.
+        """This channel with probability `weight` in [0, 1], else `other`; the report shows which of the two was used.
 
-        The outputs are disjoint, labelled ``(0, y)`` and ``(1, y)``; `other` keeps this channel's inputs.
+        Outputs are labelled ``(0, y)`` for this channel and ``(1, y)`` for `other`. The inputs keep the labels of this
+        channel.
         """
         other = as_channel(other)
         weight = unit_interval(weight, "weight")
@@ -146,7 +180,10 @@ class Channel(Pictured):
         return Channel(_stochastic(matrix), self.inputs, tuple(outputs))
 
     def erase(self, alpha: float) -> Channel:
-        """Erase the report with probability `alpha` in [0, 1]; the output ``'erased'`` says so [GI, Thm 8]."""
+        """Replace the report by ``'erased'`` with probability `alpha` in [0, 1], whatever the answer is [GI, Thm 8].
+
+        If ``'erased'`` is already an output, its probability must not depend on the answer; else `InvalidInput`.
+        """
         alpha = unit_interval(alpha, "alpha")
         matrix = (1 - alpha) * self.matrix
         if ERASED in self.outputs:
@@ -161,10 +198,10 @@ class Channel(Pictured):
         return Channel(_stochastic(matrix), self.inputs, (*self.outputs, ERASED))
 
     def merge(self, groups: Iterable[Iterable[Label]] | None = None) -> Channel:
-        """Merge outputs. Each group of labels becomes one output, labelled by its first member; the rest stay.
+        """Merge outputs: each group of labels becomes one output, labelled by its first member. All others stay.
 
-        Without `groups`, outputs with proportional columns (the same posterior for every prior) are merged
-        and outputs that never occur are dropped: no guarantee and no utility changes.
+        Without `groups`, outputs with proportional columns are merged, because they say the same about the answer.
+        Outputs that never occur are dropped, too. This changes no guarantee and no utility.
 
         >>> Channel([[0.2, 0.4, 0.4], [0.1, 0.2, 0.7]]).merge().matrix
         array([[0.6, 0.4],
@@ -205,9 +242,9 @@ class Channel(Pictured):
     # -- simulation --------------------------------------------------------------------------------
 
     def sample(self, x: Any, rng: np.random.Generator) -> Any:
-        """Simulated reports for the answer label `x`, or an array of reports for an array of answer labels.
+        """A simulated report for the answer label `x`, or an array of reports for an array of answer labels.
 
-        For simulation: releasing real data needs the operating system's randomness and exact arithmetic.
+        This is for simulation only. To release real data takes the operating system's randomness and exact arithmetic.
 
         >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], np.random.default_rng(0))
         array([1, 0])
@@ -232,10 +269,11 @@ class Channel(Pictured):
         return simulate(self.matrix, x, rng)
 
     def exact(self, bits: int = 62, denominator: int | None = None) -> ExactChannel:
-        """The channel in integers, whose guarantees are proved rather than measured (`ldpopt.exact`).
+        """The channel with probabilities in whole numbers, whose guarantees are proved, not measured (`ldpopt.exact`).
 
-        Weights are over 2**bits, or over a `denominator` that a person can draw with: 36 for two dice. What a small one
-        costs depends on the rounding; `optimal_channel` with `Denominator(36)` finds the best such channel.
+        Each probability is an integer over 2**bits, or over a `denominator` that suits a device: 36 for two dice. With
+        a small denominator, rounding can lose utility; `optimal_channel` with `Denominator(36)` finds the best channel
+        of this kind.
 
         >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(4).weights.tolist()
         [[12, 4], [4, 12]]
@@ -266,13 +304,13 @@ class Channel(Pictured):
     def to_json(self, guarantees: Sequence[Any] = ()) -> str:
         """The channel as JSON text.
 
-        `guarantees` are recorded as claims; readers re-measure instead of trusting them.
+        `guarantees` are written as claims. Whoever reads the file measures them again instead of trusting them.
         """
         return strictjson.dumps({**self.to_dict(), "guarantees": [guarantee.to_dict() for guarantee in guarantees]})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Channel:
-        """The channel written by `to_json`; unknown fields, versions and malformed values are `InvalidInput`.
+        """Read a channel that `to_json` wrote. Raises `InvalidInput` for unknown fields, versions and malformed values.
 
         >>> q = Channel([[0.75, 0.25], [0.25, 0.75]], inputs=["yes", "no"])
         >>> Channel.from_json(q.to_json()) == q
@@ -307,7 +345,7 @@ class Channel(Pictured):
         return pandas.DataFrame(self.matrix, index=index, columns=columns)
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The inputs under `ANSWER`, as Polars has no index, and a column for each output, whose names are text."""
+        """The inputs as a column `ANSWER`, since a Polars frame has no index, and a column named after each output."""
         names = [as_text(label) for label in self.outputs]
         if ANSWER in names or len(set(names)) < len(names):
             raise invalid("channel", f"outputs that differ as text, none of them {ANSWER!r}", Phrase("others"))
@@ -327,20 +365,20 @@ class Channel(Pictured):
 
 
 class HasChannel(Protocol):
-    """Anything that is used through its channel: a survey design, a finite pair, the design of an optimal channel."""
+    """Any object with a property `channel`: a survey design, a finite pair, or the result of `optimal_channel`."""
 
     @property
     def channel(self) -> Channel | ExactChannel:
-        """The channel that it stands for."""
+        """The channel that the object stands for."""
 
 
 ChannelLike = Channel | ExactChannel | HasChannel | Array | Sequence[Sequence[float]]
 
 
 def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """A checked `Channel` of what stands for one: a channel, an object that has one, an exact channel, an array (k, m).
+    """A checked `Channel` from a channel, an object that has one, an exact channel, or an array of shape (k, m).
 
-    Raises `InvalidInput`, with the entry, for an array that is not row-stochastic.
+    Raises `InvalidInput`, which names the entry, for an array with a negative entry or a row that does not sum to 1.
 
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)
@@ -362,6 +400,6 @@ def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
 
 
 def _stochastic(matrix: Array) -> Array:
-    """Rows divided by their sums where rounding let them drift from one."""
+    """The matrix, its rows divided by their sums where these differ from one by rounding."""
     sums = matrix.sum(axis=1, keepdims=True)
     return np.where(np.abs(sums - 1) > 1e-15, matrix / sums, matrix)

@@ -1,4 +1,4 @@
-"""Which papers a result rests on."""
+"""The papers that a result rests on."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _FOUND_BY = {
     "local search": "[CCP]",
     "repaired rounding": "",
 }
-"""How the method of a design begins, and the papers of that method; none for what rests on none."""
+"""How the text `method` of a design begins, and the papers of that method, if there are any."""
 
 _ESTIMATED_BY = {
     "generalised least squares": "[Rao, chapter 4]",
@@ -66,7 +66,7 @@ _ESTIMATED_BY = {
     "left inverse": "[Rao, chapter 4]",
     "maximum likelihood": "[DLR; VR]",
 }
-"""How an estimate says it was made, and the papers of that estimator."""
+"""The name of the estimator that an estimate states, and the papers of that estimator."""
 
 _INTERVALS = {
     "Wald": "[Rao, chapter 6]",
@@ -76,7 +76,7 @@ _INTERVALS = {
     "bootstrap percentile": "[Efron]",
     "Woodruff": "[Woodruff]",
 }
-"""Words in how intervals say they were made, and the papers behind them."""
+"""Words in the text `method` of intervals, and the papers of that method."""
 
 _TESTED_BY = {
     "goodness of fit": goodness_of_fit,
@@ -84,7 +84,7 @@ _TESTED_BY = {
     "independence": two_way,
     "all slopes zero": logit_regression,
 }
-"""How a test calls itself, and the function whose papers it rests on."""
+"""The name of a test, and the function whose documentation cites its papers."""
 
 _MADE_BY = {
     Difference: difference,
@@ -101,11 +101,11 @@ _MADE_BY = {
     GaussianLimit: gaussian_limit,
     Frontier: optimal_channel,
 }
-"""Results that do not say where they come from, and the functions that return them."""
+"""Results that do not name their source, and the functions that return them."""
 
 
 class Citations(tuple[Reference, ...]):
-    """Papers; prints as one line each, `bibtex` as BibTeX."""
+    """A tuple of papers. It prints one line for each; `bibtex` gives them as BibTeX."""
 
     __slots__ = ()
 
@@ -122,9 +122,11 @@ def cite(result: Any) -> Citations:
     """The papers that a result rests on, in the order in which it cites them.
 
     result : a design of either kind, a `Guarantee` or a claim, an estimate, intervals, a test, a table of bounds,
-    a composition, anything else with a `reference`, a function or class of this package (what its documentation
-    cites), or a key or citation such as ``"GI"`` or ``"[GI, Thm 5]"``. A collection of these gives the papers of
-    all. `InvalidInput` for a key that is not registered, or where nothing is cited.
+        a composition, or anything else with a `reference`. A function or class of this package gives the papers that
+        its documentation cites; a key or citation such as ``"GI"`` or ``"[GI, Thm 5]"`` gives its paper. A list or
+        tuple of these gives the papers of all.
+
+    Raises `InvalidInput` for a key that is not registered, or where nothing is cited.
 
     >>> from ldpopt.privacy import total_variation
     >>> cite(total_variation([[0.7, 0.3], [0.4, 0.6]]))
@@ -166,7 +168,7 @@ def _keys(result: Any) -> Iterator[str]:
 
 
 def _of_design(result: Design) -> Iterator[str]:
-    """The problem, how it was solved and what proves it; what is asked for, within which limits, and their measures."""
+    """The papers of the method, the certificate, the utility, the constraints and the measured guarantees, in order."""
     yield from _of_documentation(optimal_channel)
     for start, papers in _FOUND_BY.items():
         if result.method.startswith(start):

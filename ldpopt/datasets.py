@@ -1,4 +1,4 @@
-"""Real survey data shipped with the package, ready to be split into two populations."""
+"""Real survey data that come with the package, ready to be split into two groups of respondents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ldpopt.results import Result
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column(Result):
-    """One categorical answer of every respondent: `codes` (n,) are read-only positions in `labels`.
+    """The answers of n respondents to one question: `codes`, shape (n,), are read-only positions in `labels`.
 
     >>> load_anes96()["vote"].labels
     ('Clinton', 'Dole')
@@ -40,7 +40,7 @@ class Column(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurveyTable(Result):
-    """Categorical answers of the same respondents: `columns` by name, with where they come from.
+    """Answers of the same respondents to several questions: `columns` by name. `provenance` tells the source.
 
     >>> table = load_anes96()
     >>> len(table["vote"].codes), table["vote"].labels
@@ -62,7 +62,7 @@ class SurveyTable(Result):
         return len(next(iter(self.columns.values())).codes)
 
     def __getitem__(self, column: str) -> Column:
-        """The column of that name; `InvalidInput` names the ones there are."""
+        """The column of that name. For any other name, raises `InvalidInput`, which lists the columns."""
         if column not in self.columns:
             raise invalid("column", f"one of {', '.join(self.columns)}", column)
         return self.columns[column]
@@ -72,7 +72,9 @@ class SurveyTable(Result):
         return self[column].labels
 
     def counts(self, column: str, by: str | None = None) -> npt.NDArray[np.intp]:
-        """How many respondents chose each of the k categories, (k,); with `by`, one row for each of its, (g, k).
+        """How many respondents chose each of the k categories of a column, shape (k,).
+
+        With `by`, the name of a second column with g categories, the counts are split by it, shape (g, k).
 
         >>> load_anes96().counts("party", by="vote")[:, [0, 6]]
         array([[197,   8],
@@ -85,7 +87,7 @@ class SurveyTable(Result):
         return joint.reshape(len(rows.labels), k)
 
     def conditional(self, column: str, given: str) -> Array:
-        """P(column | given), shape (g, k): a distribution over the column's categories for each of `given`'s.
+        """P(column | given), shape (g, k): one row for each category of `given`, a distribution over the column's.
 
         >>> p0, p1 = load_anes96().conditional("income", given="vote")
         >>> p0.shape, round(float(abs(p0 - p1).sum() / 2), 6)
@@ -137,7 +139,8 @@ _VOTES = ("Clinton", "Dole")
 def load_anes96() -> SurveyTable:
     """944 voters of the 1996 American National Election Study: party (7), income (24), education (7), vote (2).
 
-    Public domain; `provenance` tells where the extract comes from and how it was made.
+    The numbers in brackets count the categories. The data are in the public domain; `provenance` tells where this
+    extract comes from and how it was made.
 
     >>> load_anes96()
     SurveyTable(anes96: 944 respondents; party (7), income (24), education (7), vote (2))

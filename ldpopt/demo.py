@@ -1,4 +1,4 @@
-"""The demonstration: the voters of 1996 told apart from privatized answers."""
+"""The demonstration: two groups of voters of 1996 are told apart by private reports of their answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS = {"income": "Household income", "party": "Party identification"}
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """One question of the survey: its designs by (epsilon, eta), and the two tables over epsilon and eta."""
+    """One question of the survey: its designs by (epsilon, eta), and two tables of optima over epsilon and eta."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ _PICTURES = 3
 
 
 def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], dict[str, bytes]]:
-    """Design everything, and make every file of the demonstration: contents by name. `step` is called on progress."""
+    """Compute all designs, and the contents of every file of the demonstration by name. `step` reports progress."""
     survey = load_anes96()
     answered = [_answer(survey, name, title, step) for name, title in QUESTIONS.items()]
     files: dict[str, bytes] = {}
@@ -98,14 +98,17 @@ _TEXTBOOK = {
 
 
 def curves(utility: Divergence, step: Callable[..., object] = lambda *_: None) -> Frontier:
-    """The frontier at the epsilons `CURVES`, with all the kinks that its curves can be seen to have."""
+    """The frontier at the epsilons `CURVES`, with points at all the kinks that the curves visibly have."""
     k = len(utility.p0)
     parts = [frontier(utility, [epsilon], _caps(epsilon, k), each=step) for epsilon in CURVES]
     return Frontier(tuple(row for part in parts for row in part), utility)
 
 
 def _caps(epsilon: float, k: int) -> list[float]:
-    """Even caps, and those where optima of up to 8 blocks and k-ary randomized response stop being straight."""
+    """Evenly spaced caps eta, and the caps at which the curve of the optimum can have a kink.
+
+    Randomized response on m blocks of answers has the total variation (e^epsilon - 1)/(e^epsilon + m - 1).
+    """
     e = math.exp(epsilon)
     blocks = {*range(2, min(k, 8) + 1), k}
     return sorted({*np.linspace(0, 1, 6).tolist(), *((e - 1) / (e + m - 1) for m in blocks)})

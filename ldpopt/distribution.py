@@ -1,4 +1,4 @@
-"""Probability vectors: checked once, where they enter, and read-only from then on."""
+"""Probability vectors and numbers from the caller: checked once, where they enter. Vectors are read-only afterwards."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def distribution(
 ) -> Array:
     """A read-only probability vector of shape (k,).
 
-    Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`; what is off by more than the rounding of a
-    division is divided out, so that a distribution is its own. A pandas Series goes by its labels where `labels` are
-    given. Raises `InvalidInput` otherwise, or if `size` is given and is not k.
+    Entries must be non-negative and sum to 1 within `tolerances.ROW_SUM`. If the sum differs from 1 by more than
+    rounding, the entries are divided by it. Where `labels` are given, a pandas Series is put into their order by its
+    index. Raises `InvalidInput` otherwise, or if `size` is given and is not k.
 
     >>> distribution([1, 3], "p0")
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ def distribution(
 
 
 def from_counts(counts: Any, what: str = "counts") -> Array:
-    """The empirical distribution of non-negative `counts` (or weights), shape (k,).
+    """The shares that non-negative `counts` (or weights) have in their sum, shape (k,).
 
     >>> from_counts([1, 3])
     array([0.25, 0.75])
@@ -85,7 +85,7 @@ def from_counts(counts: Any, what: str = "counts") -> Array:
 
 
 def positive_epsilon(epsilon: Any, what: str = "epsilon") -> float:
-    """`epsilon` in nats as a float; must lie where float64 ratios mean something."""
+    """`epsilon` in nats as a float. It must lie in the range in which floats can represent the ratio exp(epsilon)."""
     value = number(epsilon, what, "a positive finite number of nats")
     if not MINIMUM_EPSILON <= value <= MAXIMUM_EPSILON:
         raise invalid(what, f"a number of nats between {MINIMUM_EPSILON:g} and {MAXIMUM_EPSILON:g}", value)

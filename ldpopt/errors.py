@@ -1,4 +1,4 @@
-"""The exceptions of the package: one tree, messages that say what, expected, got and where."""
+"""The exceptions of the package, in one tree. Messages say what was wrong, what was expected, what came, and where."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ __all__ = ["BudgetExceeded", "CertificateError", "InvalidInput", "LdpoptError", 
 
 
 class LdpoptError(Exception):
-    """Base of every exception the package raises on purpose."""
+    """The base class of every exception that the package raises on purpose."""
 
 
 class InvalidInput(LdpoptError, ValueError):
-    """A value from outside is not what the function takes."""
+    """A value that the caller passed, or that a file holds, is not one that the function accepts."""
 
 
 class SolverError(LdpoptError, RuntimeError):
@@ -18,7 +18,7 @@ class SolverError(LdpoptError, RuntimeError):
 
 
 class BudgetExceeded(LdpoptError, RuntimeError):
-    """What was asked for would exceed a privacy budget; nothing was spent."""
+    """The request would exceed a privacy budget. It was refused, and nothing was spent."""
 
 
 class CertificateError(LdpoptError, RuntimeError):
@@ -26,7 +26,7 @@ class CertificateError(LdpoptError, RuntimeError):
 
 
 class Phrase(str):
-    """Words for the `got` of `invalid`, shown as they are; other text is quoted."""
+    """Text for the argument `got` of `invalid` that the message shows without quotes; other text is quoted."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class Phrase(str):
 
 
 def invalid(what: str, expected: str, got: object, where: str = "") -> InvalidInput:
-    """An `InvalidInput` in the package's one form.
+    """An `InvalidInput` whose message has the form that all of the package's messages have.
 
     >>> print(invalid("epsilon", "a positive finite number", -1))
     epsilon: expected a positive finite number, got -1

@@ -1,4 +1,4 @@
-"""The exact release form: integer weights whose privacy is proved in integer arithmetic."""
+"""The exact form of a channel, for releasing data: integer weights, whose privacy is proved in integer arithmetic."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Integers = npt.NDArray[np.int64]
 
 FORMAT = "ldpopt-exact-channel"
 VERSION = 2
-"""Files of version 1 state `bits`, those of version 2 a `denominator` that is no power of two."""
+"""Files of version 1 state `bits`. Files of version 2 state a `denominator` that is not a power of two."""
 MAXIMUM_BITS = 62
-"""Weights up to 2**62 fit int64, and so does the one-sided sum of the differences of two rows."""
+"""Weights up to 2**62 fit into int64, and so does the sum of the positive differences between two rows."""
 
 _DIGITS = 60
 
@@ -37,11 +37,11 @@ _DIGITS = 60
 class ExactProof(Result):
     """The epsilon and eta that the integers of an exact channel prove, and the answers and reports that attain them.
 
-    epsilon : a float whose exponential, rounded down, is at least `ratio`; inf if supports differ.
+    epsilon : in nats, a float whose exponential, rounded down, is at least `ratio`; inf if `ratio` is None.
     eta : `distance` / denominator, rounded up.
-    ratio : the largest weights[x, y] / weights[x', y]; None for a non-zero weight over a zero one.
-    distance : the largest one-sided sum of differences between two rows of weights.
-    ratio_at, distance_at : positions (x, x', y) and (x, x') that attain them.
+    ratio : the largest weights[x, y] / weights[x', y]; None if a report is possible for one answer and not for another.
+    distance : the largest sum of the positive differences between two rows of weights.
+    ratio_at, distance_at : positions (x, x', y) and (x, x') that attain `ratio` and `distance`.
 
     >>> from ldpopt import Channel
     >>> proof = Channel([[0.75, 0.25], [0.25, 0.75]]).exact(bits=8).proof()
@@ -63,9 +63,10 @@ class RoundingLoss(Result):
 
     distance : the largest total-variation distance between a row and its rounding.
     fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
-        A utility U that is convex in the channel (every f-divergence, mutual information) and at most B
-        therefore satisfies U(exact) >= (U(matrix) - lam B) / (1 - lam). Entries below 2**-bits make it large
-        although the distance is tiny.
+
+    The fraction bounds the loss of utility. Take a utility U that is convex in the channel, as every f-divergence and
+    mutual information are, and at most B. Then U(exact) >= (U(matrix) - lam B) / (1 - lam). Matrix entries below
+    1/denominator can make the fraction large although the distance is tiny.
 
     >>> from ldpopt import Channel
     >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]])
@@ -86,7 +87,7 @@ class ExactChannel(Pictured):
     weights : integers (k, m), non-negative, every row summing to exactly the denominator; kept as read-only int64.
     bits : from 1 to 62, where the denominator is 2**bits.
     inputs, outputs : distinct labels, as in `Channel`.
-    denominator : from 2 to 2**62, given in place of `bits`: 36 for two dice.
+    denominator : from 2 to 2**62, given instead of `bits`; for example 36 for two dice.
 
     Raises `InvalidInput` for anything else.
 
@@ -135,7 +136,7 @@ class ExactChannel(Pictured):
 
     @property
     def bits(self) -> int:
-        """b where the denominator is 2**b; `InvalidInput` where it is no power of two."""
+        """The b for which the denominator is 2**b. Raises `InvalidInput` if it is not a power of two."""
         if self.denominator & (self.denominator - 1):
             raise invalid(
                 "exact channel", "a denominator that is a power of two (others are drawn by hand)", self.denominator
@@ -159,16 +160,16 @@ class ExactChannel(Pictured):
 
     @property
     def epsilon(self) -> float:
-        """The proved epsilon, in nats: the exact largest log ratio, rounded up."""
+        """The proved epsilon, in nats: the log of the largest ratio of two entries of a column, rounded up."""
         return log_up(largest_ratio(self.weights)[0])
 
     @property
     def eta(self) -> float:
-        """The proved eta: the exact largest distance between two rows, rounded up."""
+        """The proved eta: the largest total variation distance between two rows, rounded up."""
         return float_up(Fraction(int(largest_distance(self.weights)[0]), self.denominator))
 
     def proof(self) -> ExactProof:
-        """Both guarantees recomputed from the integers alone; O(k^2 m) integer operations."""
+        """Both guarantees, recomputed from the integers alone in O(k^2 m) integer operations."""
         ratio, ratio_at = largest_ratio(self.weights)
         distance, distance_at = largest_distance(self.weights)
         return ExactProof(
@@ -183,8 +184,8 @@ class ExactChannel(Pictured):
     def verify(self, epsilon: float = math.inf, eta: float = 1.0) -> ExactProof:
         """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else `CertificateError`.
 
-        Every ratio of weights is compared with a rational below exp(epsilon), every distance with eta itself.
-        A claim that is no number is `InvalidInput`.
+        Every ratio of weights is compared with a rational number below exp(epsilon), and every distance with eta.
+        Raises `InvalidInput` for a claim that is not a number.
         """
         epsilon = epsilon if isinstance(epsilon, float) and epsilon == math.inf else number(epsilon, "epsilon")
         eta, proof = number(eta, "eta"), self.proof()
@@ -215,9 +216,9 @@ class ExactChannel(Pictured):
         return f"ExactChannel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, {size})"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values (schema ``ldpopt-exact-channel``): weights as decimal strings, and claims.
+        """JSON-ready values (schema ``ldpopt-exact-channel``): weights as decimal strings, and the claims.
 
-        Version 1 states the bits of a denominator that is a power of two, version 2 any other denominator.
+        A denominator that is a power of two gives version 1, which states its bits; any other gives version 2.
         """
         proof = self.proof()
         power = self.denominator & (self.denominator - 1) == 0
@@ -240,9 +241,9 @@ class ExactChannel(Pictured):
 
     @classmethod
     def from_dict(cls, data: Any) -> ExactChannel:
-        """The channel of `to_dict`, its claims proved again.
+        """The channel from the values of `to_dict`. Its claims are proved again.
 
-        Malformed data are `InvalidInput`; claims that the integers do not prove are `CertificateError`.
+        Raises `InvalidInput` for malformed data, and `CertificateError` for claims that the integers do not prove.
         """
         what = "exact channel file"
         if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -266,7 +267,7 @@ class ExactChannel(Pictured):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ExactChannel:
-        """The channel written by `to_json`, its claims proved again; see `from_dict` for the errors.
+        """Read a channel that `to_json` wrote. Its claims are proved again; `from_dict` lists the errors.
 
         >>> q = ExactChannel([[3, 1], [1, 3]], bits=2)
         >>> ExactChannel.from_json(q.to_json()) == q
@@ -276,9 +277,9 @@ class ExactChannel(Pictured):
 
 
 def exp_lower(epsilon: float) -> Fraction:
-    """A rational at most exp(epsilon) and within 1e-58 of it relatively, for epsilon >= 0.
+    """A rational number at most exp(epsilon), and within a relative 1e-58 of it, for epsilon >= 0 in nats.
 
-    Above 44, where ratios of 62-bit weights end, it is only some such bound.
+    No ratio of 62-bit weights exceeds exp(44), so for larger epsilon this is exp(44), rounded down.
 
     >>> exp_lower(0.0), 3 < exp_lower(1.0986122886681098) < 3.0000000000000002
     (Fraction(1, 1), False)
@@ -291,7 +292,7 @@ def exp_lower(epsilon: float) -> Fraction:
 
 
 def log_up(ratio: Fraction | None) -> float:
-    """A float not below log(ratio) for which `exp_lower` proves it; inf for None."""
+    """A float not below log(ratio), such that `exp_lower` of it is at least `ratio`; inf for None."""
     if ratio is None:
         return math.inf
     if ratio == 1:
@@ -299,7 +300,7 @@ def log_up(ratio: Fraction | None) -> float:
     context = Context(prec=_DIGITS)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     value = float(context.ln(quotient))
-    if value > 43.5:  # beyond the ratios of 62-bit weights: a float matrix
+    if value > 43.5:  # only a float matrix has such ratios, no 62-bit weights
         return up(value)
     while exp_lower(value) < ratio:
         value = math.nextafter(value, math.inf)
@@ -313,7 +314,7 @@ def float_up(value: Fraction) -> float:
 
 
 def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, int, int]]:
-    """The largest rows[x, y] / rows[x', y] as a fraction, None for a non-zero over a zero, and (x, x', y)."""
+    """The largest rows[x, y] / rows[x', y] as a fraction, None if it divides by zero, and the place (x, x', y)."""
     high, low = rows.argmax(axis=0), rows.argmin(axis=0)
     best, at = Fraction(1), (0, 0, 0)
     for y, (x, other) in enumerate(zip(high.tolist(), low.tolist(), strict=True)):
@@ -326,7 +327,7 @@ def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, i
 
 
 def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
-    """The largest sum over y of (rows[x', y] - rows[x, y])_+ over x < x', and (x', x)."""
+    """The largest sum over y of (rows[x', y] - rows[x, y])_+, over all x < x', and the place (x', x)."""
     best, at = rows.dtype.type(0), (0, 0)
     for x in range(len(rows) - 1):
         above = np.maximum(rows[x + 1 :] - rows[x], 0).sum(axis=1)
@@ -349,7 +350,7 @@ def probabilities(matrix: Any) -> Array:
 
 
 def checked_denominator(bits: Any = None, denominator: Any = None) -> int:
-    """The denominator, given as it is or as its bits: exactly one of them, at most 2**`MAXIMUM_BITS`.
+    """The denominator, which must be given either as such or by its bits; it is at most 2**`MAXIMUM_BITS`.
 
     >>> checked_denominator(bits=5), checked_denominator(denominator=36)
     (32, 36)
@@ -398,6 +399,6 @@ def _integer(value: Any) -> int:
 
 
 def row_sums(weights: Integers) -> list[int]:
-    """Exact row sums: each half of the 62 bits is summed by itself."""
+    """The exact sum of every row: the upper and the lower half of the 62 bits are summed separately."""
     high, low = (weights >> 31).sum(axis=1), (weights & ((1 << 31) - 1)).sum(axis=1)
     return [(int(a) << 31) + int(b) for a, b in zip(high.tolist(), low.tolist(), strict=True)]

@@ -1,9 +1,9 @@
-"""Rounding a float matrix to integers over a small denominator, as dice and cards have: repaired, never beyond a claim.
+"""Rounding a float matrix to integers over a small denominator, as dice and cards have, within the privacy claims.
 
-A column of weights lies in an interval [low, high] with high <= exp(epsilon) low, so that ratios hold whatever the rows
-do inside. Intervals are chosen near the columns of the matrix, then made to leave room for rows that sum to the
-denominator; rows are rounded inside them, the largest remainders up; and rows that are still too far apart move towards
-the middle, a unit at a time.
+Every column of weights gets an interval [low, high] with high <= exp(epsilon) low. Weights inside it satisfy epsilon,
+however they are chosen. The rounding takes three steps. First, intervals are chosen near the columns of the matrix,
+with enough room for rows that sum to the denominator. Then each row is rounded inside the intervals. Last, rows that
+are still farther apart than eta allows are moved towards the middle, one unit at a time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ldpopt.exact import (
 from ldpopt.labels import Label
 
 LARGEST = 10**6
-"""Units move one by one, so that denominators beyond what any device has are left to the rounding to bits."""
+"""The largest denominator. Units move one by one, so larger ones would be slow: use the rounding to bits for them."""
 
 
 def round_to_denominator(
@@ -44,9 +44,9 @@ def round_to_denominator(
 ) -> ExactChannel:
     """`matrix`, shape (k, m), in multiples of 1/denominator, rounded so that `epsilon` (nats) and `eta` are proved.
 
-    The claims default to what the float matrix measures, rounded up. Outputs for which a small denominator leaves no
-    room get the weight 0 and stay. `InvalidInput` where nothing but a constant channel would be left of a matrix that
-    tells its inputs apart, and for denominators above a million.
+    epsilon and eta default to those of the float matrix, rounded up. An output that is too rare for the denominator
+    gets the weight 0 and keeps its column. Raises `InvalidInput` for a denominator above a million, and for one so
+    small that all rows would become equal although the rows of the matrix differ.
 
     >>> round_to_denominator([[0.73, 0.27], [0.27, 0.73]], 36).weights.tolist()
     [[26, 10], [10, 26]]
@@ -71,7 +71,7 @@ def round_to_denominator(
 
 
 def integers_near(given: Array, total: int, ratio: Fraction | None, eta: float | Fraction = 1) -> Integers:
-    """Weights (k, m) near `total` times `given`, within a ratio (None for any) and eta; perhaps constant ones."""
+    """Weights (k, m) near `total` times `given`, within `ratio` (None for any) and eta. Their rows may all be equal."""
     scaled = given * float(total)
     low, high = _intervals(scaled, given, ratio, total)
     weights = np.array([_row(row, low, high, total) for row in scaled], dtype=np.int64)
@@ -80,25 +80,25 @@ def integers_near(given: Array, total: int, ratio: Fraction | None, eta: float |
 
 
 def reach(low: int, ratio: Fraction | None, total: int) -> int:
-    """The largest weight beside `low` in a column."""
+    """The largest weight that may stand in a column whose smallest weight is `low`."""
     return total if ratio is None else min(low * ratio.numerator // ratio.denominator, total)
 
 
 def _intervals(scaled: Array, given: Array, ratio: Fraction | None, total: int) -> tuple[list[int], list[int]]:
-    """Low and high of every column, with room for rows that sum to `total`."""
+    """The lower and upper ends of the columns' intervals, with room for rows that sum to `total`."""
     m = scaled.shape[1]
     top, bottom = scaled.max(axis=0), scaled.min(axis=0)
     if ratio is None:
         return [0] * m, [total if given[:, y].max() > 0 else 0 for y in range(m)]
     low = []
     for y in range(m):
-        # Both ends of the column count: what the interval misses of them is squared and added up.
+        # The interval should reach both ends of the column: the squares of what it misses are added up.
         middle = top[y] / float(ratio)
         start = max(0, math.floor(min(bottom[y], middle)) - 1)
         tried = range(start, math.ceil(max(bottom[y], middle)) + 2)
         low.append(min(tried, key=lambda a: _missed(a, reach(a, ratio, total), float(bottom[y]), float(top[y]))))
     order = sorted(range(m), key=lambda y: float(top[y]))
-    while sum(low) > total:  # the columns that are least used give way first
+    while sum(low) > total:  # the least used columns are lowered first
         y = next(y for y in order if low[y] > 0)
         low[y] -= 1
     while sum(reach(a, ratio, total) for a in low) < total:
@@ -112,7 +112,7 @@ def _missed(low: int, high: int, bottom: float, top: float) -> float:
 
 
 def _row(row: Array, low: list[int], high: list[int], total: int) -> list[int]:
-    """Integers within [low, high] that sum to `total` and are nearest to `row`, unit by unit."""
+    """Integers within [low, high] that sum to `total`, near `row`: rounded, then moved unit by unit to the sum."""
     made = [min(max(round(value), a), b) for value, a, b in zip(row.tolist(), low, high, strict=True)]
     missing = total - sum(made)
     step = 1 if missing > 0 else -1
@@ -124,7 +124,10 @@ def _row(row: Array, low: list[int], high: list[int], total: int) -> list[int]:
 
 
 def _nearer(weights: Integers, centre: Integers, allowed: int) -> Integers:
-    """Of the two rows that are farthest apart, the one farther from the centre moves there by a unit, until none is."""
+    """Move rows towards the centre until no two rows are farther apart than `allowed`.
+
+    In each step, take the two rows that are farthest apart. The one farther from the centre moves there by one unit.
+    """
     weights = weights.copy()
     while True:
         found, (x, other) = largest_distance(weights)

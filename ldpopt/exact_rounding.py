@@ -1,4 +1,4 @@
-"""Rounding a float matrix to an exact channel: toward privacy, within a few units of 2**-bits."""
+"""Rounding a float matrix to an exact channel that keeps its privacy; probabilities move by a few units of 2**-bits."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def round_exact(
 ) -> ExactChannel:
     """`matrix`, shape (k, m), in integers, rounded so that `epsilon` (nats) and `eta` are proved.
 
-    The claims default to what the float matrix measures, rounded up. A claim may be up to
-    `tolerances.FEASIBILITY` below what the matrix measures; further below it is `InvalidInput`, and so is a
-    column with a zero for one input only, unless epsilon is infinite.
+    epsilon and eta default to those of the float matrix, rounded up. Raises `InvalidInput` for a claim that is more
+    than `tolerances.FEASIBILITY` below what the matrix measures. This includes a finite epsilon for a column in which
+    only some entries are zero.
 
-    In every column the weights lie in an interval [low, high] with high <= exp(epsilon) low, which also holds
-    the mean row; units that the rounding of a row leaves over move inside those intervals. If the distance of
-    two rows then exceeds eta, every row is pulled toward the mean row.
+    In every column the weights lie in an interval [low, high] with high <= exp(epsilon) low, which also contains the
+    entry of the mean row. Where rounding leaves a row with too small or too large a sum, weights move inside their
+    intervals. If the distance of two rows then exceeds eta, every row is pulled towards the mean row.
 
     >>> round_exact([[0.75, 0.25], [0.25, 0.75]], bits=10).weights.tolist()
     [[768, 256], [256, 768]]
@@ -93,7 +93,7 @@ def _claim(value: float, measured: float, what: str, largest: float) -> float:
 
 
 def _scale(given: Array, total: int) -> Integers:
-    """`given` times `total` in integers, what a row's sum lacks spread in proportion; sums off by a few units."""
+    """`given` times `total`, rounded to integers. Row sums are corrected in proportion, up to a few units."""
     scaled = np.rint(given * float(total)).astype(np.int64)  # the product with a power of two is exact
     missing = np.array([[float(total - found)] for found in row_sums(scaled)])
     return np.clip(scaled + np.rint(missing * given).astype(np.int64), 0, total)
@@ -102,7 +102,7 @@ def _scale(given: Array, total: int) -> Integers:
 def _intervals(scaled: Integers, centre: Integers, ratio: Fraction, total: int) -> tuple[Integers, Integers]:
     """For every column, low and high with low <= centre <= high <= ratio * low."""
     top, bottom = scaled.max(axis=0), scaled.min(axis=0)
-    # Some room above the largest weight, for the units that rows must still take up.
+    # Some room above the largest weight, for units that `_balance` adds to rows with too small a sum.
     room = np.minimum(scaled.shape[1], top >> 32)
     numerator, denominator = ratio.numerator, ratio.denominator
     low, high = [], []

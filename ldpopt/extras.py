@@ -1,4 +1,4 @@
-"""Packages that only some of the work needs: what is missing is said in one line, before anything is begun."""
+"""Packages that only some functions need. A missing one is reported in one line, before the work begins."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ EXTRAS = {
     "uvicorn": "collect",
     "psycopg": "collect",
 }
-"""By the name of a module, the extra that installs it; none for what comes with the package."""
+"""The extra that installs each module; the empty string for a module that ldpopt itself installs."""
 
 
 class MissingExtra(LdpoptError, ImportError):
-    """A package that ldpopt or one of its extras installs is not there."""
+    """A package is not installed that comes with ldpopt or with one of its extras."""
 
 
 def missing(module: str, extra: str = "") -> MissingExtra:
-    """The error for a module that is not there. extra : one that installs it, where several do.
+    """The error for a module that is not installed. extra : the extra to name, where several install the module.
 
     >>> print(missing("pyarrow.parquet"))
     this needs the package pyarrow, which is not installed: python -m pip install ldpopt
@@ -41,7 +41,7 @@ def missing(module: str, extra: str = "") -> MissingExtra:
 
 
 def need(*modules: str, extra: str = "") -> None:
-    """`MissingExtra` unless these modules of `EXTRAS` can be imported; `extra` as in `missing`."""
+    """Raise `MissingExtra` unless these modules of `EXTRAS` can be imported; `extra` as in `missing`."""
     for module in modules:
         if find_spec(module) is None:
             raise missing(module, extra)

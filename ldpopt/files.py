@@ -1,4 +1,4 @@
-"""Whole files in and out: read as strict UTF-8, written completely or not at all."""
+"""Reading and writing whole files: text is read as strict UTF-8, and a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 PathLike: TypeAlias = str | os.PathLike[str]
 
 NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-"""What the system raises where a file that is to be read is none."""
+"""The errors that the system raises for a path that does not lead to a file."""
 
 UNFINISHED = ".ldpopt-*.part"
-"""The names, as a pattern for `Path.glob`, under which a killed process may leave what it had begun to write."""
+"""A pattern for `Path.glob`, which matches unfinished files that a killed process may leave behind."""
 
 
 def read_text(path: PathLike) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
-    `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
+    Raises `InvalidInput` for a file that cannot be read (with the system's reason), is empty or is not UTF-8 text.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -51,9 +51,9 @@ def read_text(path: PathLike) -> str:
 
 
 def write_text(path: PathLike, text: str, force: bool = False) -> Path:
-    """`write_bytes_atomically` of `text` as UTF-8.
+    """Write `text` as UTF-8 to `path`, so that the file appears whole or not at all; returns the path.
 
-    `InvalidInput` as it raises it.
+    Raises `InvalidInput` as `write_bytes_atomically` does, and for text that UTF-8 cannot hold.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -71,9 +71,9 @@ def write_text(path: PathLike, text: str, force: bool = False) -> Path:
 def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> Path:
     """Write `data` to `path` so that the file appears whole or not at all; returns the path.
 
-    The bytes are written beside the target, flushed to the disk and moved into place. An existing target is
-    `InvalidInput` unless `force`, even when it appears while the bytes are being written, and so is a place
-    that cannot be written. Devices and pipes are never replaced.
+    The bytes are written beside the target, flushed to the disk and moved into place. Raises `InvalidInput` for a
+    place that cannot be written, and for a target that exists unless `force` is true, even when it appears while the
+    bytes are being written. Devices and pipes are never replaced.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -102,8 +102,8 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
 def aside(path: Path, force: bool = True) -> Iterator[Path]:
     """A path beside `path` to write to: it becomes `path` at the end, or disappears if the block fails.
 
-    For writers that need a path or write in pieces. The system's own errors pass, so that a run that can be resumed
-    tells a full disk from bad input; a name that is taken is `FileExistsError` unless `force`.
+    It serves writers that need a path or write in pieces. The system's own errors are not translated, so that a run
+    that can be resumed tells a full disk from bad input. An existing `path` is `FileExistsError` unless `force`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -128,13 +128,13 @@ def aside(path: Path, force: bool = True) -> Iterator[Path]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """`text` as UTF-8 at `path`, through `aside`: whole or not at all, and with the system's own errors."""
+    """Write `text` as UTF-8 to `path`, whole or not at all; the system's own errors are not translated."""
     with aside(path) as written:
         written.write_text(text, encoding="utf-8", newline="\n")
 
 
 def create_private(path: Path, data: bytes) -> None:
-    """A new file of mode 0600 from its first moment, through `aside`; `FileExistsError` if `path` is taken."""
+    """Create a file that only its owner can read, from its first moment; `FileExistsError` if `path` exists."""
     with aside(path, force=False) as written:
         handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
@@ -142,7 +142,7 @@ def create_private(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """`create_private` of a file that may replace an earlier one."""
+    """Like `create_private`, but an earlier file at `path` is replaced."""
     with aside(path) as written:
         handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
@@ -150,9 +150,10 @@ def replace_private(path: Path, data: bytes) -> None:
 
 
 def move_to_new(written: Path, target: Path) -> None:
-    """Give a file the name `target`, which no other file has; `FileExistsError` if one does, and nothing is replaced.
+    """Give a file the name `target`; if another file has that name, it stays, and `FileExistsError` is raised.
 
-    A link fails where the name is taken, a rename would replace the other file. The old name may stay beside the new.
+    This makes a link, which fails where the name is taken; a rename would replace the other file. The old name may
+    stay beside the new one.
     """
     try:
         os.link(written, target)
@@ -165,7 +166,7 @@ def move_to_new(written: Path, target: Path) -> None:
 
 
 def digest(path: Path, *context: str) -> str:
-    """The SHA-256 of a file's bytes, after those of some texts, as hexadecimal digits; the system's own errors pass."""
+    """The SHA-256 of the texts `context` followed by a file's bytes, in hexadecimal; the system's errors pass."""
     made = sha256("".join(f"{len(text)} {text} " for text in context).encode())
     with path.open("rb") as file:
         while content := file.read(1 << 20):
@@ -174,7 +175,7 @@ def digest(path: Path, *context: str) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the entries of a folder, its new names, to the disk, where the system lets a folder be opened."""
+    """Flush the list of a folder's files to the disk, so that new names are kept, where the system allows it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

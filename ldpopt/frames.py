@@ -1,8 +1,8 @@
 """Labels that data carry: the index of a pandas Series or DataFrame, and the names of the columns of a frame.
 
-What carries labels goes by them, never by the order in which it happens to stand: shares that `value_counts` sorted
-by size are put into the order of the labels, and labels that are missing, unknown or doubled are errors. Arrays, lists,
-Polars columns and the index 0, 1, 2, ... that pandas gives by itself carry no labels, and go by position.
+Data with labels are matched by their labels, never by their order. For example, shares that `value_counts` sorted by
+size are put into the order of the labels. Missing, unknown and repeated labels are errors. Arrays, lists, Polars
+columns and the default pandas index 0, 1, 2, ... carry no labels, and are matched by position.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANSWER = "answer"
 
 def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
     """The labels along the first axis of a pandas object; None where there are none."""
-    pandas = sys.modules.get("pandas")  # without pandas loaded nothing is of pandas
+    pandas = sys.modules.get("pandas")  # if pandas is not loaded, nothing can be a pandas object
     if pandas is None or not isinstance(values, pandas.Series | pandas.DataFrame):
         return None
     return _labels(values.index, len(values), what)
@@ -39,7 +39,9 @@ def column_labels(values: Any, what: str) -> tuple[Label, ...] | None:
 
 
 def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
-    """`values` in the order of `labels`, where they carry labels; as they are where `labels` are but positions.
+    """`values` in the order of `labels`, if they carry labels themselves; else unchanged.
+
+    Where `labels` are only the positions 0..k-1, values with other labels are unchanged, too.
 
     >>> import pandas as pd
     >>> list(by_label(pd.Series({"no": 0.25, "yes": 0.75}), ("yes", "no"), "p"))
@@ -49,7 +51,7 @@ def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
     if own is None or labels is None:
         return values
     if tuple(labels) == tuple(range(len(labels))) and set(own) != set(labels):
-        return values  # numbers that nobody chose are positions, not the names of anything
+        return values  # default labels are positions; nobody chose them as names
     unknown = next((label for label in own if label not in labels), None)
     if unknown is not None:
         raise invalid(what, f"the labels {_shown(labels)}", unknown)
@@ -63,7 +65,9 @@ def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
 def together(
     given: Iterable[tuple[str, Any]], labels: Iterable[Label] | None = None
 ) -> tuple[list[Any], tuple[Label, ...] | None]:
-    """Vectors over the same labels, put into one order, and the labels: those given, or the first that are carried.
+    """Named vectors over the same labels, put into one order, and these labels.
+
+    The order is that of `labels` if they are given, else that of the first vector that carries labels.
 
     >>> import pandas as pd
     >>> first, second = pd.Series({"a": 0.7, "b": 0.3}), pd.Series({"b": 0.6, "a": 0.4})
@@ -84,7 +88,7 @@ def together(
 def matrix_labels(
     values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, what: str
 ) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
-    """A matrix and the labels of its rows and columns: those given, into whose order a frame is put, or its own."""
+    """A matrix and the labels of its rows and columns. A frame is put into the order of labels that are given."""
     inputs, outputs = (one if one is None or isinstance(one, str | bytes) else tuple(one) for one in (inputs, outputs))
     values, told = _answers_aside(values)
     own, named = told or index_labels(values, what), column_labels(values, what)
@@ -99,7 +103,7 @@ def matrix_labels(
 
 
 def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
-    """A Polars frame without its first column, where that names the rows, and what it names them."""
+    """A Polars frame without its column `ANSWER`, and the labels in it, if that is its first column."""
     polars = sys.modules.get("polars")
     if polars is None or not isinstance(values, polars.DataFrame) or values.columns[:1] != [ANSWER]:
         return values, None
@@ -107,7 +111,7 @@ def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
 
 
 def vectors(values: Any) -> list[Any]:
-    """One vector or several as a list: the rows of a pandas frame have the names of its columns as their labels."""
+    """One vector or several, as a list. A pandas frame gives its rows, which carry the names of its columns."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(values, pandas.DataFrame):
         return [values.iloc[place] for place in range(len(values))]
@@ -118,7 +122,7 @@ def vectors(values: Any) -> list[Any]:
 
 
 def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
-    # Intervals of `pandas.cut` and dates are labels as they are printed.
+    # Intervals of `pandas.cut`, dates and other objects become labels by their printed text.
     plain = [one if isinstance(one, str | bool | int | float | tuple | np.generic) else str(one) for one in index]
     if plain == list(range(count)) or (isinstance(plain[0] if plain else None, str) and _numbered(plain)):
         return None
@@ -126,7 +130,7 @@ def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
 
 
 def _numbered(names: list[Any]) -> bool:
-    """Whether Polars numbered the columns itself."""
+    """Whether these are the default names that Polars gives to columns."""
     return names == [f"column_{place}" for place in range(len(names))]
 
 

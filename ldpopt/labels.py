@@ -44,7 +44,7 @@ def _label(label: Any, what: str) -> Label:
 
 
 def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
-    """Where in `labels` each of an array (or list) of answers stands, in the answers' shape.
+    """The position in `labels` of every answer in an array or list; the result has the answers' shape.
 
     >>> positions(((0, "a"), (0, "b")), [(0, "b"), (0, "a")])
     array([1, 0])
@@ -56,7 +56,7 @@ def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
             raise _unknown(labels, array[~known][0].item())
         return array.astype(np.intp)
     at = {label: index for index, label in enumerate(labels)}
-    # Sorting makes few kinds out of many answers; objects of mixed kinds cannot be sorted.
+    # Sorting finds the few distinct answers among many. Objects of several types cannot be sorted.
     kinds, back = (array.reshape(-1), None) if array.dtype.kind == "O" else np.unique(array, return_inverse=True)
     found = np.empty(len(kinds), dtype=np.intp)
     for place, kind in enumerate(kinds.tolist()):
@@ -73,7 +73,7 @@ def _unknown(labels: tuple[Label, ...], answer: Any) -> InvalidInput:
 
 
 def _array_of_labels(x: Any) -> npt.NDArray[Any]:
-    """An array whose entries are labels: numpy alone would split tuples and turn mixed kinds into text."""
+    """An array whose entries are labels. Numpy alone would split tuples, and turn mixed types into text."""
     if isinstance(x, list) and any(isinstance(label, tuple) for label in x):
         array = np.empty(len(x), dtype=object)
         array[:] = x
@@ -86,7 +86,7 @@ def _array_of_labels(x: Any) -> npt.NDArray[Any]:
 
 
 def to_jsonable(label: Label) -> Any:
-    """A label as JSON has it: tuples become lists."""
+    """A label as a JSON value: tuples become lists."""
     return [to_jsonable(part) for part in label] if isinstance(label, tuple) else label
 
 
@@ -104,7 +104,7 @@ def from_jsonable(labels: list[Any], what: str = "channel file") -> tuple[Label,
 
 
 def as_text(label: Label) -> str:
-    """A label as it stands in a data file: a string as itself, anything else as compact JSON.
+    """A label as text for a data file: a string as itself, anything else as compact JSON.
 
     >>> as_text("yes"), as_text(3), as_text((0, "a")), as_text(True)
     ('yes', '3', '[0,"a"]', 'true')

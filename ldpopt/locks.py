@@ -1,4 +1,4 @@
-"""A lock file that one process holds; a kill releases it, on every system."""
+"""A lock file that one process at a time can hold. If the process is killed, the lock is free, on every system."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ldpopt.errors import Phrase, invalid
 def held(path: Path, what: str, expected: str) -> Iterator[None]:
     """Hold the lock file at `path`, and remove it at the end; `InvalidInput` if another process holds it.
 
-    what, expected : for the message. The file is empty and for its owner alone. What a killed process left there is
-    no lock. The system's own errors pass.
+    what, expected : parts of the error message. The file is empty, and only its owner can read it. A file that a
+    killed process left behind is not a lock. The system's own errors are not translated.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder, held(Path(folder) / "lock", "folder", "one that nobody works in"):
@@ -27,7 +27,7 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        if not path.exists():  # some places take no files, and the attempts to make one end like those to hold it
+        if not path.exists():  # where no file can be made, the attempt ends like one to hold a lock in use
             raise invalid(what, "a place where a lock file can be made", Phrase("none"), str(path)) from None
         raise invalid(what, expected, Phrase("one in use"), str(path)) from None
     try:
@@ -40,10 +40,10 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
 
 
 def _remove(path: Path) -> None:
-    """Remove the file while it is held: after that it could be the next holder's (so the library must not do it).
+    """Remove the file while the lock is held. After the release, the file could belong to the next holder.
 
-    Who had opened it meanwhile finds it without a name, and opens another. Where a file in use keeps its name, the
-    empty file stays.
+    A process that had opened the file meanwhile finds that it has no name, and opens a new one. On a system that does
+    not remove files in use, the empty file stays.
     """
     try:
         path.unlink(missing_ok=True)

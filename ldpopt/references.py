@@ -1,4 +1,4 @@
-"""The one registry of the papers that results rest on, with the keys used in docstrings."""
+"""The registry of all papers that the package cites, by the keys that docstrings use."""
 
 from __future__ import annotations
 

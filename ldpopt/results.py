@@ -1,7 +1,7 @@
-"""What results share: equality by value, pickling, and the ways out to dictionaries, frames, HTML, LaTeX, pictures.
+"""What all results share: equality by value, pickling, and exports to dictionaries, frames, HTML, LaTeX and pictures.
 
-A result is what a function of the package returns: a frozen dataclass that inherits `Result`, and says by `_columns`
-what its table is. What one describes a problem with (utilities, constraints, mechanisms) inherits `ByValue` alone.
+A result is an object that a function of the package returns: a frozen dataclass that inherits `Result`, whose method
+`_columns` gives its table. Objects that describe a problem (utilities, constraints, mechanisms) inherit only `ByValue`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _SCALARS = str, bool, int, float, np.generic, Fraction
 LIMITS = frozenset(
     ("epsilon", "delta", "eta", "xi", "rho", "mu", "tau", "total_variation", "distance", "upper_bound", "intended")
 )
-"""Columns that hold what is at most so much."""
+"""Columns that hold upper bounds and privacy limits, which are printed rounded up."""
 
 FLOORS = frozenset(("lower_bound", "lower"))
-"""Columns that hold what is at least so much; a lower end of an interval among them."""
+"""Columns that hold lower bounds or lower ends of intervals, which are printed rounded down."""
 
 SHOWN = 20
-"""Rows and columns that HTML shows of a table, unless its class says otherwise."""
+"""How many rows and columns of a table HTML shows, unless its class sets another limit."""
 
 
 class ByValue:
-    """Equality, hashing and pickling by what an object holds, arrays, laws of `scipy.stats` and graphs among it.
+    """Equality, hashing and pickling by what an object holds, including arrays, `scipy.stats` laws and graphs.
 
-    Two objects are equal that are of one class and hold the same; arrays are compared entry by entry, and NaN equals
-    NaN. Functions equal themselves only. What was computed on the way and can be computed again is neither compared nor
-    pickled, and arrays that were read-only are so when they come back.
+    Two objects are equal if they are of one class and hold equal values. Arrays are compared entry by entry, and NaN
+    equals NaN. A function equals only itself. Cached values that can be computed again are neither compared nor
+    pickled. A read-only array is read-only again after unpickling.
 
     >>> from ldpopt import LocalDP, MutualInformation
     >>> MutualInformation([0.5, 0.5]) == MutualInformation([0.5, 0.5]), LocalDP(1.0) == LocalDP(2.0)
@@ -68,10 +68,10 @@ class ByValue:
 
 
 class Result(ByValue):
-    """The manners of a result: `to_dict`, `to_pandas`, `to_polars`, `to_csv`, `to_latex` and a table in notebooks.
+    """The methods of every result: `to_dict`, `to_pandas`, `to_polars`, `to_csv`, `to_latex`, a table in notebooks.
 
-    A class that is a table says so by `_columns`, lists of one length by name; any other result is a table of one row.
-    What a table prints of a privacy limit is rounded up, and HTML says what it leaves out.
+    A class with a table of several rows overrides `_columns`, which gives lists of one length by name; any other
+    result is a table of one row. Tables print privacy limits rounded up, and HTML tables say what they leave out.
 
     >>> from ldpopt import LocalDP, MutualInformation, sweep
     >>> made = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
@@ -83,19 +83,19 @@ class Result(ByValue):
 
     _limit: ClassVar[int] = SHOWN
     _heads: ClassVar[int] = 0
-    """How many columns name the rows, and are shown whatever else is cut."""
+    """How many of the first columns name the rows; these columns are always shown."""
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The table: columns of one length by name; of a result that is none, one row of what fits into a cell."""
+        """The table: columns of one length by name. By default it is one row of the fields that fit into a cell."""
         plain = ((name, shown(value) if _is_short(value) else value) for name, value in _public(self))
         return {name: [value] for name, value in plain if value is None or isinstance(value, _SCALARS)}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        """The columns as people read them, each with what stands above it."""
+        """The columns as people read them: the heading and the cells of each."""
         return [(str(name), [self._cell(name, value) for value in values]) for name, values in self._columns().items()]
 
     def _cell(self, name: str, value: Any) -> str:
-        """A value as people read it; what a privacy limit is, or an upper bound, is rounded up, a lower bound down."""
+        """A value as people read it. Privacy limits and upper bounds are rounded up, lower bounds are rounded down."""
         if isinstance(value, float) and self._is_limit(name):
             return ceil_digits(value)
         return floor_digits(value) if isinstance(value, float) and name in FLOORS else shown(value)
@@ -105,7 +105,7 @@ class Result(ByValue):
         return name in LIMITS
 
     def _title(self) -> str:
-        """What stands above the table."""
+        """The text above the table."""
         return type(self).__name__
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Result(ByValue):
         return polars.DataFrame(columns, strict=False)
 
     def to_csv(self) -> str:
-        """The table as CSV text, numbers to their last digit."""
+        """The table as CSV text, numbers with all their digits."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         columns = self._columns()
@@ -135,7 +135,7 @@ class Result(ByValue):
         return out.getvalue()
 
     def to_latex(self) -> str:
-        r"""The table as a LaTeX ``tabular`` with the rules of the package ``booktabs``, numbers as notebooks show them.
+        r"""The table as a LaTeX ``tabular``, with numbers as notebooks show them; needs the LaTeX package ``booktabs``.
 
         Raises `InvalidInput` for a table without columns.
         """
@@ -152,7 +152,7 @@ class Result(ByValue):
         )  # fmt: skip
 
     def _html(self, limit: int | None) -> str:
-        """The table as HTML, of which `limit` rows; it says what it leaves out."""
+        """The table as HTML with at most `limit` rows and columns. Its title says what it leaves out."""
         cells = self._cells()
         title = escape(self._title())
         if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
@@ -177,7 +177,7 @@ class Result(ByValue):
 
 
 class Pictured(Result):
-    """A result that has a picture: `_picture` is the name of the function in `ldpopt.plots` that draws it.
+    """A result with a picture, which `plot` draws: `_picture` names the function in `ldpopt.plots` that does it.
 
     >>> from ldpopt import Channel
     >>> Channel([[0.75, 0.25], [0.25, 0.75]]).plot().get_xlabel()
@@ -187,21 +187,21 @@ class Pictured(Result):
     _picture: ClassVar[str]
 
     def _drawn(self) -> tuple[Any, ...]:
-        """What the function that draws takes first."""
+        """The first arguments of the function that draws."""
         return (self,)
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the result on matplotlib axes, new ones without `ax`, and return them.
+        """Draw the result on the matplotlib axes `ax`, or on new axes, and return the axes.
 
-        options : whatever else the function of `ldpopt.plots` takes that draws it.
+        options : further arguments of the function in `ldpopt.plots` that draws this kind of result.
         """
-        # By name: pictures stand above all that they show, and are loaded when they are asked for.
+        # By name: `ldpopt.plots` imports the modules of all results, and it is loaded only when it is needed.
         draw = getattr(import_module("ldpopt.plots"), self._picture)
         return draw(*self._drawn(), ax=ax, **options)
 
 
 def left_out(*cuts: tuple[int, int | None, str]) -> str:
-    """What a table leaves out, to stand behind its title: (how many there are, how many are shown, of what).
+    """What a table leaves out, as text behind its title. A cut is (how many there are, how many are shown, of what).
 
     >>> left_out((24, 20, "rows"), (7, 20, "columns"))
     ' (first 20 of 24 rows)'
@@ -224,7 +224,7 @@ def shown(value: Any) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """`value` as strict JSON has it: arrays and tuples are lists, results what their `to_dict` gives.
+    """`value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
 
     What has a name is its name; what is equal by value and has none is its fields, with its kind.
 
@@ -268,7 +268,7 @@ def _is_graph(value: Any) -> bool:
 
 
 def _is_short(value: Any) -> bool:
-    """Whether a value is a few labels or numbers, which fit into a cell."""
+    """Whether a value is a tuple of a few labels or numbers, which fits into a cell."""
     return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(one, _SCALARS) for one in value)
 
 
@@ -277,7 +277,7 @@ def _public(value: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """What an object holds, without what was computed from it and kept."""
+    """The attributes of an object, without cached properties."""
     held = vars(value).items()
     return {name: one for name, one in held if not isinstance(getattr(type(value), name, None), cached_property)}
 
@@ -288,7 +288,7 @@ def _held(value: Any) -> tuple[Any, ...]:
 
 
 def key(value: Any) -> Any:
-    """What is equal, and hashes alike, exactly for values that hold the same.
+    """A hashable key of any value: the keys of two values are equal exactly if the values hold the same.
 
     >>> key(np.array([0.0, np.nan])) == key(np.array([-0.0, np.nan]))
     True
@@ -325,10 +325,10 @@ def _of_array(array: Any) -> Any:
 
 
 def _of_law(law: Any) -> Any:
-    """A frozen distribution of `scipy.stats`, which makes a new family with every instance."""
+    """The key of a frozen `scipy.stats` distribution. Its family is compared by value, since each has its own copy."""
     family = law.dist
     if not type(family).__module__.startswith("scipy.stats._"):
-        return law  # somebody's own, of which nothing is known
+        return law  # a family that a user defined: nothing is known about what it holds
     inside = {name: one for name, one in vars(family).items() if name in ("name", "a", "b", "_histogram")}
     return ("law", type(family), key(inside), key(law.args), key(law.kwds))
 
@@ -339,7 +339,7 @@ def _of_graph(graph: Any) -> Any:
 
 
 class _Compared:
-    """A value that cannot be hashed, such as a table of Arrow or a data frame, by its own equality."""
+    """The key of a value that cannot be hashed, such as an Arrow table or a data frame: it uses their own equality."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -358,14 +358,14 @@ class _Compared:
 
 
 class _ReadOnly:
-    """A pickled array that was read-only."""
+    """Marks an array in a pickle that was read-only."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
 
 
 class _Proxy:
-    """A pickled mapping that was read-only."""
+    """Marks a mapping in a pickle that was read-only."""
 
     def __init__(self, held: dict[Any, Any]) -> None:
         self.held = held
@@ -390,7 +390,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _one_kind(values: list[Any]) -> list[Any]:
-    """A column of one kind, as Polars wants it: values of several kinds, or tuples, as text."""
+    """A column of one type, as Polars needs it: tuples and values of several types become text."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} or (len(kinds) <= 1 and kinds <= {str, bool}):
         return values
@@ -406,7 +406,7 @@ _SPECIAL = {
 
 
 def _latex(text: str) -> str:
-    """Text as LaTeX has it; infinities as symbols, powers of ten as powers.
+    """Text with LaTeX's special characters escaped; infinities become symbols, and exponents powers of ten.
 
     >>> _latex("a_1 & 50 %"), _latex("1e-09"), _latex("-inf")
     ('a\\\\_1 \\\\& 50 \\\\%', '$1 \\\\cdot 10^{-9}$', '$-\\\\infty$')

@@ -1,4 +1,4 @@
-"""Directed rounding: a claim about privacy errs upward, a mechanism errs toward privacy."""
+"""Directed rounding: a privacy claim is rounded up, and a mechanism is rounded so that it becomes more private."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy.typing as npt
 ULP = 2.0**-52
 
 SUBNORMAL = 2.0**-1074
-"""The smallest positive float: the absolute error of an operation that underflows."""
+"""The smallest positive float. An operation that underflows has at most this absolute error."""
 
 
 def up(value: float, ulps: float = 4.0) -> float:
-    """A float not below `value * (1 + ulps * 2**-52)`; zero and infinity stay.
+    """A float not below `value * (1 + ulps * 2**-52)`, for a non-negative `value`; zero and infinity stay.
 
-    `ulps` bounds the relative rounding error of the computation that gave a non-negative `value`.
+    ulps : a bound on the relative rounding error of the computation that gave `value`, in units of 2**-52.
 
     >>> up(0.5) > 0.5, up(0.0), up(float("inf"))
     (True, 0.0, inf)
@@ -29,14 +29,14 @@ def up(value: float, ulps: float = 4.0) -> float:
 
 
 def down(value: float, ulps: float = 4.0) -> float:
-    """A float not above `value * (1 - ulps * 2**-52)` for a non-negative `value`."""
+    """A float not above `value * (1 - ulps * 2**-52)`, for a non-negative `value`; zero and infinity stay."""
     if value == 0 or math.isinf(value):
         return value
     return max(0.0, math.nextafter(value * (1.0 - ulps * ULP), -math.inf))
 
 
 def sum_up(*parts: float) -> float:
-    """A sum of computed parts, each good to a few ulps, rounded up whatever cancels.
+    """A sum of computed parts, rounded up, even where the parts cancel; each part may be off by a few ulps.
 
     >>> sum_up(1.0, -1.0) > 0
     True
@@ -72,7 +72,8 @@ def toward_privacy(epsilon: float) -> float:
 def ceil_digits(value: float, digits: int = 6) -> str:
     """`value` in `digits` significant digits, rounded up: read back, a printed guarantee is not below the stored one.
 
-    In six digits or more, a number that outward rounding has put just above a short one keeps four more, which says so.
+    Outward rounding can put a number just above a short one, such as 0.5. With six digits or more, such a number is
+    printed with four digits more, which show the difference.
 
     >>> ceil_digits(0.40346601), ceil_digits(0.1), ceil_digits(float("inf"))
     ('0.403467', '0.1', 'inf')
@@ -92,7 +93,7 @@ def ceil_digits(value: float, digits: int = 6) -> str:
 
 
 def floor_digits(value: float, digits: int = 6) -> str:
-    """`value` in `digits` significant digits, rounded down: what is printed of a budget is not above it.
+    """`value` in `digits` significant digits, rounded down: read back, a printed budget is not above the stored one.
 
     >>> floor_digits(0.0243569), floor_digits(-0.1234567), floor_digits(0.0)
     ('0.0243569', '-0.123457', '0')

@@ -1,4 +1,8 @@
-"""Simulated reports of a float channel: inverse transform sampling through guide tables, in pieces that fit a cache."""
+"""Simulated reports of a channel of floats, by inverse transform sampling with guide tables.
+
+Inverse transform sampling draws one uniform number u and finds the report whose step of the cumulative probabilities
+holds u. A guide table finds it by one look-up. The work is done in pieces that fit into the processor's cache.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,15 @@ from ldpopt.distribution import Array
 
 _CHUNK = 1 << 14
 _CELLS = 1 << 18
-"""How many guide cells fit a cache."""
+"""How many cells of a guide table fit into the cache."""
 
 
 def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """Report positions for answer positions `x` of any shape, each from one uniform number u in [0, 1).
 
-    The report is the number of cumulative probabilities of the row that are at most u. A guide table on the first
-    bits of u decides nearly all of them by one look-up; where a step cuts the cell, u is compared
-    with the steps. Few reports are not worth a table and are all compared.
+    The report is the number of cumulative probabilities of the row that are at most u. A guide table over the first
+    bits of u decides nearly all reports by one look-up. Where a cumulative probability lies inside the cell of u, the
+    two are compared. For few reports no table is made, and all are compared.
 
     >>> simulate(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 0, 1]), np.random.default_rng(0))
     array([1, 0, 1])
@@ -49,7 +53,7 @@ def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Gene
 
 
 def _guide(steps: Array, bits: int) -> npt.NDArray[np.intp]:
-    """The report of every (row, cell of u), -1 where a step of the row cuts the cell."""
+    """The report for every row and cell of u, or -1 where a step of the row lies inside the cell."""
     edges = np.arange((1 << bits) + 1) / (1 << bits)
     made = np.empty((len(steps), 1 << bits), np.intp)
     for row, found in zip(steps, made, strict=True):

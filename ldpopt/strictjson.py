@@ -1,4 +1,4 @@
-"""JSON read strictly: no duplicate keys, no NaN, bounded nesting; only `InvalidInput` comes out."""
+"""JSON read strictly: no duplicate keys, no NaN, bounded nesting. Everything else raises `InvalidInput`."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def loads(text: str | bytes, what: str = "JSON") -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Readable JSON whose floats survive a round trip; non-finite numbers are refused."""
+    """Readable JSON, from which floats are read back exactly. Raises `ValueError` for numbers that are not finite."""
     return json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n"

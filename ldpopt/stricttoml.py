@@ -1,4 +1,4 @@
-"""TOML read strictly: of moderate size and depth, in linear time; only `InvalidInput` comes out."""
+"""TOML read strictly: of moderate size and depth, in linear time. Everything else raises `InvalidInput`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from ldpopt.errors import Phrase, invalid
 
 LONGEST = 1 << 20
-"""Characters in the longest text. What people write by hand has a few thousand."""
+"""The most characters of a text. Texts that people write by hand have a few thousand."""
 
 DEEPEST = 32
-"""Parts in the longest dotted key: the parser's memory grows with their square."""
+"""The most parts of a dotted key. The parser's memory grows with the square of their number."""
 
-# Strings and comments as the parser finds them, from left to right; what stands between them has the keys. A string
-# that is not closed ends the parsing, so nothing behind it matters. No character is looked at more than a few times.
+# Strings and comments, found from left to right as the parser finds them; the text between them holds the keys. A
+# string that is not closed ends the parsing, so nothing behind it matters. Matching takes linear time.
 _QUOTED = re.compile(
     r'"""(?:[^\\"]|\\.|"(?!""))*+(?:"{3,5}|\Z)'
     r"|'''(?:[^']|'(?!''))*+(?:'{3,5}|\Z)"

@@ -1,6 +1,7 @@
-"""Every tolerance of the package, named once.
+"""Every tolerance of the package, each with its name.
 
-None of them enters a privacy claim: claims are rounded outward (`ldpopt.rounding`).
+No tolerance enters a privacy claim. Claims are rounded outward instead, so that they are never too small
+(`ldpopt.rounding`).
 """
 
 from __future__ import annotations
@@ -14,21 +15,24 @@ RATIO = 1e-14
 FEASIBILITY = 1e-9
 """How far a solver's point may be from feasible before it is refused."""
 
+REGULAR = 1e12
+"""A matrix whose condition number is below this is inverted; of others the singular values decide its rank."""
+
 CERTIFIED_GAP = 1e-6
-"""A design is certified when its bound lies within this relative gap of its value."""
+"""A design is certified when its upper bound lies within this relative gap of its value."""
 
 BRACKET_GAP = 1e-4
-"""The same for a design on merged inputs: large or continuous alphabets."""
+"""The same gap for a design that merges inputs, as designs for large or continuous alphabets do."""
 
 COARSE_GAP = 1e-3
-"""The same for a design for estimation whose columns are too many to price: one respondent in a thousand."""
+"""The same gap for an estimation design with too many possible columns to check each: one respondent in a thousand."""
 
 VERIFY = 1e-9
-"""Relative slack for rounding when a certificate's inequalities are recomputed."""
+"""The relative rounding error that is allowed when the inequalities of a certificate are recomputed."""
 
 CONVEXITY = 1e-9
-"""How far, relatively, a user's generator may lie above its chord before it is refused as not convex."""
+"""How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 
 MINIMUM_EPSILON = 1e-9
 MAXIMUM_EPSILON = 700.0
-"""The range of epsilon in which a float64 channel still represents exp(epsilon) ratios."""
+"""The range of epsilon, in nats, in which a float64 channel can represent entries whose ratio is exp(epsilon)."""

@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qs
+
+from studio_asgi import unpacked
 
 
 @contextmanager
@@ -44,3 +47,25 @@ def listened(page: Any) -> Any:
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.on("request", lambda request: page.asked.append(request.url))
     return page
+
+
+def link_of(page: Any) -> str:
+    """The fragment of the address, once it has followed the last change (after 150 ms)."""
+    # A timer of the page itself runs after the one that it follows, however busy the machine is.
+    return str(page.evaluate("() => new Promise(done => setTimeout(() => done(location.hash), 300))"))
+
+
+def state_of(page: Any) -> Any:
+    """The state in the address."""
+    return unpacked(parse_qs(link_of(page)[1:])["state"][0])
+
+
+def repainted(page: Any, act: Callable[[], object]) -> None:
+    """Do something and wait until another state is painted."""
+    before = page.locator(".view").get_attribute("data-painted")
+    act()
+    page.wait_for_function(
+        "before => document.getElementById('panel').dataset.painted !== before"
+        " && document.getElementById('panel').dataset.state === 'done'",
+        arg=before,
+    )

@@ -16,6 +16,7 @@ from scipy.stats import chisquare
 from ldpopt.channel import Channel, as_channel
 from ldpopt.divergences import KL, TOTAL_VARIATION
 from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, total_variation
 
 Q = Channel([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], ["no", "yes"], ["a", "b", "c"])
@@ -462,3 +463,30 @@ def test_reprs():
     assert "0.1235" in html or "0.1234" in html
     big = Channel(np.full((50, 40), 1 / 40))._repr_html_()
     assert big.count("<tr>") == 21
+
+
+def test_the_inverse_is_that_of_a_regular_square_channel():
+    """`inverse` times the matrix is one; it is computed once, cannot be written to, and is no part of what is saved."""
+    channel = randomized_response(5, 1.0)
+    assert np.allclose(channel.inverse @ channel.matrix, np.eye(5), atol=1e-14)
+    assert channel.inverse is channel.inverse
+    with pytest.raises(ValueError, match="read-only"):
+        channel.inverse[0, 0] = 0.0
+    again = pickle.loads(pickle.dumps(channel))
+    assert "inverse" not in vars(again)
+    assert again == channel == randomized_response(5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0.5, 0.5], [0.5, 0.5]],
+        [[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]],
+        [[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]],
+        [[0.5 + 1e-14, 0.5 - 1e-14], [0.5 - 1e-14, 0.5 + 1e-14]],
+        [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
+    ],
+)
+def test_other_channels_have_no_inverse(matrix):
+    """Neither singular or nearly singular channels nor such as are not square."""
+    assert Channel(matrix).inverse is None

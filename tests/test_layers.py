@@ -27,7 +27,7 @@ LAYERS = [
         "extras",
         "version",
     },
-    {"datafiles", "distribution", "divergences", "frames", "labels", "results", "simulation"},
+    {"bars", "datafiles", "deadline", "distribution", "divergences", "frames", "labels", "results", "simulation"},
     {"exact", "exact_denominator", "exact_rounding"},
     {"channel"},
     {"mechanisms", "privacy"},

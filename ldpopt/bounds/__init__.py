@@ -1,6 +1,6 @@
-"""Published bounds on what any private channel can keep of a divergence, one small function each.
+"""Published bounds on how much of a divergence any private channel can keep, with one small function for each.
 
-`compare` sets the exact optimum beside all of them.
+`compare` shows the exact optimum beside all of them.
 """
 
 from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_kairouz, erased_share

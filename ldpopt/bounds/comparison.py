@@ -1,4 +1,4 @@
-"""The exact optimum beside every published bound, for one pair of populations."""
+"""The exact optimum beside every published bound, for the answers' distributions in two populations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ldpopt.bounds.approximation import binary_share_ghazi_issa, binary_share_ka
 from ldpopt.bounds.contraction import CONTRACTED, asoodeh_zhang, dobrushin
 from ldpopt.bounds.jeffreys import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
 from ldpopt.bounds.total_variation import ghazi_issa_total_variation, kairouz_oh_viswanath
+from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
@@ -22,8 +23,9 @@ from ldpopt.results import Pictured, Result
 class BoundRow(Result):
     """One bound beside the optimum that it bounds, both in the unit of the divergence.
 
-    optimum, upper_bound, certified : of the designed channel; the true optimum lies between the first two.
-    above : whether the bound claims to lie above the optimum (else below). value : the bound, possibly inf.
+    optimum, upper_bound, certified : the value and the proved upper bound of the designed channel, between which the
+        true optimum lies, and whether they are close enough.
+    above : True if the bound lies above the optimum, False if it lies below. value : the bound, possibly inf.
 
     >>> from ldpopt.bounds import compare
     >>> row = compare([0.9, 0.1], [0.4, 0.6], 1.0).rows[0]
@@ -41,7 +43,7 @@ class BoundRow(Result):
 
     @property
     def looseness(self) -> float:
-        """How many times the bound is off: value / optimum for a bound above, optimum / value below; 1 is tight."""
+        """The factor by which the bound is off: value / optimum, or optimum / value for a lower bound; 1 is tight."""
         large, small = (self.value, self.optimum) if self.above else (self.optimum, self.value)
         return large / small if small > 0 else (1.0 if large == 0 else math.inf)
 
@@ -96,13 +98,25 @@ class Comparison(Pictured):
         return "\n".join(lines)
 
 
-def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Comparison:
-    """The exact optimum beside every bound of this package, for every divergence that one of them speaks of.
+def compare(
+    p0: Any,
+    p1: Any,
+    epsilon: float,
+    eta: float | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> Comparison:
+    """The exact optimum beside every bound of this package, for every divergence for which there is a bound.
 
-    p0, p1 : distributions, shape (k,). epsilon : nats. eta : cap on the total variation, in [0, 1]; none when
-    None, and one above tanh(epsilon/2) does not bind [GI, Prop 2]. Bounds that know only epsilon or only eta are
-    compared with the optimum under both, which they bound as well. Raises `InvalidInput` for bad populations or
-    limits. The optima are designed one after another, under a second each for k up to a few hundred.
+    p0, p1 : distributions of the answers in the two populations, shape (k,).
+    epsilon : nats. eta : limit on the total variation, in [0, 1], or None for no limit; a value above tanh(epsilon/2)
+        limits nothing [GI, Prop 2].
+    time_limit : in seconds, for all optima together. progress : as for `optimal_channel`.
+
+    Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
+    optima are designed one after another, in less than a second each for k up to a few hundred. Raises `InvalidInput`
+    for values out of range.
 
     >>> table = compare([0.9, 0.1], [0.4, 0.6], 1.0, 0.3)
     >>> loosest = max(table, key=lambda row: row.looseness)
@@ -113,30 +127,33 @@ def compare(p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Compa
     eta = math.tanh(epsilon / 2) if eta is None else min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
     rows: list[BoundRow] = []
     designs = []
-    for f in (TOTAL_VARIATION, *CONTRACTED):
-        utility = Divergence(f, p0, p1)
-        limits: list[Constraint] = [LocalDP(epsilon)]
-        if eta < math.tanh(epsilon / 2):
-            limits.append(TotalVariation(eta))
-        design = optimal_channel(utility, limits)
-        designs.append(design)
-        rows += [
-            BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
-            for reference, above, value in published(utility, epsilon, eta)
-        ]
+    divergences = (TOTAL_VARIATION, *CONTRACTED)
+    with watched(time_limit, progress) as deadline:
+        for at, f in enumerate(divergences):
+            turn = deadline.turn(at, len(divergences))
+            utility = Divergence(f, p0, p1)
+            limits: list[Constraint] = [LocalDP(epsilon)]
+            if eta < math.tanh(epsilon / 2):
+                limits.append(TotalVariation(eta))
+            design = optimal_channel(utility, limits, **turn.part(0.0, 0.7).passed)
+            designs.append(design)
+            rows += [
+                BoundRow(f.name, reference, above, value, design.value, design.upper_bound, design.certified)
+                for reference, above, value in published(utility, epsilon, eta, deadline=turn.part(0.7, 1.0))
+            ]
     return Comparison(epsilon, eta, tuple(rows), tuple(designs))
 
 
 def published(
-    utility: Divergence, epsilon: float, eta: float, pure: float | None = None
+    utility: Divergence, epsilon: float, eta: float, pure: float | None = None, deadline: Deadline = UNLIMITED
 ) -> Iterator[tuple[str, bool, float]]:
     """(reference, whether it lies above the optimum, value) of every bound on the optimum of `utility`.
 
-    eta : at most tanh(epsilon/2). pure : what the best channel keeps without the cap; designed where it is None.
+    eta : at most tanh(epsilon/2). pure : the optimum under epsilon alone; it is computed if it is None.
     """
     f, p0, p1 = utility.f, utility.p0, utility.p1
     if pure is None:
-        pure = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+        pure = optimal_channel(utility, LocalDP(epsilon), certify=False, **deadline.passed).value
     if f is TOTAL_VARIATION:
         yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)
         yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, eta)

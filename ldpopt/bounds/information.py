@@ -1,4 +1,4 @@
-"""How much any private report can tell of an answer, in nats of mutual information."""
+"""Bounds on the mutual information of an answer X and its private report Y, in nats."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from ldpopt.enclosures import FLOAT
 
 
 def information_capacity(epsilon: float) -> float:
-    """t - 1 - log t, t = epsilon/(1 - e^-epsilon): the most I(X; Y) under epsilon-LDP, whatever the law of X.
+    """The most mutual information I(X; Y) under epsilon-LDP, for any law of X, in nats, rounded up [KOV14, Thm 4].
 
-    epsilon : nats. In nats, rounded up. On a staircase pattern of a set of probability a the information is
-    h(a) = (E epsilon a - m log m)/m of its own probability, m = 1 + (E - 1) a, E = e^epsilon, and this is the largest
-    [KOV14, Thm 4]. Reached where sets of probability `capacity_mass(epsilon)` cover all answers alike, as they nearly
-    do where no answer has much more than that.
+    epsilon : nats.
+
+    It is t - 1 - log t with t = epsilon/(1 - e^-epsilon). An optimal report is e^epsilon times as likely under the
+    answers of a set as under all others. If the set has the probability a, the information per unit of the report's
+    probability is h(a) = (E epsilon a - m log m)/m, with m = 1 + (E - 1) a and E = e^epsilon. The bound is the largest
+    h(a). It is attained if sets of probability `capacity_mass(epsilon)` cover all answers evenly, and nearly attained
+    if no answer has much more probability than that.
 
     >>> round(information_capacity(1.0), 8), round(information_capacity(3.0), 8)
     (0.12330156, 1.00750562)
@@ -31,10 +34,13 @@ def information_capacity(epsilon: float) -> float:
 
 
 def capacity_mass(epsilon: float) -> float:
-    """The probability of a set whose report tells most: (t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon).
+    """The probability of the set of answers that the most informative report favours [KOV14, section 4].
 
-    epsilon : nats. A report that favours a set of answers of this probability tells `information_capacity(epsilon)`
-    on average [KOV14, section 4]. 1/2 for small epsilon, about epsilon e^-epsilon for large ones.
+    epsilon : nats.
+
+    It is (t - 1)/(e^epsilon - 1) with t = epsilon/(1 - e^-epsilon): 1/2 for small epsilon, about epsilon e^-epsilon for
+    large epsilon. A report that favours a set of answers of this probability carries `information_capacity(epsilon)` on
+    average.
 
     >>> round(capacity_mass(1.0), 3), round(capacity_mass(3.0), 3)
     (0.339, 0.113)
@@ -43,11 +49,13 @@ def capacity_mass(epsilon: float) -> float:
 
 
 def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
-    """A bound on I(X; Y) under epsilon-LDP with total variation at most eta, from the prior's second moment.
+    """A bound on I(X; Y) under epsilon-LDP with total variation at most eta, in nats, rounded up [Dobrushin].
 
-    prior : the law of X, shape (k,). epsilon : nats. eta : in [0, 1]. In nats, rounded up. The least of eta H(X)
-    [Dobrushin] and of  c + eta n (1 - sum P_x^2)  over n >= 0, c the largest (h(a) - n a (1 - a))/(t + a) over
-    0 <= a <= 1, t = 1/(e^epsilon - 1): the rows of the cap averaged with weights P_x P_x'. 0 for eta = 0.
+    prior : the law P of X, shape (k,). epsilon : nats. eta : in [0, 1].
+
+    It is the least of three bounds: `information_capacity(epsilon)`, eta H(X), and c + eta n (1 - sum P_x^2) for the
+    best n >= 0. Here c is the largest (h(a) - n a (1 - a))/(t + a) over 0 <= a <= 1, with t = 1/(e^epsilon - 1). The
+    third averages the limits on all pairs of answers with the weights P_x P_x'. For eta = 0 the bound is 0.
 
     >>> round(information_under_cap([0.01] * 100, 1.0, 0.2), 4), information_under_cap([0.5, 0.5], 1.0, 0.0)
     (0.1062, 0.0)

@@ -1,7 +1,8 @@
-"""How far apart the reports of two populations can be in symmetrised KL divergence, from their TV alone.
+"""Bounds on the symmetrised KL divergence of the reports of two populations, from their total variation TV(P0, P1).
 
-All three bound J(M0, M1) = KL(M0 || M1) + KL(M1 || M0), in nats, for distributions p0, p1 of shape (k,).
-None is attained; at large epsilon they overflow to inf, which is still a bound.
+All three bound J(M0, M1) = KL(M0 || M1) + KL(M1 || M0), in nats, where M0 and M1 are the distributions of the report if
+the answer has the distribution P0 or P1. None is attained. At large epsilon they overflow to inf, which is still a
+bound.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ldpopt.divergences import TOTAL_VARIATION
 
 
 def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
-    """min{4, e^(2 epsilon)} (e^epsilon - 1)^2 TV(P0, P1)^2 for epsilon-LDP channels [DJW, Thm 1; GI, Thm 6].
+    """J <= min{4, e^(2 epsilon)} (e^epsilon - 1)^2 TV(P0, P1)^2 for epsilon-LDP channels [DJW, Thm 1; GI, Thm 6].
 
     p0, p1 : distributions, shape (k,). epsilon : nats.
 
@@ -27,11 +28,10 @@ def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
 
 
 def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
-    """2 eta min{2, e^epsilon} (e^epsilon - 1) TV(P0, P1)^2 for epsilon-LDP, eta-TV channels [GI, Thm 7].
+    """J <= 2 eta min{2, e^epsilon} (e^epsilon - 1) TV(P0, P1)^2 for epsilon-LDP, eta-TV channels [GI, Thm 7].
 
-    p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1].
-
-    An eta above tanh(epsilon/2) says nothing that epsilon does not and is replaced by it [GI, Prop 2].
+    p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon
+    implies, is lowered to it [GI, Prop 2].
 
     >>> round(ghazi_issa([0.9, 0.1], [0.4, 0.6], 0.5, 0.1), 6)
     0.053478
@@ -42,11 +42,11 @@ def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
 
 
 def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
-    """2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 for epsilon-LDP channels [GI, Cor 2].
+    """J <= 2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 for epsilon-LDP channels [GI, Cor 2].
 
     p0, p1 : distributions, shape (k,). epsilon : nats.
 
-    Never above `duchi_jordan_wainwright` [GI, eq 45].
+    It is never above `duchi_jordan_wainwright` [GI, eq 45].
 
     >>> round(ghazi_issa_corollary([0.9, 0.1], [0.4, 0.6], 0.5), 6)
     0.130978

@@ -12,8 +12,8 @@ __all__ = ["app", "main"]
 def main() -> int:
     """Run the command in `sys.argv` and return its exit code.
 
-    0: done. 2: bad input, said in one line on standard error, with nothing written. 1: no usable answer, or the
-    reader of the output went away. 130: interrupted.
+    0: done. 1: no usable answer, or the reader of the output went away. 2: bad input; nothing is written, and one line
+    on standard error says what is wrong. 130: interrupted.
     """
     try:
         from ldpopt.cli.program import app
@@ -24,7 +24,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # What is still buffered has no reader either; without this, Python complains while it exits.
+        # Buffered output has no reader either; without this line Python complains when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

@@ -1,4 +1,4 @@
-"""``ldpopt check``: what a channel guarantees."""
+"""``ldpopt check``: the guarantees of a channel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def check(
         ),
     ],
     every: Annotated[
-        bool, typer.Option("--all", help="Measure every notion of privacy; slow from about 100 inputs on.")
+        bool, typer.Option("--all", help="Measure every notion of privacy. It is slow from about 100 inputs on.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
 ) -> None:
-    """Measure what a channel guarantees, whatever its file claims.
+    """Measure the guarantees of a channel, whatever its file claims.
 
-    The file of an exact channel is verified: the proof is computed again from its integers, and a file whose
-    integers do not prove its claims ends with exit code 1.
+    For an exact channel the proof is computed again from its integers. If the integers do not prove the claims of the
+    file, the exit code is 1.
     """
     from ldpopt import strictjson
     from ldpopt.errors import Phrase, invalid
@@ -63,6 +63,6 @@ def check(
 
 
 def _proved(made: ExactChannel) -> dict[str, int]:
-    """What the integers are over."""
+    """The common denominator of the integers, as JSON-ready values."""
     whole = made.denominator
     return {"proved_bits": made.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def demo(
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder to make.", show_default="ldpopt-demo, or ldpopt-demo-2, ..."),
+        typer.Option(
+            "--out", "-o", help="New folder for the demonstration.", show_default="ldpopt-demo, or ldpopt-demo-2, ..."
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder that already exists.")] = False,
 ) -> None:
     """Tell the voters of 1996 apart from privatized income and party: designs, proofs, pictures and a report."""
     folder = free_folder("ldpopt-demo") if out is None else out

@@ -21,9 +21,11 @@ from ldpopt.cli.hypotheses import (
     LabelsOption,
     P0Option,
     P1Option,
+    TimeLimitOption,
     divergence,
     number,
     populations,
+    seconds,
     utility,
 )
 from ldpopt.cli.outputs import claim, kind_of, write_all
@@ -40,22 +42,26 @@ def design(
     epsilon: Annotated[
         str,
         typer.Option(
-            "--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy.", show_default="none"
+            "--epsilon", "-e", metavar="NATS", help="Limit of local differential privacy, in nats.", show_default="none"
         ),
     ] = "",
     delta: Annotated[
         str,
-        typer.Option(metavar="DELTA", help="Slack of (epsilon, delta), in (0, 1].", rich_help_panel=_LIMITS),
+        typer.Option(metavar="DELTA", help="Delta of (epsilon, delta)-LDP, in (0, 1].", rich_help_panel=_LIMITS),
     ] = "",
-    rho: Annotated[str, typer.Option(metavar="RHO", help="Limit of zCDP.", rich_help_panel=_LIMITS)] = "",
+    rho: Annotated[
+        str, typer.Option(metavar="RHO", help="Limit of zero-concentrated privacy (zCDP).", rich_help_panel=_LIMITS)
+    ] = "",
     renyi: Annotated[
         str,
         typer.Option(
-            metavar="ORDER:NATS", help="Limit of the Rényi divergence of one order: 2:0.5", rich_help_panel=_LIMITS
+            metavar="ORDER:NATS",
+            help="Limit of the Rényi divergence of one order, such as 2:0.5.",
+            rich_help_panel=_LIMITS,
         ),
     ] = "",
     outputs: Annotated[
-        int | None, typer.Option(metavar="M", help="The most different reports.", rich_help_panel=_LIMITS)
+        int | None, typer.Option(metavar="M", help="Largest number of different reports.", rich_help_panel=_LIMITS)
     ] = None,
     eta: Annotated[
         str,
@@ -71,24 +77,26 @@ def design(
     group: GroupOption = "",
     bins: BinsOption = "",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Channel file.", show_default="channel.json, or none with --json")
+        Path | None,
+        typer.Option("--out", "-o", help="File for the channel.", show_default="channel.json, or none with --json"),
     ] = None,
     save_design: Annotated[
         Path | None,
         typer.Option(
-            "--save-design", metavar="FILE", help="Design file: all of it, with its proof, for `ldpopt verify`."
+            "--save-design", metavar="FILE", help="File for the whole design with its proof, for `ldpopt verify`."
         ),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Picture (png, svg, pdf).", show_default="beside the channel file"),
+        typer.Option(help="File for the picture (png, svg, pdf).", show_default="beside the channel file"),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Everything, channel included, as JSON on standard output.")
     ] = False,
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
-    """Design the channel that tells two populations apart best within a privacy limit, and prove it.
+    """Design the channel that best tells two populations apart within a privacy limit, and prove that it is optimal.
 
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
     """
@@ -98,6 +106,7 @@ def design(
     from ldpopt.reports.pictures import design_picture
 
     constraints = _limits(epsilon, eta, delta, rho, renyi, outputs)
+    limit = seconds(time_limit)
     if out is None and not json:
         out = _HERE
     if picture is None and out is not None:
@@ -107,8 +116,8 @@ def design(
     claim(paths, force)
     pair = populations(file, p0, p1, labels, columns, counts, answer, group, bins)
     posed = utility(divergence(f), pair)
-    with progress("designing"):
-        made = optimal_channel(posed, constraints)
+    with progress("designing", shares=True) as step:
+        made = optimal_channel(posed, constraints, time_limit=limit, progress=step)
         files: dict[Path, bytes] = {}
         if out is not None:
             files[out] = made.channel.to_json(made.guarantees).encode()
@@ -128,7 +137,7 @@ def design(
 
 
 def _limits(epsilon: str, eta: str, delta: str, rho: str, renyi: str, outputs: int | None) -> list[Constraint]:
-    """The constraints of the options, at least one of them a limit of privacy."""
+    """The constraints from the options; at least one of them must be a limit of privacy."""
     from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, Outputs, RenyiLDP, TotalVariation
     from ldpopt.errors import InvalidInput
 

@@ -1,4 +1,4 @@
-"""Errors of the libraries beneath, which the program and its survey commands both tell from errors of their own."""
+"""Errors of libraries, which the program and its survey commands distinguish from their own errors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 import typer
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-"""What typer raises for arguments that it cannot take; it has no public name of its own."""
+"""The error that typer raises for bad arguments. It has no public name."""
 
 
 def from_arrow(error: Exception) -> bool:
-    """Whether the error is pyarrow's own, which is asked only where pyarrow is at work."""
+    """Whether an error comes from pyarrow. Pyarrow is not imported for this question."""
     arrow = sys.modules.get("pyarrow")
     return arrow is not None and isinstance(error, arrow.ArrowException)

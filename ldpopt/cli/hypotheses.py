@@ -1,4 +1,4 @@
-"""The two populations and the divergence, as a command line says them."""
+"""The two populations and the divergence, from the options of a command."""
 
 from __future__ import annotations
 
@@ -25,36 +25,53 @@ FileArgument = Annotated[
         show_default=False,
     ),
 ]
-P0Option = Annotated[str, typer.Option("--p0", help="P0 inline: 0.5,0.3,0.2", rich_help_panel=_SOURCE)]
-P1Option = Annotated[str, typer.Option("--p1", help="P1 inline: 0.2,0.3,0.5", rich_help_panel=_SOURCE)]
+P0Option = Annotated[
+    str, typer.Option("--p0", help="Probabilities of P0, such as 0.5,0.3,0.2.", rich_help_panel=_SOURCE)
+]
+P1Option = Annotated[
+    str, typer.Option("--p1", help="Probabilities of P1, such as 0.2,0.3,0.5.", rich_help_panel=_SOURCE)
+]
 LabelsOption = Annotated[
-    str, typer.Option(help="Names of the inline answers: low,middle,high", rich_help_panel=_SOURCE)
+    str, typer.Option(help="Names of the answers of --p0 and --p1, such as low,middle,high.", rich_help_panel=_SOURCE)
 ]
 ColumnsOption = Annotated[
     str, typer.Option(metavar="P0,P1", help="The two columns of FILE, by name.", rich_help_panel=_SOURCE)
 ]
 CountsOption = Annotated[
-    bool, typer.Option("--counts", help="FILE has counts: divide them by their sum.", rich_help_panel=_SOURCE)
+    bool, typer.Option("--counts", help="FILE has counts, which are divided by their sum.", rich_help_panel=_SOURCE)
 ]
 AnswerOption = Annotated[str, typer.Option(help="Column of FILE with the answers.", rich_help_panel=_SOURCE)]
 GroupOption = Annotated[
     str,
-    typer.Option(help="Column of FILE with the group, one of two; the first in order is P0.", rich_help_panel=_SOURCE),
+    typer.Option(help="Column of FILE with the two groups; the first in sorted order is P0.", rich_help_panel=_SOURCE),
 ]
 BinsOption = Annotated[
     str,
-    typer.Option(metavar="6|1000,2000", help="Bins of answers that are numbers: how many, or edges.",
+    typer.Option(metavar="6|1000,2000", help="Bins of answers that are numbers: their number, or their edges.",
                  rich_help_panel=_SOURCE),
 ]  # fmt: skip
 DivergenceOption = Annotated[
     str,
     typer.Option(
         "--divergence", "-f",
-        help="What to keep: kl, reverse-kl, jeffreys, total-variation, chi-squared, neyman-chi-squared, "
+        help="Divergence to maximise: kl, reverse-kl, jeffreys, total-variation, chi-squared, neyman-chi-squared, "
         "squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA or alpha:ORDER.",
     ),
 ]  # fmt: skip
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+TimeLimitOption = Annotated[
+    str,
+    typer.Option(
+        metavar="SECONDS", help="Take what is known, with its proof, when they are over.", show_default="none"
+    ),
+]
+
+
+def seconds(text: str) -> float | None:
+    """The number of a --time-limit; None where it is not given."""
+    from ldpopt.deadline import checked
+
+    return checked(number(text, "--time-limit")) if text else None
 
 
 def populations(
@@ -68,7 +85,7 @@ def populations(
     group: str,
     bins: str = "",
 ) -> Populations:
-    """The populations from exactly one source: inline, a table, or microdata."""
+    """The populations from exactly one source: the options --p0 and --p1, a table, or a line for each respondent."""
     from ldpopt.errors import InvalidInput
     from ldpopt.io import read_pair
 
@@ -112,7 +129,7 @@ def _microdata(file: Path, answer: str, group: str, bins: str) -> Populations:
 
 
 def _in_options(message: str, named: bool) -> str:
-    """What is wrong with a table of two populations, with the option that may mend it."""
+    """The error message of a table of two populations, with the option that may help."""
     word = re.search(r": expected a number, got '(?!nan|inf)[^\W\d]", message, re.IGNORECASE)
     if word and not named:
         return f"{message} (for a line per respondent give --answer and --group)"
@@ -164,7 +181,7 @@ def number(text: str, what: str) -> float:
 
 
 def divergence(name: str) -> FDivergence:
-    """The divergence of a name, with its parameter after a colon.
+    """The divergence with this name; its parameter, if any, is after a colon.
 
     >>> divergence("hockey-stick:1.5")
     <hockey-stick divergence of 1.5>
@@ -175,7 +192,7 @@ def divergence(name: str) -> FDivergence:
 
 
 def utility(f: FDivergence, pair: Populations) -> Divergence:
-    """What the channel is to keep."""
+    """The utility of the channel: the divergence between the reports of the two populations."""
     from ldpopt.design import Divergence
 
     return Divergence(f, pair.p0, pair.p1, inputs=pair.labels)

@@ -1,4 +1,4 @@
-"""What a command leaves on the disk: refused before the work begins, written only after all of it succeeded."""
+"""Files that a command writes. Bad paths are refused before the work begins; writing comes after all work succeeded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ldpopt.files import write_bytes_atomically
 
 
 def claim(paths: list[Path], force: bool) -> None:
-    """Refuse paths that could not be written in the end: taken (unless `force`), in no folder, or named twice."""
+    """Refuse paths that could not be written later: taken (unless `force`), in a missing folder, or named twice."""
     for at, path in enumerate(paths):
         if path in paths[:at]:
             raise invalid(str(path), "a path for each output", Phrase("the same one twice"))
@@ -34,7 +34,7 @@ def kind_of(path: Path) -> str:
 
 
 def write_all(files: Mapping[Path, bytes], force: bool) -> None:
-    """Write every file whole; if one of them cannot be, take back the new ones before it."""
+    """Write every file whole. If one of them cannot be written, the new files before it are removed."""
     new = [path for path in files if not os.path.lexists(path)]
     written: list[Path] = []
     try:
@@ -58,13 +58,13 @@ def free_folder(name: str) -> Path:
 
 
 def claim_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder that exists (unless `force`), is no folder, or could not be made."""
+    """Refuse a folder that exists (unless `force`), that is not a folder, or that could not be made."""
     if not (force and folder.is_dir()):
         claim([folder], force=False)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
-    """A new folder with `files`, complete or not there at all; with `force`, into one that exists already."""
+    """Write a new folder with `files`, whole or not at all. With `force`, write into a folder that exists already."""
     if force and folder.is_dir():
         write_all({folder / name: data for name, data in files.items()}, force)
         return

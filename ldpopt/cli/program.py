@@ -1,4 +1,4 @@
-"""The program: its commands, and the one place where an error becomes a line and an exit code."""
+"""The program: its commands, and the one place that turns an error into a line and an exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Program(TyperGroup):
     """The group of commands; bad input ends it with one line and exit code 2."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run, and exit with the code; return it instead if not `standalone_mode`."""
+        """Run, and exit with the code, or return the code if not `standalone_mode`."""
         try:
             code = super().main(args, *rest, **extra | {"standalone_mode": False})
         except USAGE_ERROR as error:
@@ -40,7 +40,7 @@ class Program(TyperGroup):
         except typer.Abort:
             code = 130
         except BrokenPipeError:
-            raise  # the reader of the output went away: `main` knows
+            raise  # the reader of the output went away, which `main` handles
         except OSError as error:
             code = _say(_system(error), 1)
         except MemoryError:
@@ -65,7 +65,7 @@ def _usage(error: Any) -> str:
 
 
 def _system(error: OSError) -> str:
-    """What the system said, with the file that it was about; never more, since libraries put contents into messages."""
+    """The system's message with the name of the file, and nothing else, since libraries put contents into messages."""
     reason = error.strerror if error.errno is not None and error.strerror else type(error).__name__
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
     return f"{where}{reason[:1].lower() + reason[1:]}"
@@ -79,7 +79,7 @@ def _say(message: str, code: int) -> int:
 app = typer.Typer(
     cls=Program,
     add_completion=False,
-    pretty_exceptions_show_locals=False,  # they are answers, ids and keys
+    pretty_exceptions_show_locals=False,  # local variables may be answers, ids and keys
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 2 bad input (one line on standard error, nothing written), 1 no usable answer, "
     "130 interrupted.",

@@ -11,7 +11,7 @@ from ldpopt.cli.console import output, progress
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="An experiment, as --list names them.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(help="Name of an experiment from --list.", show_default=False)] = "",
     every: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Show the experiments with their verdicts.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points: seconds instead of minutes.")] = False,
@@ -20,14 +20,14 @@ def reproduce(
         typer.Option(
             "--out",
             "-o",
-            help="Folder with a folder for each experiment; what is done there is not done again.",
+            help="Folder for the results, with a folder for each experiment. Finished experiments are not run again.",
             show_default="ldpopt-reproduced, or ldpopt-reproduced-quick",
         ),
     ] = None,
 ) -> None:
-    """Recompute claims of the papers: numbers, a picture and a verdict each, and an index page.
+    """Recompute claims of the papers, each with numbers, a picture and a verdict, and write an index page.
 
-    Interrupted runs go on where they stopped. ldpopt reproduce gi-theorem-2 --quick
+    An interrupted run continues where it stopped. ldpopt reproduce gi-theorem-2 --quick
     """
     from ldpopt.errors import Phrase, invalid
     from ldpopt.files import write_text
@@ -54,7 +54,7 @@ def reproduce(
 
 
 def _show(folder: Path) -> None:
-    """The verdicts: those in the folder where it has some, else those recorded with this version."""
+    """Print the verdicts: those in the folder, if it has some, else those recorded with this version."""
     from rich.table import Table
 
     from ldpopt.reproduce import EXPERIMENTS, recorded

@@ -1,4 +1,4 @@
-"""``ldpopt studio``: a page on this machine on which the optimum moves while one drags."""
+"""``ldpopt studio``: a page on this machine that shows the optimum while one drags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def studio(
     file: FileArgument = None,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="Port on this machine; 0 takes a free one.", show_default="8471, if free"),
+        typer.Option(metavar="PORT", help="Port on this machine; 0 chooses a free one.", show_default="8471, if free"),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
     columns: ColumnsOption = "",
@@ -35,9 +35,9 @@ def studio(
     group: GroupOption = "",
     bins: BinsOption = "",
 ) -> None:
-    """Open a page on which populations and limits are dragged and the certified optimum follows.
+    """Open a page on which you drag populations and limits, and see the certified optimum change.
 
-    The page is served to this machine alone; its address, with a token, is the first line printed. Ctrl-C ends it.
+    The page is served to this machine only. The first printed line is its address, with a token. Ctrl-C ends it.
 
     ldpopt studio people.csv --answer smokes --group region
     """
@@ -65,7 +65,7 @@ def studio(
 
 
 def _listening(port: int | None) -> socket.socket:
-    """A socket on loopback, at the usual port where it is free and none is asked for."""
+    """A socket on loopback, at the given port; by default at the usual port, or at another if that is taken."""
     from ldpopt.errors import InvalidInput
     from ldpopt.survey.server.serve import listening
 

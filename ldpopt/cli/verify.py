@@ -1,4 +1,4 @@
-"""``ldpopt verify``: whether the proof in a design's file holds."""
+"""``ldpopt verify``: whether the proof in a design file holds."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 
 def verify(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Design file, as `Design.save` writes it.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Design file, written by `Design.save` or --save-design.", show_default=False
+        ),
     ],
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute in balls of 256 bits instead of float64 rounded outward.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
 ) -> None:
-    """Check the proof in a design's file: recompute all that it claims, without any solver.
+    """Check the proof in a design file: recompute every claim, without any solver.
 
-    Exit code 0: every claim holds. 1: one does not, and which. 2: not a design file.
+    Exit code 0: every claim holds. 1: one does not hold, and the output says which. 2: not a design file.
     """
     from ldpopt import strictjson
     from ldpopt.design import load_design
@@ -67,7 +70,7 @@ def _as_json(design: Design, found: Verification, exact: bool) -> dict[str, obje
 
 
 def _plain(value: float) -> float | str | None:
-    """A number for JSON; null where nothing was computed."""
+    """A number for JSON; null if nothing was computed."""
     return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"
 
 

@@ -1,4 +1,4 @@
-"""Composition: what several mechanisms reveal together, exactly where that is possible."""
+"""Composition: the privacy of several mechanisms together, exact where that is possible."""
 
 from ldpopt.composition.calibrate import largest_count, largest_epsilon
 from ldpopt.composition.compose import ComposedPair, compose, compose_same_input

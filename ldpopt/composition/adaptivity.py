@@ -1,12 +1,13 @@
-"""The subgaussian standard of a composed privacy loss when each mechanism may depend on the reports so far.
+"""The subgaussian parameter of a composed privacy loss L, if each mechanism may depend on the reports so far.
 
-A step of standard tau_a has a loss Z of conditional mean m in [0, min(mu_a, tau_a^2/2)], as E e^-Z = 1. Hoeffding's
-lemma for the sum C of these means, under the law R that is tilted by exp(s (Z - m)) step by step, leaves for every s
+The loss Z of a step with parameter tau_a has a conditional mean m in [0, min(mu_a, tau_a^2/2)], because E e^-Z = 1. Let
+C be the sum of these means, and R the law that is tilted by exp(s (Z - m)) step by step. By Hoeffding's lemma for C,
 
-    2 log E exp(s (L - E L)) / s^2  <=  sum tau_a^2 + (range of C)^2 / 4 + (2/s) (E_R C - E_P C),
+    2 log E exp(s (L - E L)) / s^2  <=  sum tau_a^2 + (range of C)^2 / 4 + (2/s) (E_R C - E_P C)
 
-and the last term is at most sum mu_a sqrt(x_a) by Pinsker, x_a the expected sum of tau^2 of the steps before a. The
-proof, step by step, is in docs/concepts/composition.md; [DR, Thm 3.4] leaves out the last two terms.
+for every s. By Pinsker's inequality, the last term is at most sum mu_a sqrt(x_a), where x_a is the expected sum of
+tau^2 of the steps before a. The proof, step by step, is in docs/concepts/composition.md; [DR, Thm 3.4] omits the last
+two terms.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ Parts = Sequence[tuple[float, float, int]]
 """(mu, tau, count) of each mechanism."""
 
 _BLOCKS = 4096
-"""Into so many blocks a long sum of square roots is cut; within one, their mean is below the root of the mean."""
+"""A long sum of square roots is cut into this many blocks; in each, the mean root is below the root of the mean."""
 
 
 def fixed_standard(parts: Parts) -> float:
-    """sqrt(sum tau^2), rounded up: the standard for mechanisms that no report has a say in [DR, Thm 3.4]."""
+    """sqrt(sum tau^2), rounded up: the parameter if mechanisms and inputs are fixed in advance [DR, Thm 3.4]."""
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale):
         return scale
@@ -36,10 +37,10 @@ def fixed_standard(parts: Parts) -> float:
 
 
 def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
-    """The standard when inputs, and which mechanism is next, may depend on the reports so far, rounded up.
+    """The parameter if inputs, and the choice of the next mechanism, may depend on the reports so far; rounded up.
 
-    ordered : the parts are used in the order given, and nothing random precedes the first. Otherwise any order, chosen
-    on the way and with coins from the very beginning. One use alone keeps its own standard.
+    ordered : the parts are used in the given order, and nothing random precedes the first. Otherwise the order may be
+    chosen on the way, and by coins before the first step. A single use keeps its own parameter.
     """
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale) or sum(n for _, _, n in parts) == 1:
@@ -48,7 +49,7 @@ def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
     steps = [(min(mu / scale, tau / scale * tau / 2), tau / scale, n) for mu, tau, n in parts]
     means = [(mean, n) for mean, _, n in steps]
     if ordered:
-        # What comes first is fixed, so its mean is no part of what varies.
+        # The first step is fixed, so its mean does not vary.
         spread = _sum([(means[0][0], means[0][1] - 1), *means[1:]])
         shift = _weighted_roots(means, [(tau, n) for _, tau, n in steps])
     else:
@@ -60,7 +61,7 @@ def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
 
 
 def _scale(parts: Parts) -> float:
-    """A power of two of the size of the largest tau, so that no square leaves the range of floats; 0 or inf itself."""
+    """A power of two near the largest tau, so that squares stay in the range of floats; 0 or inf if tau is."""
     largest = max(tau for _, tau, _ in parts)
     return largest if largest == 0 or math.isinf(largest) else math.ldexp(1.0, math.frexp(largest)[1] - 1)
 
@@ -76,8 +77,8 @@ def _sum(means: Sequence[tuple[float, int]]) -> float:
 def _pairwise(steps: Parts) -> float:
     """A bound on sum mu_a sqrt(x_a) for every order, with x_a = sum_b Pr(b before a) tau_b^2.
 
-    By Cauchy and Schwarz at most sqrt(sum mu_a^2/tau_a^2) sqrt(sum tau_a^2 x_a), and of each pair only one comes first:
-    sum tau_a^2 x_a is at most the sum of tau_a^2 tau_b^2 over pairs.
+    By Cauchy and Schwarz it is at most sqrt(sum mu_a^2/tau_a^2) sqrt(sum tau_a^2 x_a). In each pair of steps only one
+    comes first, so sum tau_a^2 x_a is at most the sum of tau_a^2 tau_b^2 over pairs.
     """
     ratios = math.fsum(n * (mean / tau) * (mean / tau) for mean, tau, n in steps if mean > 0)
     squares = [(Fraction(tau) ** 2, n) for _, tau, n in steps]
@@ -87,10 +88,11 @@ def _pairwise(steps: Parts) -> float:
 
 
 def _weighted_roots(means: Sequence[tuple[float, int]], taus: Sequence[tuple[float, int]]) -> float:
-    """sum over steps of mean sqrt(sum of tau^2 of the steps before), both in the order given, rounded up.
+    """The sum over steps of mean * sqrt(sum of tau^2 of the steps before), in the given orders, rounded up.
 
-    With the means rising and the taus falling it bounds sum mu_a sqrt(x_a) for every order: the deviation of the
-    tilted law is a submartingale, so the step with the r-th largest mean sees at most what all but r steps build up.
+    With rising means and falling taus it bounds sum mu_a sqrt(x_a) for every order of use. The reason is that the
+    deviation of the tilted law is a submartingale: before the step with the r-th largest mean it is at most what the
+    largest taus of all but r steps build up.
     """
     total = []
     for mean, before, square, n in _stretches(means, taus):

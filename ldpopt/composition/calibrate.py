@@ -1,4 +1,4 @@
-"""Calibration through exact composition: the most that still meets a target, from the private side."""
+"""Calibration with exact composition: the largest epsilon or count that still meets a target, rounded down."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 
 def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> PureDP:
-    """The largest epsilon such that `count` epsilon-DP mechanisms together meet `target`, to 1e-9 relative.
+    """The largest epsilon, in nats, such that `count` epsilon-DP mechanisms together meet `target`.
 
-    erasure : each mechanism's total variation is (1 - erasure) tanh(epsilon/2), 0 for no bound but epsilon. The
-    composition of the result was computed and meets the target; raises `InvalidInput` when none does.
+    erasure : in [0, 1]; the total variation of each mechanism is (1 - erasure) tanh(epsilon/2), so 0 adds no limit.
+    The result is the largest up to a relative 1e-9; its composition was computed and meets the target.
+    Raises `InvalidInput` if no epsilon does.
 
     >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
     0.024011
@@ -44,7 +45,7 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
 
 
 def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> int:
-    """How many times a mechanism may be used within `target`: the largest count up to `limit`, 0 for none.
+    """The largest number of uses of a mechanism, up to `limit`, that together meet `target`; 0 if one use does not.
 
     >>> largest_count((0.1,), ApproximateDP(1.0, 1e-6))
     10

@@ -1,4 +1,4 @@
-"""Composition of any list of finite pairs, channels or parameters, with certified brackets."""
+"""Composition of any list of pairs, channels or parameters, with certified lower and upper bounds."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def _swapped(parts: Parts) -> Parts:
 
 
 def _summed_renyi(parts: Parts, order: float) -> Array:
-    """Bounds below and above on the divergence of p from q, shape (2,)."""
+    """A lower and an upper bound on the sum of the divergences of p from q, shape (2,)."""
     return np.asarray(np.sum([n * np.array(renyi_of_pairs(pair.p, pair.q, order))[:, 0] for pair, n in parts], axis=0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComposedPair(Pictured):
-    """The composition of finite pairs: its whole (epsilon, delta) curve, in both directions.
+    """The composition of pairs of distributions: its whole (epsilon, delta) curve, for both directions of the pairs.
 
     parts : the pairs with their counts, equal ones together.
-    attained : whether an adaptive strategy attains the curve; False where the pairs only dominate.
+    attained : whether an adaptive strategy attains the curve; False if the pairs only dominate the mechanisms.
 
-    Every answer is a `Guarantee` or a number on the safe side. The curve is exact (to the stated rounding) when
-    there are few outcomes or all privacy losses lie on one lattice, else bracketed: see `exact`.
+    Guarantees and numbers are rounded so that they hold. The curve is exact up to rounding if there are few outcomes,
+    or if all privacy losses are multiples of one number; else it has a lower and an upper bound. See `exact`.
     """
 
     parts: Parts
@@ -59,9 +59,9 @@ class ComposedPair(Pictured):
     _backward: Direction
     attained: bool = True
     _below: tuple[tuple[ComposedPair, float], ...] | None = None
-    """Where lower ends come from, with what to take off them; None for the pair itself."""
+    """Compositions that give lower bounds, each with a slack to subtract; None for this composition itself."""
     _pure: tuple[float, float] | None = None
-    """Bounds on the largest loss of the channels behind the pairs; None for the pairs' own."""
+    """Bounds on the largest total loss of the channels behind the pairs; None to compute it from the pairs."""
 
     _picture = "profile"
 
@@ -75,7 +75,7 @@ class ComposedPair(Pictured):
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:
-        """The composition of pairs with counts; equal pairs are counted together."""
+        """The composition of pairs with counts; `more` adds rounding errors, of pairs that were computed."""
         parts = counted(pairs)
         forward = Direction.of(parts, more)
         if all(pair.symmetric for pair, _ in parts):
@@ -88,7 +88,7 @@ class ComposedPair(Pictured):
 
     @property
     def exact(self) -> bool:
-        """Whether the curve is exact up to rounding: attained, and not bracketed on a grid."""
+        """Whether the curve is exact up to rounding: a strategy attains it, and no grid was needed."""
         return self.attained and all(direction.spread == 0 for direction in self._directions)
 
     @property
@@ -97,7 +97,7 @@ class ComposedPair(Pictured):
         return sum(count for _, count in self.parts)
 
     def hockey_stick(self, epsilon: Any) -> Guarantee:
-        """The delta at `epsilon` >= 0 nats: the true value lies between `lower` and `value`."""
+        """The delta at `epsilon` >= 0 nats. The true value lies between `lower` and `value` of the `Guarantee`."""
         epsilon = point_at_least_zero(epsilon)
         directions = self._directions
         value = min(self._variation, max(direction.upper(epsilon) for direction in directions))
@@ -106,7 +106,7 @@ class ComposedPair(Pictured):
 
     @cached_property
     def _variation(self) -> float:
-        """The union of the total variations: where those are tiny, what rounding adds to losses would exceed them."""
+        """1 - prod (1 - eta), a bound on delta; for tiny etas it is below what rounding adds to losses."""
         return union((variation(pair), count) for pair, count in self.parts)
 
     def _lower(self, epsilon: float) -> float:
@@ -116,14 +116,14 @@ class ComposedPair(Pictured):
         return max([0.0, *below])
 
     def approximate_dp(self, delta: Any) -> Guarantee:
-        """The epsilon at `delta` in [0, 1], in nats; inf when infinite losses alone exceed `delta`."""
+        """The epsilon at `delta` in [0, 1], in nats; inf if infinite losses have more probability than `delta`."""
         delta = unit_interval(delta, "delta")
         value = self.epsilon_at(delta)
         lower = self._lower_epsilon(delta, value)
         return Guarantee("approximate_dp", value, lower, None, self.exact, REFERENCE, {"delta": delta})
 
     def _lower_epsilon(self, delta: float, value: float) -> float:
-        """Some epsilon at which delta is certainly exceeded, close below `value`."""
+        """An epsilon, close below `value`, at which the true delta certainly exceeds `delta`; 0 if none is found."""
         if math.isinf(value):
             return math.inf if self._below is None else 0.0
         step = 1e-12 * value
@@ -149,12 +149,12 @@ class ComposedPair(Pictured):
         return max(direction.epsilon(delta) for direction in self._directions)
 
     def total_variation(self) -> Guarantee:
-        """The total variation distance of the composed pair."""
+        """The total variation distance of the composed pair: its delta at epsilon 0."""
         found = self.hockey_stick(0.0)
         return Guarantee("total_variation", found.value, found.lower, None, self.exact, "[GI, Thm 2]")
 
     def local_dp(self) -> Guarantee:
-        """Pure epsilon: the sum of the largest losses in the worse direction, inf when one is infinite."""
+        """The pure epsilon, in nats: the sum of the largest losses in the worse direction, inf if one is infinite."""
         if self._pure is not None:
             return Guarantee("local_dp", self._pure[1], self._pure[0], None, True, "[GI, Def 6]")
         if any(direction.infinite for direction in self._directions):
@@ -163,12 +163,12 @@ class ComposedPair(Pictured):
         return Guarantee("local_dp", float(high), float(low), None, True, "[GI, Def 6]")
 
     def renyi(self, order: Any) -> Any:
-        """The Rényi divergence at `order`, or a tuple for an array of orders: orders add [M, Prop 1]."""
+        """The sum of the Rényi divergences of `order` in [1, inf], in nats; a tuple for several orders [M, Prop 1]."""
         if np.ndim(order) == 1:
             return tuple(self.renyi(one) for one in order)
         order = renyi_order(order)
         low, high = np.max([_summed_renyi(parts, order) for parts in (self.parts, _swapped(self.parts))], axis=0)
-        # At most log q errors once and log p order/(order - 1) times; for orders near 1, p where it is common only.
+        # The error of log q counts once, that of log p order/(order - 1) times; near order 1 only common p matter.
         slack = 2 * math.fsum(n * rare_error(pair) for pair, n in self.parts)
         value, lower = min(up(high, 64) + slack, self.local_dp().value), max(0.0, down(low, 64) - slack)
         if self._below is not None:
@@ -176,9 +176,9 @@ class ComposedPair(Pictured):
         return Guarantee("renyi", value, lower, None, self._below is None, "[M, Prop 1]", {"order": order})
 
     def trade_off(self, points: int = 129) -> TradeOffCurve:
-        """A trade-off curve nowhere above the true one: its supporting lines at `points` slopes, both directions.
+        """A trade-off curve nowhere above the true one, for both directions, from delta at `points` epsilons.
 
-        Its losses of more than 700 nats count as infinite.
+        Losses of more than 700 nats count as infinite.
         """
         points = positive_integer(points, "points", minimum=2)
         infinite = max(direction.infinite for direction in self._directions)
@@ -188,7 +188,7 @@ class ComposedPair(Pictured):
         return FinitePair.through(at, np.array(deltas)).trade_off()
 
     def law(self) -> tuple[Array, Array]:
-        """(finite privacy losses, their masses) of the forward direction; on a grid, split outward."""
+        """(finite privacy losses, their masses) of the forward direction; on a grid, losses are split."""
         return self._forward.law.atoms()
 
     def __repr__(self) -> str:
@@ -196,7 +196,7 @@ class ComposedPair(Pictured):
 
 
 def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
-    """Pairs with counts, equal ones together, in an order that does not depend on theirs."""
+    """Pairs with counts, equal ones together, sorted so that the order in which they were given does not matter."""
     found: Counter[FinitePair] = Counter()
     for pair, count in pairs:
         found[pair.ordered] += count
@@ -206,8 +206,8 @@ def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
 def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> ComposedPair:
     """The composition of mechanisms with counts, and of pairs in their own direction.
 
-    Channels of several different pairs of rows count by the best adaptive strategy against all of them, in any order,
-    where that is small enough to be found, else by the pairs that dominate them: then no strategy may attain the curve.
+    For channels with several different pairs of rows, the best adaptive strategy against all of them is computed if it
+    is small enough. Otherwise the pairs that dominate them are composed, and perhaps no strategy attains the curve.
     """
     parts = counted((item if isinstance(item, FinitePair) else item.pair, count) for item, count in items)
     noise = [(item.own, n) for item, n in items if isinstance(item, Mechanism) and isinstance(item.own, GaussianPair)]
@@ -229,7 +229,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     if not several:
         return replace(made, parts=parts)
     pure = _pure(several, single)
-    # Products of rare masses vanish in the pair of the best strategy, their losses must not.
+    # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
     made = replace(made, _forward=made._forward.up_to(pure[1]), _backward=made._backward.up_to(pure[1]))
     fixed = ComposedPair.of([*single, *((max(item.rows, key=_variation_of), n) for item, n in several)])
     below = [(fixed, 0.0)]
@@ -242,7 +242,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
 
 
 def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
-    """Bounds on the largest loss: of each channel the worst pair's, of the other pairs in the worse direction."""
+    """Bounds on the largest total loss: channels count by their worst pair, other pairs by the worse direction."""
     low = math.fsum(n * mechanism.pure[0] for mechanism, n in several)
     high = math.fsum(n * mechanism.pure[1] for mechanism, n in several)
     if single:
@@ -252,7 +252,7 @@ def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[Finit
 
 
 def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[FinitePair, ...], int]]:
-    """The rows of mechanisms with counts, equal ones together."""
+    """The pairs of rows of mechanisms, with counts, equal ones together."""
     found: Counter[tuple[FinitePair, ...]] = Counter()
     for mechanism, count in mechanisms:
         found[tuple(sorted(mechanism.rows, key=lambda pair: pair.p.tobytes() + pair.q.tobytes()))] += count
@@ -267,12 +267,14 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     """The adaptive composition of a list of mechanisms, the whole list `count` times.
 
     mechanisms : channels (or matrices), named mechanisms, claims, `FinitePair`s, or tuples (epsilon, delta, eta), in
-        any mixture, as `Ledger.add` takes them. What holds for every choice of inputs and of the order by the reports
-        so far, and, for a tuple, for every mechanism with those parameters [GI, Thm 2]: a small list of channels counts
-        by the best such strategy, others by the pairs that dominate them, a bound (`exact` is False). A `FinitePair` is
-        taken as it stands: its p goes with the other pairs' p.
+        any mixture, as `Ledger.add` takes them.
 
-    The same answer sent through the same channels is no worse; `compose_same_input` is exact for that.
+    The result holds for every choice of inputs, and of the order of the mechanisms, that depends on the reports so far;
+    for a tuple, it holds for every mechanism with these parameters [GI, Thm 2]. For a short list of small channels the
+    best such strategy is computed. For others, the pairs that dominate them are composed, which gives a bound, and
+    `exact` is False. A `FinitePair` keeps its direction: its p is combined with the p of the other pairs.
+
+    If the same answer passes through all channels, the result is a bound, and `compose_same_input` is exact.
 
     >>> both = compose([(0.5, 0.0, 0.2), [[0.75, 0.25], [0.25, 0.75]]])
     >>> round(both.delta_at(0.0), 9), round(both.epsilon_at(0.01), 6)
@@ -289,10 +291,10 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
 
 
 def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[tuple[Any, Any], ComposedPair]:
-    """One composition for each ordered pair of inputs: the same answer through every channel, `count` times.
+    """The composition if one answer passes through every channel, `count` times: a dictionary by pairs of inputs.
 
-    The channels must have the same inputs. The guarantee at a point is the largest over the pairs; each pair covers
-    both directions, so (x, x') stands for (x', x) too.
+    The channels must have the same inputs. The guarantee is the largest over the pairs. Each pair covers both
+    directions, so (x, x') also stands for (x', x).
 
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> {pair: round(c.delta_at(1.0), 6) for pair, c in compose_same_input([q], count=2).items()}

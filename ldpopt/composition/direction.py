@@ -1,4 +1,4 @@
-"""One direction of a composed pair: the law of its privacy loss, and the curve on either side of the truth."""
+"""One direction of a composed pair: the law of its privacy loss, with upper and lower bounds on delta."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Parts = tuple[tuple[FinitePair, int], ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Direction(ByValue):
-    """One direction of a composed pair: a law of finite losses, the mass of infinite ones, the cost of a grid.
+    """One direction of a composed pair: the law of its finite losses, the mass of infinite ones, and error bounds.
 
-    infinite, lost : the mass of infinite losses, and the least float that is certainly not below it.
-    top : no finite loss is larger. raised : more than what the losses of rare outcomes were raised by.
+    infinite, lost : the probability of infinite losses, and a float that is certainly not below it.
+    top : a bound on the finite losses. drift, spread : what a grid adds to the losses, as `lattice.grid` returns.
+    raised : a bound on what was added to the losses of rare outcomes.
     """
 
     law: LossLaw
@@ -39,7 +40,7 @@ class Direction(ByValue):
 
     @classmethod
     def of(cls, pairs: Parts, more: Rounding = EXACT) -> Direction:
-        """The product of pairs with counts; `more` : what the rounding of pairs that were computed adds."""
+        """The product of pairs with counts. more : additional rounding errors, of pairs that were computed."""
         log_finite = math.fsum(count * math.log1p(-min(pair.infinite, 1.0)) if pair.infinite < 1 else -math.inf
                                for pair, count in pairs)  # fmt: skip
         infinite = -math.expm1(log_finite)
@@ -56,21 +57,21 @@ class Direction(ByValue):
 
     @classmethod
     def of_gaussians(cls, law: GaussianLaw) -> Direction:
-        """Gaussian mechanisms alone, in closed form."""
+        """The direction for Gaussian mechanisms only, in closed form."""
         return cls(law, 0.0, 0.0, math.inf)
 
     def up_to(self, top: float) -> Direction:
-        """The same with losses as large as `top`."""
+        """The same direction, with a bound on the losses of at least `top`."""
         return replace(self, top=max(self.top, top))
 
     @property
     def slack(self) -> float:
-        """What losses are raised by for rounding."""
+        """How much losses are raised to cover rounding."""
         return self.law.slack
 
     @property
     def relative(self) -> float:
-        """What delta is raised by for rounding, relatively."""
+        """How much delta is raised, relatively, to cover rounding."""
         return self.law.relative
 
     def upper(self, epsilon: float) -> float:
@@ -78,7 +79,7 @@ class Direction(ByValue):
         return self._above(epsilon, *self.law.delta(epsilon - self.slack))
 
     def bulk(self, epsilon: float) -> float:
-        """As `upper`, with an absolute error of about 1e-14."""
+        """Like `upper`, faster, but too large by an absolute error of about 1e-14."""
         return self._above(epsilon, *self.law.bulk(epsilon - self.slack))
 
     def _above(self, epsilon: float, value: float, error: float) -> float:
@@ -87,7 +88,7 @@ class Direction(ByValue):
         return min(1.0, up(self.lost + UNDERFLOW + (value + error) * (1 + self.relative), 64))
 
     def lower(self, epsilon: float) -> float:
-        """A bound from below; on a grid, by Hoeffding's bound on the noise that splitting added."""
+        """A lower bound on delta at epsilon; on a grid, by Hoeffding's bound on the noise that splitting adds."""
         if self.spread == 0:
             value, error = self.law.delta(epsilon + self.slack + self.raised)
             return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.relative)), 64)
@@ -98,25 +99,26 @@ class Direction(ByValue):
         return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.relative)), 64)
 
     def shift(self, chance: float) -> float:
-        """More than the losses were raised by, but for a probability of at most `chance` (Hoeffding)."""
+        """With probability 1 - `chance`, losses were raised by no more than this (Hoeffding)."""
         return self.slack + self.raised + self.drift + math.sqrt(self.spread * math.log(1 / chance) / 2)
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon at which `delta` is not exceeded, near the smallest; inf if there is none."""
+        """An epsilon, close to the smallest, at which `delta` is not exceeded; inf if there is none."""
         if delta < self.lost:
             return math.inf
-        # What is lost is exact; what is left of delta is a difference of floats, right to an ulp of delta.
+        # The room for finite losses is a difference of floats, accurate to an ulp of delta.
         room = (delta - self.lost) / (1 + self.relative + 128 * ULP) - (2 * ULP * delta if self.lost > 0 else 0.0)
-        if room <= UNDERFLOW:  # outcomes that rare may have vanished where masses were multiplied
+        if room <= UNDERFLOW:  # products of masses that are so small may have underflowed
             return self.top
         found = self.law.epsilon(room - UNDERFLOW) + self.slack
         return min(up(max(0.0, found), 16), self.top)
 
 
 def infinite_mass(pair: FinitePair) -> Fraction:
-    """The probability of an infinite loss: exact when the parameters are known, else rounded up.
+    """The probability of an infinite loss: exact for a pair given by parameters, else rounded up.
 
-    Masses may have been divided by a sum near 1 before: they are right to 4 units, subnormal ones hardly at all.
+    Masses may have been divided by a sum near 1 before. Then they are accurate to 4 units in the last place, but
+    subnormal ones have few digits.
     """
     if isinstance(pair, ParametricPair):
         return Fraction(pair.delta)
@@ -126,14 +128,14 @@ def infinite_mass(pair: FinitePair) -> Fraction:
 
 
 def variation(pair: FinitePair) -> float:
-    """The total variation of a pair, rounded up: its masses are right to 4 units, unless its parameters are known."""
+    """The total variation of a pair, rounded up by more than the rounding of its masses, 4 units in the last place."""
     if isinstance(pair, ParametricPair):
         return min(1.0, up(pair.delta + (1 - pair.delta) * pair.kept * math.tanh(pair.epsilon / 2), 8))
     return min(1.0, up(pair.total_variation().value, 128) + 8 * ULP) if pair.losses.any() else 0.0
 
 
 def largest_loss(parts: Parts) -> tuple[float, float]:
-    """Bounds on the largest finite total loss: exact, but for rounding up, when the losses are known."""
+    """Bounds on the largest finite total loss; for pairs given by parameters, they are one rounding apart."""
     known, low, high = Fraction(0), 0.0, 0.0
     for pair, count in parts:
         finite = pair.losses[np.isfinite(pair.losses)]

@@ -1,7 +1,7 @@
 """Mechanisms as events of dp_accounting, which its accountants compose.
 
-Needs the package ``dp-accounting`` (0.4 to 0.6), an optional extra. Events know named mechanisms only. A channel
-becomes one that it is a post-processing of, or that dominates it: what an accountant says of the event holds for it.
+This needs the package ``dp-accounting`` (0.4 to 0.6), an optional extra. Events exist only for named mechanisms. So a
+channel becomes the event of a mechanism that dominates it, and the accountant's guarantees hold for the channel, too.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from ldpopt.privacy.local_dp import local_dp
 from ldpopt.rounding import down
 
 MOST = 10**6
-"""Uses of mechanisms that a ledger may list: every one is an event of its own."""
+"""The largest number of uses in a ledger; every use becomes an event."""
 
 SLACK = 1e-9
-"""Relative rise of a channel's epsilon, so that rounding does not hide of what it is a post-processing."""
+"""How much, relatively, epsilon is raised before a test whether the channel post-processes randomized response."""
 
 
 def to_dp_event(mechanism: Any) -> Any:
     """An event of `dp_accounting` that stands for a mechanism and reveals no less than the mechanism does.
 
-    mechanism : a channel or what has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; a `Ledger`, whose
-    uses are listed one by one, since `dp_accounting` loses repetitions of randomized response up to version 0.6.0.
+    mechanism : a channel, or an object that has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; or a
+        `Ledger`, whose uses are listed one by one, since `dp_accounting` loses repetitions of randomized response up to
+        version 0.6.0.
 
-    A channel with k inputs becomes k-ary randomized response where it is a post-processing of that, and else randomized
-    response on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must compare the
-    two answers of one person: ``NeighboringRelation.REPLACE_ONE``. For the noise of numbers, whose sensitivity is that
-    of `Laplace` and `Gaussian` here, `RdpAccountant` takes every relation.
+    A channel with k inputs becomes k-ary randomized response if it is a post-processing of it. Otherwise it becomes
+    randomized response on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must
+    compare two answers of one person: ``NeighboringRelation.REPLACE_ONE``. For `Laplace` and `Gaussian` noise,
+    `RdpAccountant` accepts every relation; the sensitivity is that of the noise object.
 
-    Raises `InvalidInput` for what has no such event, such as a delta, and `MissingExtra` without dp_accounting.
+    Raises `InvalidInput` for mechanisms without an event, such as those with a positive delta, and `MissingExtra` if
+    dp_accounting is not installed.
 
     >>> to_dp_event([[0.75, 0.25], [0.25, 0.75]]).num_buckets
     2
@@ -91,10 +93,10 @@ def _pure(epsilon: float, name: str) -> PureDP:
 
 
 def _after_response(channel: Channel, epsilon: float) -> bool:
-    """Whether the channel is k-ary randomized response of epsilon with something after it.
+    """Whether the channel Q is a post-processing of k-ary randomized response R of epsilon.
 
-    With a on its diagonal and b beside it, R = (a - b) I + b J, so that W = R^-1 Q is (Q - b 1 1^T Q) / (a - b): a
-    channel where no entry is negative.
+    R has a on its diagonal and b elsewhere: R = (a - b) I + b J. Then Q = R W for W = (Q - b 1 1^T Q) / (a - b), and W
+    is a channel if no entry is negative.
     """
     k = channel.shape[0]
     if k < 2 or not 0 < epsilon < 700:
@@ -107,7 +109,7 @@ def _after_response(channel: Channel, epsilon: float) -> bool:
 
 
 def _response(events: Any, epsilon: float, k: int) -> Any:
-    """Randomized response with k buckets; its noise parameter is rounded toward less noise."""
+    """The event of randomized response with k buckets; its noise parameter is rounded down, towards less noise."""
     if math.isinf(epsilon):
         return events.NonPrivateDpEvent()
     if epsilon == 0:

@@ -1,8 +1,8 @@
-"""A privacy filter and an odometer: budgets that hold when every next mechanism is chosen by the reports so far.
+"""A privacy filter and an odometer: budgets that hold even if each next mechanism is chosen after seeing the reports.
 
-`Ledger` says what a list of mechanisms costs that was fixed before the first report. When the list itself depends on
-the reports, the best composition of what was used, `Ledger.approximate_dp`, is no bound [RRUV]; sums of pure, Rényi and
-zCDP parameters are, because they bound the loss path by path [RRUV; FZ; WRRW].
+`Ledger` gives the privacy of a list of mechanisms that was fixed before the first report. If the list itself depends on
+the reports, the exact composition of the mechanisms that were used, `Ledger.approximate_dp`, is not a bound [RRUV].
+Sums of pure, Rényi and zCDP parameters are bounds, because they hold along every sequence of reports [RRUV; FZ; WRRW].
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from ldpopt.results import Result
 Budget = PureDP | TV | RenyiDP | ZCDP | ApproximateDP
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
-"""The Rényi orders that an odometer watches unless others are given."""
+"""The Rényi orders that an odometer uses unless others are given."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrivacyFilter(Result):
-    """A budget that is never exceeded, whatever is chosen next: mechanisms, inputs, and whether to go on [RRUV].
+    """A budget that is never exceeded, even if mechanisms, inputs and the end are chosen by the reports so far [RRUV].
 
-    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats. ledger : what is spent already.
-    lost : for an `ApproximateDP` budget, the part of its delta that is kept for mechanisms with infinite losses.
+    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats.
+    ledger : the mechanisms used already.
+    lost : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite losses.
 
-    Everything that `add` let pass together meets `budget`, though the list depended on the reports. Pure epsilons,
-    Rényi divergences of the budget's order and, for zCDP, of every order add along the path [FZ; WRRW]; total
-    variations unite. An (epsilon, delta) budget is met by the zCDP that implies it, with delta - lost, or by epsilons
-    that add up to epsilon. Raises `InvalidInput` for another budget, or one that the ledger exceeds.
+    All mechanisms that `add` accepts meet `budget` together. Pure epsilons add up, and so do Rényi divergences of the
+    budget's order and, for zCDP, of every order [FZ; WRRW]. For total variation, 1 - eta multiply. An (epsilon, delta)
+    budget is met if the epsilons add up to at most epsilon, or if the zCDP of the mechanisms implies
+    (epsilon, delta - lost). Raises `InvalidInput` for another budget, or one that the ledger exceeds.
 
     >>> spent = PrivacyFilter(PureDP(1.0)).add((0.5,)).add((0.25,))
     >>> spent.admits((0.25,)), spent.admits((0.3,)), spent.room((0.1,))
@@ -68,7 +69,7 @@ class PrivacyFilter(Result):
             raise invalid("ledger", f"one within {self.budget}", self.ledger)
 
     def admits(self, mechanism: Any, count: int = 1) -> bool:
-        """Whether `count` more uses of a mechanism, as `Ledger.add` takes it, stay within the budget.
+        """Whether `count` more uses of a mechanism stay within the budget; mechanisms are given as to `Ledger.add`.
 
         >>> PrivacyFilter(ZCDP(0.0, 0.1)).admits((0.5,))
         False
@@ -76,7 +77,7 @@ class PrivacyFilter(Result):
         return self._within(self.ledger.add(mechanism, count))
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyFilter:
-        """The filter after `count` more uses; raises `BudgetExceeded`, before any of them, when they do not fit.
+        """The filter after `count` more uses. Raises `BudgetExceeded`, before any of them, if they do not fit.
 
         >>> PrivacyFilter(PureDP(1.0)).add((0.7,), 2)
         Traceback (most recent call last):
@@ -125,7 +126,7 @@ class PrivacyFilter(Result):
 
 
 def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:
-    """Whether the divergences of every order add up to no more than xi + rho order, by the cheapest way that tells."""
+    """Whether the divergences of every order add up to at most xi + rho order; cheap tests are tried first."""
     if any(ledger.renyi(order).lower > xi + rho * order for order in (1.0, 2.0, 8.0, 64.0)):
         return False
     if xi == 0 and total((_own_rho(entry.mechanism), entry.count) for entry in ledger) <= rho:
@@ -145,15 +146,17 @@ def _rho(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyOdometer(Result):
-    """A running bound on the privacy loss that is right at all times at once, whatever is chosen next [RRUV].
+    """A running bound on the privacy loss that holds at all times at once, whatever is chosen next [RRUV].
 
-    delta : in (0, 1), the probability that the loss ever exceeds the reading. orders : Rényi orders above 1, fixed
-    before the first report. ledger : what is used so far. Nothing is refused; the reading may decide when to stop.
+    delta : in (0, 1), a bound on the probability that the loss ever exceeds the reading.
+    orders : Rényi orders above 1, fixed before the first report.
+    ledger : the mechanisms used so far.
 
-    Under either input, with probability 1 - delta over the reports, the log-likelihood ratio of all reports is at most
-    `reading` at every time: exp((a - 1)(loss - sum of divergences of order a)) is a supermartingale, so Ville's
-    inequality bounds it forever. The least over n orders costs log n of the budget. Raises `InvalidInput` for
-    other numbers.
+    Nothing is refused, and the reading may decide when to stop. Under either input, with probability 1 - delta over the
+    reports, the log-likelihood ratio of all reports is at most `reading` at every time. The proof: for an order a,
+    exp((a - 1)(loss - sum of divergences of order a)) is a supermartingale, which Ville's inequality bounds at all
+    times. Taking the least bound over n orders replaces log(1/delta) by log(n/delta). Raises `InvalidInput` for values
+    out of range.
 
     >>> odometer = PrivacyOdometer(1e-6)
     >>> for _ in range(100):
@@ -183,7 +186,7 @@ class PrivacyOdometer(Result):
         object.__setattr__(self, "orders", orders)
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyOdometer:
-        """The odometer after `count` more uses of a mechanism, as `Ledger.add` takes it.
+        """The odometer after `count` more uses of a mechanism, which is given as to `Ledger.add`.
 
         >>> PrivacyOdometer(1e-6).add((0.5,)).reading
         0.5
@@ -192,7 +195,7 @@ class PrivacyOdometer(Result):
 
     @property
     def reading(self) -> float:
-        """The bound on the loss so far, in nats: no more than the sum of the pure epsilons, which never fails."""
+        """The bound on the loss so far, in nats; at most the sum of the pure epsilons, which always holds."""
         if not self.ledger.entries:
             return 0.0
         cost = math.log(len(self.orders)) - math.log(self.delta)

@@ -1,4 +1,4 @@
-"""The privacy loss of Gaussian mechanisms together: one Gaussian of mu = sqrt(sum mu_i^2), in closed form [DRS]."""
+"""The privacy loss of several Gaussian mechanisms together: that of one with mu = sqrt(sum mu_i^2) [DRS]."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP, down, up
 
 _DEEP = 1e-290
-"""A finite pair for a Gaussian leaves no more than this to infinite losses, where epsilon up to 600 can reach that."""
+"""In a finite pair for a Gaussian, infinite losses have at most this probability, if epsilons up to 600 suffice."""
 
 _POINTS = 2049
 
 
 @dataclass(frozen=True)
 class GaussianLaw:
-    """N(mu^2/2, mu^2), mu between two floats."""
+    """The normal law N(mu^2/2, mu^2) of the privacy loss of Gaussian noise, with mu between the floats low and high."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class GaussianLaw:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[GaussianPair, int]]) -> GaussianLaw:
-        """The losses of Gaussian pairs with counts together: no adaptive choice exceeds the product [DRS]."""
+        """The law of the total loss of Gaussian pairs with counts, which no adaptive choice exceeds [DRS]."""
         counted = list(pairs)
         scale = math.ldexp(1.0, math.frexp(max(pair.mu for pair, _ in counted))[1])
         squares = sum(((Fraction(pair.mu) / Fraction(scale)) ** 2 * n for pair, n in counted), Fraction(0))
@@ -52,7 +52,7 @@ class GaussianLaw:
         return self.delta(epsilon)
 
     def atoms(self) -> tuple[Array, Array]:
-        """As in `LossLaw`, of a finite pair that dominates it."""
+        """As in `LossLaw`, for a finite pair that dominates the law."""
         pair = self.finite_pair()
         inside = (pair.p > 0) & (pair.q > 0)
         return pair.losses[inside], pair.p[inside]
@@ -73,7 +73,7 @@ class GaussianLaw:
         return high
 
     def finite_pair(self) -> FinitePair:
-        """A finite pair that dominates it, with losses on a lattice: for composition with other pairs."""
+        """A finite pair that dominates the law, with losses on a grid, for composition with other pairs."""
         pair = GaussianPair(self.high)
         top = max(1e-9, min(1.0, self.high))
         while top < 600 and not pair.hockey_stick(top).value <= _DEEP:

@@ -1,4 +1,4 @@
-"""The Gaussian limit of many small mechanisms, and how far a composition still is from it."""
+"""The Gaussian limit of the composition of many small mechanisms, and the distance of a composition from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from ldpopt.results import Result
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:
-    """The total variation of `count` mu-GDP mechanisms: 2 Phi(mu sqrt(count)/2) - 1 [GI, section VI-D].
+    """The total variation of `count` mu-GDP mechanisms together: 2 Phi(mu sqrt(count)/2) - 1 [GI, section VI-D].
+
+    mu-GDP is Gaussian differential privacy: no easier to tell apart than N(0, 1) and N(mu, 1). mu >= 0.
 
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492
@@ -30,7 +32,9 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
 
 
 def gaussian_trade_off(mu: float, type_one: Any) -> Array:
-    """G_mu: the least type II error of testing N(0, 1) against N(mu, 1) at a type I error [GI, eq. 13].
+    """G_mu: the least type II error of a test of N(0, 1) against N(mu, 1), for each type I error [GI, eq. 13].
+
+    mu : at least 0. type_one : a number or an array of any shape, in [0, 1].
 
     >>> gaussian_trade_off(1.0, [0.05, 0.5]).round(6)
     array([0.740489, 0.158655])
@@ -48,7 +52,7 @@ def gaussian_trade_off(mu: float, type_one: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class GaussianLimit(Result):
-    """mu of the limit G_mu, and sup over t of |f(t) - G_mu(t)| for the trade-off curve f of the composition."""
+    """The mu of the limit G_mu, and the distance sup |f - G_mu| of the composition's trade-off curve f from it."""
 
     mu: float
     distance: float
@@ -57,8 +61,9 @@ class GaussianLimit(Result):
 def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimit:
     """The limit of composing (epsilon_i)-DP and (eta_i)-TV mechanisms: mu^2/2 = sum epsilon_i eta_i [GI, Thm 3].
 
-    `distance` is the exact sup distance between the composition's own trade-off curve and G_mu, to about 1e-9 (on a
-    grid when the epsilons are not commensurable). An eta above tanh(epsilon/2) is taken as that.
+    epsilons in nats; etas in [0, 1], as many as epsilons. An eta above tanh(epsilon/2) is lowered to it. The `distance`
+    of the result is the largest difference between the composition's own trade-off curve and G_mu, to about 1e-9; if
+    the epsilons are not multiples of one number, it is computed on a grid.
 
     >>> limit = gaussian_limit([0.1] * 100, [0.035] * 100)
     >>> round(limit.mu, 6), limit.distance < 0.001
@@ -85,10 +90,10 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
 
 
 def _distance(losses: Array, masses: Array, mu: float) -> float:
-    """sup |f - G_mu| for the curve f of the pair with these losses and masses under the first hypothesis.
+    """sup |f - G_mu| for the trade-off curve f of the pair with these losses and masses under the first hypothesis.
 
-    Between two corners f is a line with slope -e^loss and G_mu is convex: G - f is largest at a corner, f - G
-    where the slopes agree, if that lies between, else at a corner too.
+    Between two corners f is a line with slope -e^loss, and G_mu is convex. So G_mu - f is largest at a corner, and
+    f - G_mu is largest where the slopes agree, or else at a corner.
     """
     from scipy.special import ndtr
 
@@ -96,7 +101,7 @@ def _distance(losses: Array, masses: Array, mu: float) -> float:
     losses, p = losses[order], masses[order] / masses.sum()
     with np.errstate(divide="ignore", under="ignore"):
         q = np.exp(np.log(p) - losses)
-    # Rejecting the outcomes with the largest losses: size Q(A), error of the second kind 1 - P(A).
+    # The test rejects the outcomes A with the largest losses: its size is Q(A), its type II error 1 - P(A).
     size = np.minimum(np.concatenate([[0.0], np.cumsum(q)]), 1.0)
     error = np.maximum(1 - np.concatenate([[0.0], np.cumsum(p)]), 0.0)
     corner = np.abs(error - gaussian_trade_off(mu, size)).max()

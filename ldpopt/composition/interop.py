@@ -1,7 +1,7 @@
 """Exchange with dp_accounting: a pair, channel or composition as a privacy-loss distribution, and back.
 
-Needs the package ``dp-accounting`` (0.4 to 0.6), an optional extra. Everything goes through probability mass
-functions: its `RandomizedResponseDpEvent` loses repetitions up to version 0.6.0.
+This needs the package ``dp-accounting`` (0.4 to 0.6), an optional extra. Probability mass functions are passed, not
+events, because dp_accounting loses repetitions of its `RandomizedResponseDpEvent` up to version 0.6.0.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from ldpopt.rounding import up
 def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     """A `dp_accounting` PrivacyLossDistribution that dominates a channel, pair, tuple or `ComposedPair`.
 
-    The interval is the lattice of the privacy losses where they have one, so that nothing is lost; else losses are
-    split outward on a grid of about `cells` cells. What a composition's window leaves out counts as infinite loss.
-    cells : a whole number of at least 16. Raises `MissingExtra` when dp_accounting is not installed, and `InvalidInput`
-    for what is no mechanism.
+    If the privacy losses are multiples of one number, this number is the discretization interval, and nothing is lost.
+    Otherwise each loss is split between two points of a grid of about `cells` cells, such that the result dominates.
+    Parts of a composition too rare to be computed count as infinite losses.
+
+    cells : a whole number of at least 16. Raises `MissingExtra` if dp_accounting is not installed, and `InvalidInput`
+    for an argument that is not a mechanism.
 
     >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
     0.287649
@@ -56,10 +58,10 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
 
 
 def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:
-    """The pairs of a `dp_accounting` PrivacyLossDistribution: (remove, add), equal when it is symmetric.
+    """The pairs of a `dp_accounting` PrivacyLossDistribution: (remove, add), equal if it is symmetric.
 
-    Each has the hockey-stick curve of the given distribution at every non-negative epsilon. Raises `InvalidInput`
-    for a distribution that is not a pessimistic estimate: its claims are not sound. Epsilons are in nats.
+    At every epsilon >= 0, in nats, each has the delta of the given distribution. Raises `InvalidInput` for a
+    distribution that is not a pessimistic estimate, because it may understate the loss.
 
     >>> remove, add = from_dp_accounting(to_dp_accounting((1.0,)))
     >>> remove == add, round(float(remove.local_dp()), 6)
@@ -78,7 +80,7 @@ def _law(parts: tuple[tuple[FinitePair, int], ...], cells: int, spacing: float |
 
 
 def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tuple[dict[int, float], float]:
-    """({position: mass}, infinite mass) of the composition, exactly for a single pair."""
+    """({position: mass}, infinite mass) of the composition's losses; exact for a single pair."""
     if len(law.parts) == 1 and law.parts[0][2] == 1:
         first, at, masses = 0, law.parts[0][0], law.parts[0][1]
     else:
@@ -108,7 +110,7 @@ def _pair(pmf: Any) -> FinitePair:
     if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - 1e-9:
         raise invalid("distribution", "a pessimistic estimate", f"masses of {1 - rest} under the second hypothesis")
     if rest < 0:
-        # Truncated tails can leave too much mass there: raising the negative losses takes it away, outward.
+        # Truncated tails can make q sum to more than one. Raising the negative losses lowers q, which is safe.
         q[below] *= 1 + rest / q[below].sum()
     p, q = np.append(p, [infinite, 0.0]), np.append(q, [0.0, max(rest, 0.0)])
     return FinitePair(p / p.sum(), q / q.sum())

@@ -1,4 +1,4 @@
-"""Exact k-fold composition of (epsilon, delta)-DP mechanisms of bounded total variation."""
+"""Exact composition of k mechanisms that are (epsilon, delta)-DP and of bounded total variation."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ldpopt.results import Result
 from ldpopt.rounding import ULP, up
 
 _MOST = 10**7
-"""Mechanisms in one composition, at most: every multiple of epsilon is listed."""
+"""The largest number of mechanisms in one composition; every multiple of epsilon is listed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KFold(Result):
     """The guarantees of a k-fold adaptive composition: (epsilons[i], deltas[i])-DP for every i.
 
-    epsilon, delta, eta, count : what each of the `count` mechanisms guarantees.
+    epsilon, delta, eta, count : the guarantee of each of the `count` mechanisms; epsilon in nats.
     indices : the multiples j of epsilon that are listed.
-    epsilons, deltas : arrays of the same length; deltas are rounded up, relatively by less than `relative_error`
-        (those below 1e-300 up to that).
-    log_deltas : log of the part of delta that is due to finite privacy losses, meaningful far below 1e-300.
+    epsilons, deltas : arrays of the same length. Deltas are rounded up by a relative error of less than
+        `relative_error`; those below 1e-300 are rounded up to it.
+    log_deltas : the log of the part of delta that finite privacy losses cause, valid also far below 1e-300.
 
-    Between the listed points delta is linear in e^epsilon, so `delta_at` and `epsilon_at` are exact too.
+    Between the listed points delta is linear in e^epsilon, so `delta_at` and `epsilon_at` are exact, too.
     """
 
     epsilon: float
@@ -58,7 +58,7 @@ class KFold(Result):
         epsilon = point_at_least_zero(epsilon)
         if self.epsilon == 0 or math.isinf(epsilon):
             return float(self._all[-1])
-        # Exactly: next to a multiple of epsilon, rounding picks the wrong side.
+        # In exact arithmetic, because rounding next to a multiple of epsilon could pick the wrong piece.
         step, point = Fraction(self.epsilon), Fraction(epsilon)
         if point >= self.count * step:
             return float(self._all[-1])
@@ -90,11 +90,11 @@ class KFold(Result):
 def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> KFold:
     """The privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms together [GI, Thm 2].
 
-    epsilon : nats, 0 to 700. delta : in [0, 1]. eta : total variation in [0, 1]; None or anything above
-        delta + (1 - delta) tanh(epsilon/2) adds nothing to (epsilon, delta). count : how many, at most 10^7.
+    epsilon : nats, 0 to 700. delta : in [0, 1]. eta : total variation in [0, 1]; None, or a value above
+        delta + (1 - delta) tanh(epsilon/2), adds no limit. count : the number of mechanisms, at most 10^7.
 
-    The result holds (j epsilon, deltas[j]) for all j = 0..count, found at once from the law of the three-point
-    dominating pair in O(count) time; it is tight for every j. Raises `InvalidInput` for anything else.
+    The composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. All are computed
+    in O(count) time from the law of the dominating pair. Raises `InvalidInput` for values out of range.
 
     >>> composed = k_fold(1.0, eta=0.7 * np.tanh(0.5), count=5)
     >>> composed.deltas.round(4)
@@ -110,7 +110,7 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
 def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
     """The composition of `count` (epsilon, delta)-DP mechanisms by Kairouz, Oh and Viswanath [GI, eq. 6].
 
-    Theorem 2 without a bound on total variation; only the multiples j with the parity of `count` are listed.
+    It is `k_fold` without a bound on total variation; only the multiples j with the parity of `count` are listed.
 
     >>> kov15(1.0, count=3).indices
     array([1, 3])
@@ -125,12 +125,12 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     delta, kept = kept_mass(epsilon, delta, eta)
     log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - kept, kept)[count + 1 :], epsilon)
     finite = np.exp(log_finite)
-    # Log masses near the mode and suffix sums are off by about an ulp a step, j epsilon by an ulp of itself.
-    # A logarithm is right to an ulp of itself.
+    # Log masses near the mode and suffix sums have an error of about an ulp for each step; j epsilon and logarithms
+    # have an error of an ulp of themselves.
     logs = np.where(np.isneginf(log_finite), 0.0, np.abs(log_finite))
     error = ULP * (64 + 8 * count + 4 * count * epsilon + 4 * logs)
     finite = np.minimum(np.where(np.isneginf(log_finite), 0.0, np.maximum(finite * (1 + error), 1e-300)), 1.0)
-    # 1 - (1 - delta)^k (1 - delta_j), each term positive.
+    # 1 - (1 - delta)^k (1 - delta_j) as a sum of positive terms.
     infinite = union([(delta, count)])
     deltas = np.minimum(infinite + (1 - infinite) * finite, 1.0)
     deltas[finite > 0] = np.minimum(np.nextafter(deltas[finite > 0] * (1 + 4 * ULP), 2.0), 1.0)
@@ -144,7 +144,7 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
 
 
 def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:
-    """indices * epsilon, rounded up: a multiple rounded down would be a smaller epsilon than its delta belongs to."""
+    """indices * epsilon, rounded up, because the delta of a multiple does not hold for a smaller epsilon."""
     mantissa, exponent = math.frexp(epsilon)
     high = math.ldexp(float(round(math.ldexp(mantissa, 26))), exponent - 26)
     product = indices * np.float64(epsilon)
@@ -155,8 +155,8 @@ def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:
 def _log_deltas(log_mass: Array, epsilon: float) -> Array:
     """log delta_j for j = 0..k from log Pr(d) for d = 1..k, shape (k + 1,).
 
-    delta_j = sum_{d > j} Pr(d) (1 - e^((j - d) eps)) = (1 - e^-eps) sum_{i >= j} e^((j - i) eps) Pr(D > i):
-    sums of positive terms only, so that no digit cancels for small epsilon either.
+    delta_j = sum_{d > j} Pr(d) (1 - e^((j - d) eps)) = (1 - e^-eps) sum_{i >= j} e^((j - i) eps) Pr(D > i). The last
+    sum has only positive terms, so nothing cancels even for small epsilon.
     """
     k = len(log_mass)
     if epsilon == 0:

@@ -1,4 +1,8 @@
-"""Privacy losses on a lattice: exactly when they are commensurable, else split outward between lattice points."""
+"""Privacy losses on a lattice, the multiples of one number.
+
+The representation is exact if all losses are such multiples. Otherwise each loss is split between the two lattice
+points around it, so that the new pair dominates the old one.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +22,19 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.rounding import ULP
 
 ATOMS = 20_000
-"""Up to so many distinct outcomes a composition is enumerated."""
+"""Up to this many distinct outcomes, a composition is enumerated."""
 
 CELLS = 2**18
-"""A grid is chosen so that a window of the composed law has about this many cells."""
+"""The spacing of a grid is chosen so that a window of the composed law has about this many cells."""
 
 _ZERO = 1e-14
-"""A loss below this, and a millionth of the largest, counts as zero, at the price of that much slack in epsilon."""
+"""A loss below this, and below a millionth of the largest, counts as zero; the slack in epsilon covers that."""
 
 
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
-    """The finite losses of a pair, largest first, with their masses under p; equal losses merged.
+    """The finite losses of a pair, from the largest to the smallest, and their masses under p; equal losses are merged.
 
-    Losses of rare outcomes are raised by `RARE`, unless they are known.
+    Losses of outcomes whose masses have lost digits are raised by `RARE`.
     """
     inside = (pair.p > 0) & (pair.q > 0)
     losses, masses = pair.losses[inside] + RARE * rare(pair)[inside], pair.p[inside]
@@ -45,16 +49,17 @@ def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:
 
 @dataclass(frozen=True)
 class Rounding:
-    """What the rounding of single pairs adds up to: of the total loss, absolutely, and of log delta."""
+    """Bounds on the rounding errors of all single pairs together: of the total loss, and of log delta."""
 
     losses: float = 0.0
     masses: float = 0.0
 
     @classmethod
     def of(cls, parts: Iterable[tuple[FinitePair, int]], more: Rounding) -> Rounding:
-        """That of pairs with counts, and `more`.
+        """The rounding errors of pairs with counts, added to `more`.
 
-        Masses are right to 4 units, the losses taken from them to 8, and to 4 of themselves; known losses are exact.
+        Masses are accurate to 4 units in the last place; the losses computed from them have an absolute error of 12
+        units and a relative error of 4. Losses of pairs given by parameters are exact.
         """
         losses, masses = [more.losses], [more.masses]
         for pair, count in parts:
@@ -68,11 +73,11 @@ class Rounding:
 
 
 EXACT = Rounding()
-"""Nothing rounded."""
+"""No rounding errors."""
 
 
 def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> AtomLaw | None:
-    """Every sum of losses with its mass, by enumeration; None when there are too many."""
+    """Every sum of losses with its mass, by enumeration; None if there are too many."""
     losses, masses, added = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
     for at, weights, count in parts:
         if count > 64:
@@ -90,9 +95,9 @@ def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXA
 
 
 def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
-    """The law on the lattice that all losses share; None when there is no coarse enough one.
+    """The law on the lattice that contains all losses; None if there is no lattice that is coarse enough.
 
-    How far each loss is from its lattice point, a few ulps, goes into the slack.
+    The distance of each loss from its lattice point, a few units in the last place, is part of the slack.
     """
     sizes = np.unique(np.concatenate([np.abs(at) for at, _, _ in parts]))
     sizes = sizes[sizes > min(_ZERO, 1e-6 * float(sizes[-1]))]
@@ -121,13 +126,13 @@ def grid(
     spacing: float | None = None,
     rounding: Rounding = EXACT,
 ) -> tuple[LatticeLaw, float, float]:
-    """(law, drift, spread): losses split between the two lattice points around them, and what that costs.
+    """(law, drift, spread): the law with losses split between the lattice points around them, and the error of that.
 
-    An outcome with masses (p, q) between two lattice ratios becomes two outcomes at those ratios with the
-    same total p and q. Merging them gives the outcome back, so the new pair dominates the old one, and the
-    error is of second order in the spacing. Under p the new loss is the old one plus independent noise within
-    one spacing: `drift` bounds the sum of its means and `spread` is the sum of the squared ranges. `cells` sets
-    the spacing through the window of the composed law, unless `spacing` is given.
+    An outcome with masses (p, q), whose ratio lies between two lattice ratios, becomes two outcomes at those ratios
+    with the same total p and q. Merging them gives the outcome back, so the new pair dominates the old one. The error
+    is of second order in the spacing. Under p the new loss is the old one plus independent noise within one spacing:
+    `drift` bounds the sum of the means of the noise, and `spread` is the sum of its squared ranges. The spacing is
+    `spacing`, or else such that a window of the composed law has about `cells` cells.
     """
     if spacing is None:
         variance = math.fsum(count * float(m @ (at - m @ at) ** 2) for at, m, count in parts)

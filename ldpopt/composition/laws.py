@@ -1,7 +1,7 @@
-"""The law of the total privacy loss, and the (epsilon, delta) curve it gives.
+"""The law of the total privacy loss, and the delta that it gives for each epsilon.
 
-Both laws answer for an upper bound: losses are never rounded down. `slack` and `relative` are what epsilon and log
-delta must be raised by for the rounding of the losses and masses themselves.
+Losses are never rounded down, so delta is an upper bound. `slack` and `relative` are how much epsilon and log delta
+must be raised, in addition, to cover the rounding of the losses and masses themselves.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
 UNDERFLOW = 1e-300
-"""More than products and sums of masses lose where they underflow."""
+"""A bound on the errors that products and sums of masses have where they underflow."""
 
 
 class LossLaw(Protocol):
-    """A law of total privacy losses: what both ways of composing offer."""
+    """A law of total privacy losses L: the interface that all ways of composing offer."""
 
     @property
     def slack(self) -> float:
-        """What epsilon must be raised by."""
+        """How much epsilon must be raised to cover rounding."""
 
     @property
     def relative(self) -> float:
-        """What log delta must be raised by."""
+        """How much log delta must be raised to cover rounding."""
 
     def delta(self, epsilon: float) -> tuple[float, float]:
         """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error)."""
 
     def bulk(self, epsilon: float) -> tuple[float, float]:
-        """The same to absolute accuracy only, cheaply for many epsilons."""
+        """Like `delta`, with a small absolute instead of a small relative error; fast for many epsilons."""
 
     def atoms(self) -> tuple[Array, Array]:
         """The losses and their masses."""
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon at which `delta` of it is not exceeded, near the smallest; -inf if any will do."""
+        """An epsilon, close to the smallest, at which `delta` is not exceeded; -inf if every epsilon will do."""
 
 
 @dataclass(frozen=True, eq=False)
 class AtomLaw(ByValue):
-    """Finitely many losses with their masses, sorted, largest first."""
+    """Finitely many losses, from the largest to the smallest, with their masses."""
 
     losses: Array
     masses: Array
@@ -69,7 +69,7 @@ class AtomLaw(ByValue):
         return self.losses, self.masses
 
     def epsilon(self, delta: float) -> float:
-        """As in `LossLaw`, by a search for the linear piece in e^epsilon, then in closed form."""
+        """As in `LossLaw`: delta is piecewise linear in e^epsilon; the piece is found, and solved in closed form."""
         low, high = 0, len(self.losses)  # delta(losses[low - 1]) <= delta < delta(losses[high])
         while low < high:
             middle = (low + high) // 2
@@ -81,13 +81,13 @@ class AtomLaw(ByValue):
 
 
 def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
-    """The epsilon with sum of masses (1 - e^(epsilon - loss)) = delta, all these losses above epsilon."""
+    """The epsilon below all these losses for which the sum of masses (1 - e^(epsilon - loss)) is delta."""
     if len(losses) == 0:
         return -math.inf
     anchor = float(losses[-1])
     at_anchor = math.fsum((-masses * np.expm1(anchor - losses)).tolist())
     slope = math.fsum((masses * np.exp(anchor - losses)).tolist())
-    if slope < UNDERFLOW:  # no digits are left of the masses: the end of the piece is on the safe side
+    if slope < UNDERFLOW:  # the masses have lost their digits: the end of the piece is a safe answer
         return anchor
     inside = (delta - at_anchor) / slope  # e^(epsilon - anchor) = 1 - inside
     return anchor + math.log1p(-inside) if inside < 1 else -math.inf
@@ -95,11 +95,14 @@ def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw(ByValue):
-    """Sums of independent losses on a lattice: `parts` holds (positions, masses, count), losses positions * spacing.
+    """The law of a sum of independent losses on a lattice, that is, multiples of `spacing`.
 
-    A question about epsilon tilts the law so that its mean lies there, where one fast Fourier transform of a
-    window of a few dozen standard deviations gives the masses to nearly full relative accuracy: deep tails are
-    as exact as the bulk, and the cost does not grow with the number of compositions but with its square root.
+    parts : (positions, masses, count) of each summand, whose losses are positions * spacing.
+
+    For a question about epsilon, the law is tilted exponentially so that its mean lies at epsilon. There, one fast
+    Fourier transform over a window of a few dozen standard deviations gives the masses to nearly full relative
+    accuracy. So deep tails are as accurate as the bulk, and the cost grows only with the square root of the number of
+    compositions.
     """
 
     spacing: float
@@ -117,10 +120,10 @@ class LatticeLaw(ByValue):
         )
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """(log E e^(tilt L), its first and second derivative): the last two are mean and variance when tilted."""
+        """(log E e^(tilt L), its first and second derivative, which are the mean and variance of the tilted law)."""
         value = mean = variance = 0.0
         for at, masses, count in self.parts:
-            # A place without mass must not set the scale: under a strong tilt nothing would be left of the others.
+            # Positions without mass must not set the scale; under a strong tilt all others would underflow.
             there = masses > 0
             losses = at[there] * self.spacing
             exponents = tilt * losses
@@ -134,7 +137,7 @@ class LatticeLaw(ByValue):
         return value, mean, variance
 
     def tilt_to(self, epsilon: float) -> float:
-        """The tilt >= 0 that moves the mean to `epsilon`; 0 when the mean is there or beyond."""
+        """The tilt >= 0 that moves the mean to `epsilon`; 0 if the mean is at least `epsilon` without a tilt."""
         if self.cumulant(0.0)[1] >= epsilon:
             return 0.0
         high = 1.0
@@ -150,7 +153,7 @@ class LatticeLaw(ByValue):
         return low
 
     def window(self, tilt: float) -> Window:
-        """The masses of the tilted law around its mean, kept for the next question."""
+        """The masses of the tilted law around its mean, kept for later use."""
         if tilt not in self._windows:
             if len(self._windows) > 16:
                 self._windows.clear()
@@ -164,25 +167,25 @@ class LatticeLaw(ByValue):
         return self.window(self.tilt_to(epsilon)).delta(epsilon)
 
     def bulk(self, epsilon: float) -> tuple[float, float]:
-        """As in `LossLaw`, from the window that is not tilted."""
+        """As in `LossLaw`, from the window of the law without a tilt."""
         return self.window(0.0).delta(epsilon)
 
     def atoms(self) -> tuple[Array, Array]:
-        """As in `LossLaw`: those within a window of the bulk."""
+        """As in `LossLaw`, but only the losses within the window of the law without a tilt."""
         window = self.window(0.0)
         at = window.first + np.arange(len(window.masses))
         return np.asarray(at * self.spacing, dtype=np.float64), window.masses * math.exp(window.cumulant)
 
     def epsilon(self, delta: float) -> float:
-        """As in `LossLaw`: search of the lattice through tilted windows, then in closed form between two points."""
-        low, high = self.ends  # delta is at most the given one at position `high`, and above it at `low`
+        """As in `LossLaw`: a search over the lattice with tilted windows, then in closed form between two points."""
+        low, high = self.ends  # at position `high` delta is small enough, at `low` it is too large
         low -= 1
         middle = self._chernoff(delta)
         while high - low > 1:
             middle = min(max(middle, low + 1), high - 1)
             window = self.window(self.tilt_to(middle * self.spacing))
             inside, outside = window.straddle(delta, low, high)
-            if (inside, outside) == (low, high):  # the window cannot reach there: ask for the very point
+            if (inside, outside) == (low, high):  # the window decides nothing: compute the one point instead
                 above = sum(self.delta(middle * self.spacing)) > delta
                 inside, outside = (middle, high) if above else (low, middle)
                 middle = (inside + outside) // 2
@@ -199,7 +202,7 @@ class LatticeLaw(ByValue):
         return high * self.spacing + math.log1p(part * math.expm1(-self.spacing))
 
     def _chernoff(self, delta: float) -> int:
-        """The position where Chernoff's bound is `delta`: a first guess at the answer."""
+        """The position where Chernoff's bound is `delta`, as a first guess."""
         if delta <= 0:
             return self.ends[1]
         low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""The ledger: an immutable list of (mechanism, count) whose totals under every notion are one call."""
+"""The ledger: an immutable list of mechanisms with counts, and their total privacy loss under every notion."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Parts = list[tuple[Mechanism, int]]
 
 @dataclass(frozen=True, eq=False)
 class Entry(Result):
-    """`count` uses of a mechanism, and the features through which an adversary of bounded capacity sees it."""
+    """`count` uses of a mechanism, and the features of a report that an adversary of bounded capacity can compute."""
 
     name: str
     count: int
@@ -45,9 +45,10 @@ class Entry(Result):
 class Ledger(Result):
     """An account of what one person has released: mechanisms with counts, composed adaptively.
 
-    `add` returns a new ledger. Each mechanism counts through the least pair that dominates it (one composition for
-    hockey-stick notions) and through every pair of its rows (sums for Rényi notions), so the totals hold for
-    every adaptive choice of inputs and mechanisms. `capacity_bounded` alone needs mechanisms fixed in advance.
+    `add` returns a new ledger. For (epsilon, delta) notions, the pairs of distributions that dominate the mechanisms
+    are composed; for Rényi notions, the divergences of the worst pairs of inputs are added. So the totals hold for
+    every adaptive choice of inputs, and of the order of the mechanisms. Only `capacity_bounded` needs mechanisms that
+    are fixed in advance. If the list itself depends on the reports, use a `PrivacyFilter`.
 
     >>> ledger = Ledger().add([[0.75, 0.25], [0.25, 0.75]], count=3).add((0.2, 0.0, 0.05), count=100)
     >>> round(float(ledger.approximate_dp(1e-6)), 6), round(float(ledger.local_dp()), 6)
@@ -60,12 +61,13 @@ class Ledger(Result):
         return {"name": [entry.name for entry in self.entries], "count": [entry.count for entry in self.entries]}
 
     def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
-        """The ledger with `count` more uses of `mechanism`; adding it that many times once each is the same.
+        """The ledger with `count` more uses of `mechanism`, which equals adding it `count` times.
 
-        mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`, or additive noise (laplace,
-            gaussian, staircase); a frequency oracle or matrix mechanism; (epsilon, delta,
-            eta); or a `PureDP`, `ApproximateDP` or `TV` claim. features : for `capacity_bounded` of channels and
-            finite pairs, as there.
+        mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise (laplace,
+            gaussian, staircase); a frequency oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`,
+            `ApproximateDP` or `TV` claim.
+        name : shown in tables; by default that of the mechanism.
+        features : for a channel or a finite pair, the features that `capacity_bounded` uses.
         """
         count, made = positive_integer(count, "count", maximum=MOST), as_mechanism(mechanism)
         if features is not None:
@@ -88,14 +90,14 @@ class Ledger(Result):
 
     @cached_property
     def composed(self) -> ComposedPair:
-        """The composition of all entries, as `compose` takes them."""
+        """The composition of all entries, as `compose` gives it."""
         if not self.entries:
             return ComposedPair.of([(FinitePair(np.ones(1), np.ones(1)), 1)])
         return composition(self._merged)
 
     @cached_property
     def _merged(self) -> Parts:
-        """Mechanisms with counts, equal ones together, in an order that does not depend on the entries'."""
+        """Mechanisms with counts, equal ones together, in an order that does not depend on that of the entries."""
         found: dict[Hashable, tuple[Mechanism, int]] = {}
         for entry in self.entries:
             made, n = found.get(entry.mechanism.key, (entry.mechanism, 0))
@@ -103,29 +105,29 @@ class Ledger(Result):
         return sorted(found.values(), key=lambda part: part[0].rank)
 
     def local_dp(self) -> Guarantee:
-        """Pure epsilon, in nats: the sum; inf for noise without a largest loss."""
+        """The pure epsilon of all entries together, in nats: their sum; inf for noise with an unbounded loss."""
         bounds = [(*mechanism.pure, n) for mechanism, n in self._merged]
         value, lower = total((high, n) for _, high, n in bounds), total((low, n) for low, _, n in bounds)
         return Guarantee("local_dp", value, min(value, down(lower, 1)), None, True, "[GI, Def 6]")
 
     def total_variation(self) -> Guarantee:
-        """Total variation of everything together."""
+        """The total variation of all reports together."""
         return self.composed.total_variation()
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """The delta at `epsilon`."""
+        """The delta at `epsilon` >= 0, in nats."""
         return self.composed.hockey_stick(epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
-        """The epsilon at `delta`."""
+        """The epsilon, in nats, at `delta` in [0, 1]."""
         return self.composed.approximate_dp(delta)
 
     def trade_off(self) -> TradeOffCurve:
-        """The trade-off curve of everything together, from below."""
+        """A trade-off curve that is nowhere above that of all mechanisms together."""
         return self.composed.trade_off()
 
     def renyi(self, order: Any) -> Any:
-        """The Rényi divergence of `order` in [1, inf], or a tuple for an array of orders: they add [M, Prop 1]."""
+        """The sum of the Rényi divergences of `order` in [1, inf], in nats; a tuple for several orders [M, Prop 1]."""
         if np.ndim(order) == 1:
             return tuple(self.renyi(one) for one in order)
         order = renyi_order(order)
@@ -133,19 +135,20 @@ class Ledger(Result):
         return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
 
     def zcdp(self, xi: float = 0.0) -> Guarantee:
-        """The least rho with (xi, rho)-zCDP: sup over orders of (D_a - xi)/a of the summed curve [BS, Lemma 2.3].
+        """The least rho with (xi, rho)-zCDP: sup over orders a of (D_a - xi)/a [BS, Lemma 2.3].
 
-        Smaller than the sum of the entries' own rho when they peak at different orders.
+        D_a is the sum of the Rényi divergences of the entries. The result is smaller than the sum of the entries' rho
+        if their suprema are at different orders.
         """
         xi = number(xi, "xi")
         low, high = _zcdp(self._merged, xi)
         return Guarantee("zcdp", high, low, None, True, "[BS, Lemma 2.3]", {"xi": xi})
 
     def approximate_zcdp(self, xi: float = 0.0) -> Guarantee:
-        """rho of delta-approximate (xi, rho)-zCDP, delta the mass of infinite losses, given in `parameters`.
+        """The rho of delta-approximate (xi, rho)-zCDP; delta is the probability of infinite losses, see `parameters`.
 
-        Each mechanism with infinite losses counts by its dominating pair, conditioned on having a finite loss
-        [BS, Cor 8.7]; rho add, 1 - delta multiply [BS, Lemma 8.2].
+        A mechanism with infinite losses is replaced by its dominating pair, conditioned on a finite loss [BS, Cor 8.7].
+        The divergences add up, and the factors 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
         conditioned = [(mechanism.conditioned(), n) for mechanism, n in self._merged]
@@ -156,11 +159,11 @@ class Ledger(Result):
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 
     def mcdp(self, *, adaptive: bool = True) -> MCDP:
-        """(sum mu, tau), as `compose_mcdp` of the entries' own: tau covers every order and choice by earlier reports.
+        """(sum mu, tau)-mCDP by `compose_mcdp`; tau covers every order, and choices that depend on earlier reports.
 
-        With ``adaptive=False`` all mechanisms and inputs are fixed in advance: (sum mu, sqrt(sum tau^2)) [DR, Thm 3.4];
-        `mcdp_to_zcdp` of that holds adaptively, too. For entries given by parameters tau is epsilon, since mCDP is not
-        closed under post-processing [BS, App A].
+        With ``adaptive=False`` all mechanisms and inputs are fixed in advance, and tau^2 is the sum of the tau_i^2
+        [DR, Thm 3.4]; `mcdp_to_zcdp` of this holds for adaptive compositions, too. An entry that is given by its
+        parameters has tau = epsilon, because post-processing can raise tau [BS, App A].
         """
         if not self.entries:
             return MCDP(0.0, 0.0)
@@ -169,8 +172,9 @@ class Ledger(Result):
     def capacity_bounded(self, divergence: Restricted) -> Guarantee:
         """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.
 
-        The mechanisms must be fixed before any report is seen, and the adversary computes a sum of functions of one
-        report each, from the class of its entry's `features`. Entries without features count against every function.
+        The mechanisms must be fixed before any report is seen. The adversary computes a sum of functions of one report
+        each, where the `features` of the entry define the class of functions; without features, any function is
+        allowed.
         """
         if not isinstance(divergence, (RestrictedKL, RestrictedRenyi)):
             raise invalid("divergence", "RestrictedKL() or RestrictedRenyi(order)", divergence)
@@ -193,7 +197,7 @@ def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tup
 def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
     """Bounds on sup over orders of (sum of divergences - xi)/order.
 
-    What is linear in the order (Gaussian) adds its rho; the rest is a convex cumulant for `zero_concentration`.
+    Divergences that are linear in the order (Gaussian noise) add their rho. The rest goes to `zero_concentration`.
     """
     linear = sum(n * mechanism.gaussian for mechanism, n in parts)
     low, high = concentrated(partial(summed, [part for part in parts if part[0].gaussian == 0]), xi)
@@ -201,7 +205,7 @@ def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
 
 
 def concentrated(divergence: Callable[[float], tuple[float, float]], xi: float) -> tuple[float, float]:
-    """Bounds on sup over s > 0 of (D - xi)/(1 + s), D = `divergence(s)` of order 1 + s with s D convex."""
+    """Bounds on sup over s > 0 of (D - xi)/(1 + s), where D = `divergence(s)` has the order 1 + s and s D is convex."""
     mean = divergence(0.0)
 
     def cumulant(s: float) -> tuple[float, float]:

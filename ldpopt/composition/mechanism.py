@@ -1,4 +1,4 @@
-"""What composition takes: a mechanism as the pair that dominates it, and as itself where that tells more."""
+"""A mechanism in the form that composition needs: the pair that dominates it, and the mechanism itself if known."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(ByValue):
-    """A mechanism as composition sees it, made by `as_mechanism`.
+    """A mechanism in the form that composition needs, made by `as_mechanism`.
 
-    pair : the least pair that dominates it, in both directions. own : the channel or the continuous pair itself, None
-    for a class of mechanisms given by its parameters. rows : of a channel, the different ordered pairs of its rows;
-    when there is one, it is `pair`.
+    pair : the least pair that dominates it, in both directions.
+    own : the channel or the continuous pair itself; None for a class of mechanisms that is given by its parameters.
+    rows : for a channel, the different ordered pairs of its rows. If there is only one, it is `pair`.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Mechanism(ByValue):
 
     @property
     def key(self) -> Hashable:
-        """Equal for equal mechanisms."""
+        """A key that is equal for equal mechanisms."""
         return self.pair if self.own is None else self.own
 
     @property
     def rank(self) -> bytes:
-        """Orders mechanisms, whatever order they came in."""
+        """A key for sorting mechanisms, so that the result does not depend on the order in which they were given."""
         own = self.own.matrix.tobytes() if isinstance(self.own, Channel) else repr(self.own).encode()
         known = repr((self.pair.epsilon, self.pair.kept)).encode() if isinstance(self.pair, ParametricPair) else b""
         return bytes(self.pair.p.tobytes() + self.pair.q.tobytes()) + own + known
@@ -68,7 +68,7 @@ class Mechanism(ByValue):
         return [privacy_loss(q[i], q[j]) for i, j in blocks(self.own)]
 
     def renyi(self, s: float) -> Interval:
-        """Bounds below and above on the Rényi divergence of order 1 + s, s in [0, inf], the worst pair of inputs."""
+        """Lower and upper bounds on the Rényi divergence of order 1 + s for the worst pair of inputs; s in [0, inf]."""
         if isinstance(self.own, ContinuousPair):
             found = self.own.renyi(1 + s)
             return found.lower, found.value
@@ -78,12 +78,12 @@ class Mechanism(ByValue):
 
     @cached_property
     def _rare(self) -> float:
-        """What subnormal masses may have changed in a divergence."""
+        """A bound on the error that subnormal masses may cause in a divergence."""
         return 2 * max(rare_error(pair) for pair in self.rows or (self.pair,))
 
     @cached_property
     def pure(self) -> Interval:
-        """Bounds on the largest loss, exact when the parameters are known."""
+        """Bounds on the largest loss; exact for a mechanism that is given by its parameters."""
         if isinstance(self.pair, ParametricPair):
             largest = math.inf if self.pair.delta > 0 else float(self.pair.losses[0])
             return largest, largest
@@ -92,11 +92,11 @@ class Mechanism(ByValue):
 
     @property
     def gaussian(self) -> float:
-        """rho, rounded up, when the divergence of every order is rho times the order; else 0."""
+        """rho, rounded up, if the divergence of every order is rho times the order, as for Gaussian noise; else 0."""
         return self.own.zcdp().value if isinstance(self.own, GaussianPair) else 0.0
 
     def conditioned(self) -> Mechanism:
-        """The dominating pair given that its loss is finite; itself when every Rényi divergence is."""
+        """The dominating pair conditioned on a finite loss; the mechanism itself if Rényi divergences are finite."""
         if math.isfinite(self.renyi(1.0)[1]):
             return self
         finite = (self.pair.p > 0) & (self.pair.q > 0)
@@ -105,10 +105,11 @@ class Mechanism(ByValue):
 
     @cached_property
     def mcdp(self) -> MCDP:
-        """(mu, tau): the mechanism's own; the bound that every mechanism with its epsilon meets for a class.
+        """(mu, tau) of the mechanism; for one given by parameters, a bound for every mechanism with this epsilon.
 
-        mCDP is not closed under post-processing [BS, App A], so tau of a dominating pair says nothing of what it
-        dominates, but losses within epsilon are epsilon-subgaussian [DR, Lemma 3.6], and the mean never rises.
+        Post-processing can raise tau [BS, App A], so the tau of a dominating pair does not bound that of a dominated
+        mechanism. But losses within epsilon are epsilon-subgaussian [DR, Lemma 3.6], and post-processing never raises
+        the mean.
         """
         if self.own is None:
             return MCDP(self.renyi(0.0)[1], self.renyi(math.inf)[1])
@@ -127,11 +128,11 @@ def _divergence(loss: PrivacyLoss, s: float) -> Interval:
 
 
 def as_mechanism(given: Any) -> Mechanism:
-    """A channel (or what has one), a pair, a named mechanism, a claim, epsilon or (epsilon, delta, eta).
+    """The `Mechanism` of a channel (or an object that has one), pair, named mechanism, claim, or (epsilon, delta, eta).
 
-    Unary encodings count by the law of the two bits that tell two answers apart, local hashing and Hadamard response by
-    their epsilon and eta, other oracles by their channel, matrix mechanisms by their epsilon; noise added to numbers by
-    the pair for answers `sensitivity` apart. Raises `InvalidInput` for anything else.
+    A unary encoding is represented by the two bits whose laws differ between two answers; local hashing and Hadamard
+    response by their epsilon and eta; other frequency oracles by their channel; a matrix mechanism by its epsilon;
+    additive noise by the pair for answers `sensitivity` apart. Raises `InvalidInput` for anything else.
     """
     if isinstance(given, Mechanism):
         return given
@@ -159,7 +160,7 @@ def as_mechanism(given: Any) -> Mechanism:
 
 
 def _two_bits(oracle: UnaryEncoding) -> FinitePair:
-    """The bits of two answers, all that tells them apart: measured, so that no epsilon need be believed."""
+    """The law of two answers' own bits, the only ones that differ. It is measured instead of trusting epsilon."""
     own, other = oracle.support
     p = np.array([own * (1 - other), own * other + (1 - own) * (1 - other), other * (1 - own)])
     return FinitePair(p, p[::-1])
@@ -174,12 +175,12 @@ def _of_channel(name: str, channel: Channel) -> Mechanism:
 
 
 def as_pair(given: Any) -> FinitePair:
-    """The pair that dominates a mechanism; a `FinitePair` is itself, in its own direction."""
+    """The pair that dominates a mechanism; a `FinitePair` is kept as it is, in its own direction."""
     return given.ordered if isinstance(given, FinitePair) else as_mechanism(given).pair
 
 
 def _is_parameters(given: Any) -> bool:
-    """Whether it is epsilon or a tuple (epsilon, delta, eta), not a matrix written as tuples."""
+    """Whether the argument is epsilon or a tuple (epsilon, delta, eta), and not a matrix written as tuples."""
     if isinstance(given, tuple):
         return bool(given) and not isinstance(given[0], (list, tuple, np.ndarray))
     return isinstance(given, (int, float, np.floating, np.integer)) and not isinstance(given, bool)
@@ -203,7 +204,7 @@ def _parameters_of(claim: Claim) -> tuple[float, ...]:
 
 
 def summed(parts: list[tuple[Mechanism, int]], s: float) -> Interval:
-    """Bounds on the sum of count times the Rényi divergence of order 1 + s: orders add [M, Prop 1]."""
+    """Bounds on the sum of count times the Rényi divergence of order 1 + s, which add up [M, Prop 1]."""
     bounds = [(n * np.array(mechanism.renyi(s))) for mechanism, n in parts]
     low, high = np.sum(bounds, axis=0) if bounds else (0.0, 0.0)
     return float(low), float(high)

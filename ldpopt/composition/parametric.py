@@ -1,4 +1,4 @@
-"""The pair of a class of mechanisms, (epsilon, delta, eta), that remembers its losses: they are known, not measured."""
+"""The pair that dominates all mechanisms with given (epsilon, delta, eta), with its exact privacy losses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from ldpopt.privacy.parameters import checked, kept_mass
 class ParametricPair(FinitePair):
     """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, Thm 2], ordered, without labels.
 
-    Its finite losses are epsilon, 0 and -epsilon exactly, which the ratios of its rounded masses are not: at epsilon
-    1e-8 those are off by 1e-8 of themselves. delta is the mass of an infinite loss. epsilon : nats, 0 to 700.
+    It stores its finite losses exactly: epsilon, 0 and -epsilon. Losses that are computed from its rounded masses would
+    be wrong by a relative 1e-8 at epsilon = 1e-8. delta is the probability of an infinite loss. epsilon : nats, 0 to
+    700.
 
     >>> ParametricPair.of(1e-12).losses.tolist()
     [1e-12, -1e-12]
@@ -37,7 +38,7 @@ class ParametricPair(FinitePair):
         low = 1 / (1 + math.exp(epsilon))
         p = (1 - delta) * np.array([kept / (1 + math.exp(-epsilon)), 1 - kept, kept * low])
         if p[0] > 0 and p[0] <= p[2]:
-            p[0] = np.nextafter(p[2], 1.0)  # what rounding made equal keeps a loss of an ulp
+            p[0] = np.nextafter(p[2], 1.0)  # masses that rounding made equal keep a difference of an ulp
         p = np.concatenate([[delta], p, [0.0]])
         p = p[(p > 0) | (p[::-1] > 0)]
         return cls(p, p[::-1], None, epsilon, delta, kept)

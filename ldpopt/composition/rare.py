@@ -1,4 +1,4 @@
-"""Outcomes so rare that their masses have lost digits: what that does to a privacy loss."""
+"""Outcomes so rare that their masses have lost digits, and the error this causes in a privacy loss."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.tolerances import ROW_SUM
 
 RARE = 4 * ROW_SUM
-"""More than dividing by the sum of a row, within `ROW_SUM` of 1, changes a loss where a mass is subnormal."""
+"""A bound on how much a loss changes if a subnormal mass is divided by the sum of its row, within `ROW_SUM` of 1."""
 
 
 def rare(pair: FinitePair) -> npt.NDArray[np.bool_]:
-    """Where a mass is too small to have, or to have had before it was merged with others, all its digits."""
+    """Where a mass is so small that it may have lost digits, by itself or before it was merged with others."""
     if isinstance(pair, ParametricPair):
         return np.zeros(len(pair.p), dtype=np.bool_)
     rarest = np.minimum(pair.p, pair.q)

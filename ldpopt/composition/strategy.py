@@ -1,9 +1,10 @@
-"""The best adaptive strategy against several channels: which is used next, and on which inputs, by the reports so far.
+"""The best adaptive strategy of an adversary who chooses, after each report, the next channel and its two inputs.
 
-Reports so far matter through their likelihood ratio t alone. What the best strategy still reaches, as a function of t,
-is the power of some pair W, since it is convex, and it is found backwards: W of no channel is trivial, and W of several
-is the least pair that dominates every product of two rows of one of them with W of the others. So the curve for every
-epsilon comes at once, where the product of least pairs is only above it.
+The reports so far matter only through their likelihood ratio t. What the best strategy can still reach, as a function
+of t, is convex, so it is the test power of some pair W. W is found backwards: without channels it is trivial, and with
+several it is the least pair that dominates, for every choice of the next channel and two of its rows, the product of
+these two rows with the W of the remaining channels. This gives the exact curve for every epsilon at once; the product
+of the least pairs that dominate single channels is only an upper bound.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from ldpopt.privacy.finite_pair import FinitePair
 Rows = tuple[FinitePair, ...]
 
 BUDGET = 200_000
-"""Up to so many outcomes of products are looked at."""
+"""The largest number of outcomes of products that are computed."""
 
 
 def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
-    """The pair of the best strategy in the best order; None when there is too much to look at.
+    """The pair W of the best strategy with the mechanisms in any order; None if it takes more than `BUDGET` outcomes.
 
-    mechanisms : the ordered pairs of rows of each, with its count.
+    mechanisms : for each, its ordered pairs of rows and its count.
     """
     rows = [pairs for pairs, _ in mechanisms]
     known: dict[tuple[int, ...], FinitePair] = {(0,) * len(rows): _NOTHING}
@@ -52,7 +53,7 @@ def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
 
 
 def best_in_order(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
-    """The same for mechanisms that are used in the order given."""
+    """The pair W of the best strategy if the mechanisms are used in the given order; None as for `best_pair`."""
     after, spent = _NOTHING, 0
     if sum(count for _, count in mechanisms) > 64:
         return None

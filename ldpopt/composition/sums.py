@@ -1,4 +1,7 @@
-"""Composition theorems that add parameters: Rényi, zCDP, mCDP, restricted divergences, and advanced composition."""
+"""Composition theorems that add up parameters: Rényi, zCDP, mCDP, restricted divergences, and advanced composition.
+
+A composition is adaptive if each next mechanism, and its input, may depend on the reports so far.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ Item = Claim | Guarantee | tuple[Claim | Guarantee, int]
 
 
 def compose_pure(items: Iterable[Item]) -> PureDP:
-    """Basic composition of pure privacy: epsilons add up, adaptively.
+    """Basic composition of pure privacy: epsilons add up, also adaptively.
 
-    Items are claims, or (claim, count) for `count` of them; every count is the same as that many items.
+    Items are `PureDP` claims, or pairs (claim, count), which stand for `count` equal items.
 
     >>> compose_pure([(PureDP(0.5), 3), PureDP(1.0)])
     PureDP(epsilon=2.5) (tight, [GI, Def 6])
@@ -45,7 +48,7 @@ def compose_pure(items: Iterable[Item]) -> PureDP:
 
 
 def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
-    """Basic composition: epsilons and deltas add up, adaptively. It is loose; `compose` and `k_fold` are exact.
+    """Basic composition: epsilons and deltas add up, also adaptively. `compose` and `k_fold` are exact and smaller.
 
     >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
     ApproximateDP(epsilon=1.500000001, delta=1e-06) (not tight, [KOV15])
@@ -57,7 +60,9 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
 
 
 def compose_renyi(items: Iterable[Item]) -> RenyiDP:
-    """Composition of Rényi privacy: the epsilons of one order add up, adaptively [M, Prop 1].
+    """Composition of Rényi privacy: the epsilons at one order add up, also adaptively [M, Prop 1].
+
+    Raises `InvalidInput` for items of different orders.
 
     >>> compose_renyi([RenyiDP(2.0, 0.25), (RenyiDP(2.0, 0.125), 4)])
     RenyiDP(order=2, epsilon=0.75) (tight, [M, Prop 1])
@@ -70,7 +75,7 @@ def compose_renyi(items: Iterable[Item]) -> RenyiDP:
 
 
 def compose_zcdp(items: Iterable[Item]) -> ZCDP:
-    """Composition of zCDP: xi and rho add up, adaptively [BS, Lemma 2.3].
+    """Composition of zCDP: xi and rho add up, also adaptively [BS, Lemma 2.3].
 
     >>> compose_zcdp([(ZCDP(0, 0.25), 4)])
     ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
@@ -81,7 +86,7 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
 
 
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
-    """Composition of approximate zCDP: xi and rho add up, and 1 - delta multiply [BS, Lemma 8.2].
+    """Composition of approximate zCDP: xi and rho add up, and the factors 1 - delta multiply [BS, Lemma 8.2].
 
     >>> compose_approximate_zcdp([(ApproximateZCDP(1e-6, 0.0, 0.125), 2)])
     ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
@@ -93,16 +98,18 @@ def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
 
 
 def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool = False) -> MCDP:
-    """(sum mu, tau)-mCDP, tau the standard of the whole loss around its mean, in nats.
+    """(sum mu, tau)-mCDP, where tau is the subgaussian parameter of the total privacy loss; both in nats.
 
-    adaptive : each next mechanism, its inputs and whether there is one may depend on the reports so far, in any order
-        and with coins tossed beforehand. Then [DR, Thm 3.4] is false, and tau^2 has the spread of the conditional means
-        besides sum tau^2 (see the concept page on composition). One item used once keeps its own tau.
-    ordered : the items are used in the order given, and nothing random precedes the first; a coin that does counts as
-        an item MCDP(0, 0). Then, with every mu_i at most tau_i^2/2, tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4
-        + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
-    With ``adaptive=False`` all mechanisms and inputs are fixed in advance: (sum mu, sqrt(sum tau^2)) [DR, Thm 3.4].
-    That claim also bounds the upper tail of an adaptive composition: `mcdp_to_zcdp` of it is right for those, too.
+    adaptive : each next mechanism, its inputs, and whether there is one may depend on the reports so far and on coins
+        tossed beforehand, and the items may be used in any order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2
+        plus terms for the spread of the conditional means (see the concept page on composition). A single item that is
+        used once keeps its own tau.
+    ordered : the items are used in the given order, and nothing random precedes the first; a coin before it counts as
+        an item MCDP(0, 0). Then, with every mu_i lowered to tau_i^2/2 where it is above, tau^2 = sum tau_i^2
+        + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
+
+    With ``adaptive=False`` all mechanisms and inputs are fixed in advance, and tau^2 = sum tau_i^2 [DR, Thm 3.4]. This
+    claim also bounds the upper tail of an adaptive composition, so `mcdp_to_zcdp` of it holds for adaptive ones, too.
 
     >>> compose_mcdp([(MCDP(0.5, 1.0), 4)], adaptive=False)
     MCDP(mu=2, tau=2.000000001) (tight, [DR, Thm 3.4])
@@ -126,11 +133,11 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
 
 
 def restricted_sequential(epsilons: Iterable[Any]) -> float:
-    """The restricted KL or Rényi divergence of several releases on the same data: the sum [CIM, Thm 4].
+    """The restricted KL or Rényi divergence of several releases on the same data: the sum, in nats [CIM, Thm 4].
 
-    NON-ADAPTIVE ONLY: the mechanisms are fixed before any report is seen. The adversary's class is the sum
-    H1 + H2 + ... of functions of one report each, every H convex, translation invariant and with constants; it
-    contains no function of two reports together.
+    NON-ADAPTIVE ONLY: the mechanisms must be fixed before any report is seen. The adversary computes sums
+    h1 + h2 + ... of functions of one report each, never a function of two reports together. The class of every h must
+    be convex and translation invariant, and contain the constants.
 
     >>> round(restricted_sequential([0.25, 0.5]), 6)
     0.75
@@ -141,6 +148,9 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
     """The restricted divergence of several releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY.
 
+    epsilons : the restricted KL or Rényi divergences of the releases, in nats. The mechanisms must be fixed before any
+    report is seen.
+
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
     """
@@ -148,7 +158,10 @@ def restricted_parallel(epsilons: Iterable[Any]) -> float:
 
 
 def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:
-    """Sampling m of n without replacement, p = m/n: (log(1 + p (e^eps - 1)), p delta)-DP, p eta-TV [GI, Prop 1].
+    """The claim for a random sample without replacement: (log(1 + p (e^eps - 1)), p delta)-DP or p eta-TV [GI, Prop 1].
+
+    p = `sampled` / `population` is the share of people in the sample. The claim is a `PureDP`, `ApproximateDP` or `TV`
+    claim about the mechanism on the sample.
 
     >>> subsample(ApproximateDP(1.0, 1e-6), 10, 100)
     ApproximateDP(epsilon=0.158566, delta=1.000000001e-07) (tight, [GI, Prop 1])
@@ -172,9 +185,9 @@ def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> Approx
 
 
 def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> ApproximateDP:
-    """(sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP [DR, Thm 1.1].
+    """(sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP of k = `count` mechanisms [DR, Thm 1.1].
 
-    Kept for comparison: `k_fold` is exact and smaller.
+    Each has the given claim; slack in (0, 1]. It serves for comparison: `k_fold` is exact and smaller.
 
     >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
     5.782376
@@ -189,7 +202,9 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
 
 
 def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: float) -> ApproximateDP:
-    """(4 eps sqrt(2 n log(1/delta)), delta)-DP of n eps-DP mechanisms, when log(1/delta) >= eps^2 n [M, Cor 1].
+    """(4 eps sqrt(2 n log(1/delta)), delta)-DP of n = `count` eps-DP mechanisms [M, Cor 1].
+
+    Raises `InvalidInput` unless log(1/delta) >= eps^2 n.
 
     >>> renyi_advanced_composition(PureDP(0.1), 100, 1e-6)
     ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
@@ -203,9 +218,10 @@ def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: floa
 
 
 def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> ApproximateDP:
-    """Approximate-DP claims through approximate zCDP: rho = sum eps_i^2/2, then the three-way bound [BS, Cor 8.9-8.11].
+    """Composition of (epsilon_i, delta_i)-DP claims by way of zCDP with rho = sum epsilon_i^2/2 [BS, Cor 8.9-8.11].
 
-    (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP with the epsilon at which the bound is `slack`.
+    The result is (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP, where epsilon is what `zcdp_to_approximate_sharp`
+    gives at delta = `slack`.
 
     >>> zcdp_advanced_composition([(ApproximateDP(0.1, 1e-9), 100)], 1e-6)
     ApproximateDP(epsilon=5.22154, delta=1.1e-06) (not tight, [BS, Cor 8.9])
@@ -218,7 +234,9 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
 
 
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
-    """The delta at an `epsilon` of at least rho, by the same route: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
+    """The delta of a composition at `epsilon`, by way of zCDP: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
+
+    rho = sum epsilon_i^2/2, and delta' is what `zcdp_delta` gives at `epsilon`: 1 if epsilon is below rho.
 
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
     ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])

@@ -1,4 +1,4 @@
-"""Sums, unions and counts, in rational arithmetic and rounded once: no count can differ from that many items."""
+"""Sums, unions and counts in rational arithmetic, rounded once, so that n equal items and a count of n always agree."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fractions import Fraction
 from ldpopt.rounding import up
 
 MOST = 2**53
-"""Uses of one mechanism, at most: counted exactly by floats."""
+"""The largest number of uses of one mechanism; floats count exactly up to it."""
 
 _EXACT = 64
-"""Up to so many items a product of rational numbers is formed exactly."""
+"""Up to this many items, a product of rational numbers is computed exactly."""
 
 
 def float_up(exact: Fraction) -> float:
-    """The least float that is not below.
+    """The least float that is not below a fraction.
 
     >>> float_up(Fraction(1, 3)) > Fraction(1, 3) > float_down(Fraction(1, 3))
     True
@@ -35,7 +35,7 @@ def float_down(exact: Fraction) -> float:
 
 
 def total(parts: Iterable[tuple[float, int]]) -> float:
-    """sum of value * count, exactly, then rounded up: no count can differ from that many items."""
+    """The sum of value * count, computed exactly and then rounded up."""
     exact = Fraction(0)
     for value, n in parts:
         if math.isinf(value):
@@ -45,12 +45,12 @@ def total(parts: Iterable[tuple[float, int]]) -> float:
 
 
 def union(deltas: Iterable[tuple[float, int]]) -> float:
-    """1 - prod (1 - delta)^count, rounded up: to the next float for few, by a few units for many."""
+    """1 - prod (1 - delta)^count, rounded up: to the next float for few items, by a few units for many."""
     return union_up((Fraction(delta), n) for delta, n in deltas)
 
 
 def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
-    """The same for exact masses."""
+    """`union` of exact fractions."""
     positive = [(delta, n) for delta, n in deltas if delta > 0]
     if sum(n for _, n in positive) <= _EXACT:
         return min(1.0, float_up(1 - math.prod(((1 - delta) ** n for delta, n in positive), start=Fraction(1))))
@@ -59,7 +59,7 @@ def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
 
 
 def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
-    """The largest count up to `limit` for which a condition holds that more never restores; 0 for none."""
+    """The largest count up to `limit` for which a condition holds, 0 for none; beyond it, the condition never holds."""
     low, high = 0, 1
     while high <= limit and holds(high):
         low, high = high, 2 * high

@@ -14,7 +14,7 @@ from ldpopt.rounding import ULP
 
 
 class Lattice(Protocol):
-    """What a window needs of a law on a lattice."""
+    """What a window needs to know of a law on a lattice."""
 
     @property
     def spacing(self) -> float:
@@ -34,7 +34,7 @@ class Lattice(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A stretch of the tilted law: masses at positions first, first + 1, ..., each off by at most `error`."""
+    """A part of the tilted law: masses at positions first, first + 1, ..., each with an error of at most `error`."""
 
     spacing: float
     tilt: float
@@ -47,7 +47,7 @@ class Window:
 
     @classmethod
     def of(cls, law: Lattice, tilt: float) -> Window:
-        """Transform, raise to the counts, transform back."""
+        """The window of a law around its tilted mean: transform each part, raise to its count, and transform back."""
         s = law.spacing
         value, mean, variance = law.cumulant(tilt)
         low, high = law.ends
@@ -63,7 +63,7 @@ class Window:
         log_transform = np.zeros(size // 2 + 1, dtype=np.complex128)
         shift, ulps = 0, math.log2(size)
         for at, masses, count in law.parts:
-            with np.errstate(divide="ignore"):  # the largest product, not the largest factor, must not underflow
+            with np.errstate(divide="ignore"):  # in logarithms, since a factor may underflow where the product does not
                 exponents = np.log(masses) + tilt * s * at
             weights = np.exp(exponents - exponents.max())
             weights /= weights.sum()
@@ -74,13 +74,13 @@ class Window:
             ulps += math.sqrt(count) if direct else count * math.log2(size)
         transform = np.exp(log_transform)
         masses = np.roll(np.fft.irfft(transform, size), (shift - first) % size)
-        # The mean error of a frequency bounds the error of a mass.
+        # The error of a mass is at most the mean error over all frequencies.
         noise = 8 * ULP * ulps * float(np.abs(transform).mean())
         reach = min(size, high - first + 1)
         return cls(s, tilt, value, mean, math.sqrt(variance), first, np.maximum(masses[:reach], 0.0), noise + outside)
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """(sum over losses above epsilon, bound on its error)."""
+        """(E (1 - e^(epsilon - L))_+ over the losses in the window, a bound on its error)."""
         values = (self.first + np.arange(len(self.masses))) * self.spacing - epsilon
         start = int(np.searchsorted(values, 0.0, side="right"))
         values, masses = values[start:], self.masses[start:]
@@ -91,7 +91,10 @@ class Window:
         return scale * total, scale * (self.error * float(terms.sum()) + 64 * ULP * total + 1e-22) + 1e-300
 
     def straddle(self, delta: float, low: int, high: int) -> tuple[int, int]:
-        """Positions (inside, outside) known to have the delta above, and at most, the given one; low and high else."""
+        """The nearest positions (inside, outside) between low and high with delta above, and at most, the given one.
+
+        Only positions are tried at which the window is accurate.
+        """
         reach = 5 * self.deviation / self.spacing + 2
         center = round(self.mean / self.spacing)
         left = max(low + 1, self.first, math.floor(center - reach))
@@ -108,11 +111,11 @@ class Window:
 
 
 _DIRECT = 4_000_000
-"""Up to so many terms, a transform is summed directly, which loses less than a fast transform of raw masses."""
+"""Up to this many terms, a transform is summed directly, which is more accurate than the fast transform."""
 
 
 def _outside(law: Lattice, tilt: float, value: float, mean: float, distance: float) -> float:
-    """Chernoff's bound on the tilted probability farther than `distance` from the mean."""
+    """Chernoff's bound on the tilted law's probability of a loss farther than `distance` from the mean."""
     bound = 0.0
     _, _, variance = law.cumulant(tilt)
     for sign in (1.0, -1.0):
@@ -128,9 +131,9 @@ def _outside(law: Lattice, tilt: float, value: float, mean: float, distance: flo
 
 
 def _log_sum(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
-    """log of the Fourier transform of centred weights at the frequencies of `numpy.fft.rfft`.
+    """The log of the Fourier transform phi of centred weights, at the frequencies of `numpy.fft.rfft`.
 
-    Summed as log(1 - (1 - phi)), so that a large power of phi keeps its accuracy near frequency zero.
+    It is computed as log(1 - (1 - phi)), so that a large power of phi keeps its accuracy near frequency zero.
     """
     frequency = np.arange(size // 2 + 1)
     real, imaginary = np.zeros(len(frequency)), np.zeros(len(frequency))
@@ -144,7 +147,7 @@ def _log_sum(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArra
 
 
 def _log_fft(at: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
-    """The same by a fast transform, for pairs of many outcomes."""
+    """The result of `_log_sum` by a fast Fourier transform, for pairs with many outcomes."""
     placed = np.zeros(size)
     np.add.at(placed, at % size, weights)
     transform = np.fft.rfft(placed)

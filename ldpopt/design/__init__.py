@@ -1,4 +1,19 @@
-"""Optimal channels with certificates."""
+"""Optimal channels with certificates.
+
+Words that recur in this package:
+
+answer : what a person has; also called input, a row of the channel. report : what is sent; also called output, a
+column of the channel. column : the k probabilities of one report, one for each answer.
+law : a probability distribution. marginal : the law of the report under a hypothesis.
+ratio : the likelihood ratio of two hypotheses, P0/P1 of an answer or M0/M1 of a report.
+erasure : a report that is equally likely under all answers, so that it says nothing.
+pattern : a staircase pattern, a column with one value on a set of answers, and exp(epsilon) times less on the others.
+block : answers that are neighbours in the order of their ratios and are treated alike.
+multiplier : the dual value of a constraint; a design's upper bound is made of multipliers.
+price : what a column costs at given multipliers. Pricing looks for a column that is worth more than it costs.
+tangent : a linear function that touches a convex one at a point, and lies below it everywhere.
+enclosed : computed as an interval, with two ends between which the exact number lies.
+"""
 
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification
@@ -12,9 +27,10 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
-from ldpopt.design.certificates.levels import LevelDual
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
@@ -123,6 +139,7 @@ __all__ = [
     "LevelDual",
     "LevelLP",
     "LevelShapes",
+    "LevelVariationDual",
     "LocalDP",
     "LocalSearch",
     "LossDual",
@@ -134,6 +151,7 @@ __all__ = [
     "MutualInformation",
     "Neighbourhood",
     "Outputs",
+    "PairwiseInformation",
     "Partition",
     "PartsBound",
     "PatternDual",

@@ -1,4 +1,4 @@
-"""From the matrix of a candidate to a channel: repaired, its rows back with their inputs, its outputs in order."""
+"""From the matrix of a candidate to a channel: repaired, with a row for every input, its outputs in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldpopt.design.programs.gains import posteriors
 from ldpopt.distribution import Array
 
 SILENT = 1e-12
-"""A report whose probabilities agree to this share of themselves says nothing: it is an erasure."""
+"""A report whose probabilities under all inputs agree to this relative tolerance says nothing: it is an erasure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +48,9 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
 
 
 def rearranged(problem: Problem, made: Arranged) -> Arranged:
-    """A channel repaired once more as it is: merged and spread over all inputs it may measure an ulp more than before.
+    """The channel repaired once more: merging outputs and copying rows may have raised a measure by an ulp.
 
-    Raises `Unrepairable` where that is no help.
+    Raises `Unrepairable` where that does not help.
     """
     channel = made.channel
     if problem.denominator is not None:  # what is repaired has no denominator
@@ -60,7 +60,7 @@ def rearranged(problem: Problem, made: Arranged) -> Arranged:
 
 
 def _given(problem: Problem, matrix: Array) -> Arranged:
-    """Outputs that the constraints name or count stay what they are."""
+    """The channel where constraints fix the outputs: named ones stay as they are, others are merged and sorted."""
     reduced = problem.utility.pair is not None and problem.symmetric
     rows = mend(matrix, problem.constraints, None if reduced else problem.labels)
     matrix = rows[problem.reduction.classes] if reduced else rows
@@ -75,14 +75,14 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
 
 
 def _of_integers(problem: Problem, matrix: Array) -> Arranged:
-    """Multiples of 1/D stay what they are: rows back with their inputs, outputs in order."""
+    """The channel of multiples of 1/D, which stay as they are: a row for every input, the outputs in order."""
     rows = matrix[problem.reduction.classes] if problem.utility.pair is not None else matrix
     rows = rows[:, _by_favour(rows)]
     return Arranged(Channel(rows, problem.labels, _output_labels(rows, SILENT)))
 
 
 def _of_pair(problem: Problem, matrix: Array) -> Arranged:
-    """Distinct rows, reports in order of likelihood ratio, those that say nothing last."""
+    """The channel for two hypotheses: reports in order of likelihood ratio, and last the ones that say nothing."""
     p0, p1 = problem.utility.pair
     if problem.symmetric:
         distinct, inverse = np.unique(matrix, axis=0, return_inverse=True)
@@ -95,7 +95,7 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
     rows = repair(merged, problem.constraints, None if problem.symmetric else problem.labels)
     utility, edges, classes = problem.utility, None, which
     if problem.cells is not None:
-        # Neighbouring cells with one row are one input.
+        # Neighbouring cells with equal rows become one input.
         starts = np.flatnonzero(np.concatenate([[True], np.diff(which) != 0]))
         classes, cells = which[starts], problem.cells.starts(starts)
         utility, edges = cells.divergence(problem.whole.f), cells.edges
@@ -104,14 +104,17 @@ def _of_pair(problem: Problem, matrix: Array) -> Arranged:
 
 
 def _without_twins(matrix: Array) -> Array:
-    """Proportional columns merged; where rows differ little, those whose differences agree."""
+    """The matrix with proportional columns merged.
+
+    Where all rows are nearly equal, columns are merged whose relative deviations from their means agree.
+    """
     mean = matrix.mean(axis=0)
     matrix, mean = matrix[:, mean > 0], mean[mean > 0]
     away = matrix / mean - 1
     widest = float(np.abs(away).max())
     if not 0 < widest < 1e-2:
         return Channel(matrix).merge().matrix
-    # Twelve digits of what tells the columns apart, as far as floats hold them.
+    # The deviations are compared to twelve digits, or to as many as floats hold.
     digits = min(12, int(np.log10(widest / 1e-15)))
     _, which = np.unique(np.round(away / widest, max(digits, 1)), axis=1, return_inverse=True)
     merged = np.zeros((len(matrix), int(which.max()) + 1))
@@ -139,7 +142,7 @@ def _silent(matrix: Array, share: float) -> npt.NDArray[np.bool_]:
 
 
 def _output_labels(matrix: Array, share: float) -> tuple[Label, ...] | None:
-    """Numbers, and `ERASED` for a single report that says nothing."""
+    """Numbers, with `ERASED` for the report that says nothing; None unless there is exactly one such report."""
     silent = _silent(matrix, share)
     if silent.sum() != 1:
         return None

@@ -1,4 +1,4 @@
-"""What passes from a method to the one place that makes a design of it, and what a method is."""
+"""A method that finds channels, and the candidate that it passes to `finish`, where designs are made."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ Ask = Callable[..., Any]
 """`optimal_channel` itself, handed to methods and proofs that need the optimum of another problem."""
 
 Prove = Callable[[Problem, Channel], Iterable[Certificate]]
-"""The certificates that a method brings along, for the channel that was made of its matrix."""
+"""From a problem, and the channel made of a method's matrix, to the certificates that the method brings along."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it.
 
-    matrix : (n, m) rows of the reduced inputs of a pair of hypotheses (`Problem.reduction`), of all k inputs otherwise.
-    method : how it was found, for a reader. prove : the certificates that came with it, best first.
-    tolerance : the relative gap that counts as certified; None for the usual one. problem : the problem with the orders
-    that a constraint of infinitely many was posed for; None for the problem as it was.
-    note : what else a reader should know. shortfall : why the bound may not be within the tolerance, to say where it is
-    not.
+    matrix : (n, m), one row for each of the n reduced inputs of a pair of hypotheses (`Problem.reduction`), and for
+    each of the k inputs otherwise. method : how it was found, in words for a reader. prove : the certificates that came
+    with it, best first. tolerance : the relative gap that counts as certified; None for the usual one.
+    problem : the problem with the orders that were added for a constraint of infinitely many; None where none were.
+    note : what else a reader should know. shortfall : why the bound may miss the tolerance, told where it does.
     """
 
     matrix: Array
@@ -42,16 +41,19 @@ class Candidate:
 class Method(Protocol):
     """A way to find a channel; an object of such a class can be passed to `optimal_channel` as `method=`.
 
-    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. A method that finds multiples of 1/D also has a
-    class attribute `integral`, True; no other is asked for them.
+    reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. A method that finds multiples of 1/D also has the
+    class attribute ``integral = True``; problems with a `Denominator` are given to such methods only.
     """
 
     reference: ClassVar[str]
 
     def refuses(self, problem: Problem) -> str:
-        """Why it does not apply to `problem`, as half a sentence; empty where it does."""
+        """Why this method does not apply to `problem`, as half a sentence; empty where it applies."""
         ...
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """A channel for a `problem` that it does not refuse."""
+        """A channel for a `problem` that this method does not refuse. ask : `optimal_channel`, for other problems.
+
+        Its loops run over ``problem.deadline.rounds(...)``, which ends when the time is over.
+        """
         ...

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 class Design(Pictured):
     """A channel with what it keeps and guarantees, and a proof of how close it is to the best.
 
-    channel : the mechanism, rows in the order of the caller's inputs (of intervals, for continuous hypotheses).
-    value : what this very channel keeps, or its error, re-measured after repair and rounded against the claim.
+    utility, constraints : the problem.
+    channel : the mechanism. Its rows are in the order of the inputs, or of the intervals of continuous hypotheses.
+    value : the utility of this very channel, or its error, measured after all repairs and rounded to the worse side.
     lower_bound, upper_bound : the optimum over all channels within the constraints lies between them. One of them is
         the value itself; the other is proved by the certificate, and infinite where nothing is proved. Where more is
-        better no channel exceeds `upper_bound`; where less is, no channel is below `lower_bound`.
-    guarantees : the measures of this very channel, one for each constraint, each within its cap.
-    method : how the channel was found, and why so.
+        better, no channel exceeds `upper_bound`; where less is better, no channel is below `lower_bound`.
+    guarantees : what was measured of this very channel, one measure for each constraint, each within its cap.
+    method : how the channel was found, in words.
     certificate : what proves the bound; `certificate.verify()` recomputes it from scratch.
     certified : whether the proved bound is finite and within `tolerance` of the value, relative to it. `note` says why
         not, and whatever else a reader should know, such as a cap that does not bind.
@@ -68,7 +69,7 @@ class Design(Pictured):
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the value; of a utility that is a logarithm, the gap itself."""
+        """The gap as a share of the value; for a utility that is a logarithm, the gap itself."""
         return relative_gap(self.value, self.bound, self.utility.logarithmic)
 
     def verify(self, exact: bool = False) -> Verification:
@@ -76,11 +77,11 @@ class Design(Pictured):
 
         The numbers of the certificate are checked as a proof about the design's own utility, constraints and channel,
         whatever the certificate says it was for. Then the value, both bounds, the guarantees and `certified` must be as
-        stated. exact : in balls of 256 bits (`Certificate.verify`).
+        stated. exact : compute in ball arithmetic of 256 bits, not in outward rounded float64 (`Certificate.verify`).
 
         A design without a certificate never verifies, as nothing about the optimum is proved, and its failures say so.
-        They also name whatever else does not hold; where they name nothing else, the value and the guarantees do. A
-        design whose parts are not what they should be, such as text for a number, fails like any other.
+        The failures also name every other claim that does not hold; a value or a guarantee that they do not name holds.
+        A design with a part of the wrong kind, such as text for a number, fails like any other.
 
         >>> from ldpopt import LocalDP, optimal_channel
         >>> from ldpopt.design import Divergence
@@ -101,7 +102,7 @@ class Design(Pictured):
         return found.and_fails(self._broken(found))
 
     def _stated(self) -> None:
-        """`Unproved` unless every claim is of its kind, so that it can be compared."""
+        """Raise `Unproved` unless every claim has the type it should have, so that it can be compared."""
         for name in ("value", "lower_bound", "upper_bound", "tolerance"):
             expect(getattr(self, name), float, name)
         expect(self.certified, bool, "certified")
@@ -111,7 +112,7 @@ class Design(Pictured):
                 expect(parameter, float, "a parameter of a guarantee")
 
     def _broken(self, found: Verification) -> list[str]:
-        """The claims that what was recomputed does not bear out."""
+        """The claims that the recomputed numbers do not confirm."""
         error, broken = self.utility.error, []
         if not (found.value <= self.value if error else found.value >= self.value):
             broken.append(f"the value is {found.value!r}, not {self.value!r}")
@@ -140,8 +141,8 @@ class Design(Pictured):
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the design with its certificate to a file that anyone can check (docs/design-file.md).
 
-        `load_design` reads it back, number for number. Raises `InvalidInput` for a utility or a constraint of one's
-        own, which are code and fit in no file, and for an existing file unless `force`.
+        `load_design` reads it back, number for number. Raises `InvalidInput` for a utility or a constraint that you
+        wrote, as a file holds no code, and for an existing file unless `force`.
         """
         from ldpopt.design.files import write_design
 
@@ -166,7 +167,7 @@ class Design(Pictured):
         }
 
     def _lines(self) -> list[tuple[str, str]]:
-        """What a reader should know, a name and a text each."""
+        """The lines of the printed design: a name and a text each."""
         value = f"{self.value:.9g}" + " for one respondent" * self.utility.error
         proved = f"{self.bound:.9g} (relative gap {self.relative_gap:.2g})"
         scale = "" if self.utility.logarithmic else " relative"

@@ -19,7 +19,7 @@ from ldpopt.privacy import Guarantee
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
 ENOUGH = 0.2
-"""The share of the tolerance at which no further proof is looked for."""
+"""No further proof is looked for once the relative gap is within this share of the tolerance."""
 
 
 def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
@@ -49,7 +49,7 @@ def _best(
     problem: Problem, candidate: Candidate, made: Arranged, value: float, tolerance: float, near: Certificate | None,
     ask: Ask,
 ) -> tuple[Certificate | None, float]:  # fmt: skip
-    """The certificate with the best bound among those the problem admits, up to the first that is tight; its bound."""
+    """The certificate with the best bound, and that bound: proofs are tried in turn until one is tight enough."""
     utility = problem.whole
     best, bound = None, -math.inf if utility.error else math.inf
     for certificate in proofs(problem, candidate, made, near, ask):
@@ -58,6 +58,8 @@ def _best(
             best, bound = certificate, found
         if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH * tolerance, CERTIFIED_GAP):
             break
+        if best is not None and best.tight and problem.deadline.over():
+            break
     return best, bound
 
 
@@ -65,8 +67,10 @@ def _told(
     problem: Problem, candidate: Candidate, guarantees: Sequence[Guarantee], value: float, bound: float,
     best: Certificate | None, certify: bool, certified: bool,
 ) -> list[str]:  # fmt: skip
-    """What a reader should know besides, a half-sentence each."""
+    """The notes of a design, half a sentence each."""
     told = [candidate.note] if candidate.note else []
+    if problem.deadline.late:
+        told.append(f"the time limit of {problem.deadline.seconds:g} s ended the search or its proof")
     if math.isfinite(problem.epsilon) and any(isinstance(c, TotalVariation) for c in problem.constraints):
         reach = min(
             g.value for c, g in zip(problem.constraints, guarantees, strict=True) if isinstance(c, TotalVariation)
@@ -90,5 +94,6 @@ def _told(
     elif not certified and not best.tight:
         told.append("not certified: the bound is that of an easier problem, and holds for this one too")
     elif not certified:
-        told.append("not certified: the bound is rigorous but not within the tolerance; try another method")
+        remedy = "allow more time" if problem.deadline.late else "try another method"
+        told.append(f"not certified: the bound is rigorous but not within the tolerance; {remedy}")
     return told

@@ -1,4 +1,4 @@
-"""What a gap is, and when a design is certified: the one place where that is decided."""
+"""The gap between a value and a bound, and whether a design is certified: decided here and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ def gap_between(value: float, bound: float) -> float:
 
 
 def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float:
-    """The gap over |value|, rounded up; 0 only where the two agree, and inf beside a value of 0."""
+    """The gap over |value|; 0 where value and bound agree, and inf where only the value is 0.
+
+    logarithmic : the utility is a logarithm, of which the gap itself is the relative gap.
+    """
     gap = gap_between(value, bound)
     if logarithmic or gap in (0.0, math.inf):
         return gap
@@ -22,7 +25,10 @@ def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float
 
 
 def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
-    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it."""
+    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it.
+
+    error : less is better, so that the bound belongs below the value, not above it.
+    """
     if not (math.isfinite(value) and math.isfinite(bound)):
         return False
     if not (bound <= value if error else value <= bound):

@@ -16,7 +16,7 @@ from ldpopt.files import PathLike, read_text
 from ldpopt.privacy import Guarantee
 
 LARGEST = 2**28
-"""Files of more bytes are refused."""
+"""Files with more bytes than this are refused."""
 
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
@@ -27,7 +27,7 @@ KEYS = {
 def load_design(path: PathLike) -> Design:
     """The design in a file that `Design.save` wrote. It claims what the file claims: `verify` tells what holds.
 
-    Nothing in the file is run. `InvalidInput` names the file's part that is missing, unknown or of the wrong kind.
+    Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt import Divergence, LocalDP, optimal_channel

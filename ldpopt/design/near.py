@@ -11,9 +11,9 @@ from ldpopt.errors import Phrase, invalid
 
 
 def numbers_near(problem: Problem, near: Any) -> Certificate | None:
-    """The certificate of `near`; `InvalidInput` for what is no design, or one of another kind of utility.
+    """The certificate of the design `near`; `InvalidInput` for anything but a design with the same kind of utility.
 
-    Its numbers are checked as a proof about this problem, so that they may be those of any neighbour.
+    Its numbers are checked as a proof about this problem, so that any neighbouring design may be tried.
     """
     if near is None:
         return None

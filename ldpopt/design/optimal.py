@@ -1,9 +1,10 @@
-"""The optimal channel: pose, choose, find, finish."""
+"""The optimal channel: pose the problem, choose a method, find a channel, and finish it into a design."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ldpopt.deadline import Progress, watched
 from ldpopt.design.candidate import Method
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.repair import Unrepairable
@@ -13,6 +14,10 @@ from ldpopt.design.methods.choose import choose
 from ldpopt.design.near import numbers_near
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import Utility
+from ldpopt.errors import SolverError
+
+SEARCH = 0.9
+"""The share of the progress bar that the search takes; repair and proof take the rest."""
 
 
 def optimal_channel(
@@ -22,8 +27,12 @@ def optimal_channel(
     method: Method | None = None,
     certify: bool = True,
     near: Design | None = None,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Design:
     """The channel that keeps the most of `utility` within `constraints`, with a proof of how close it is.
+
+    For two hypotheses P0 and P1, and an f-divergence D_f:
 
     max over channels Q of D_f(P0 Q || P1 Q)  subject to  Q epsilon-LDP, Q eta-TV          [GI, section VII]
 
@@ -31,20 +40,25 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; a `MutualInformation`,
         `WorstOf` or `WeightedSum`; an `AgainstSet`; an `ExpectedLoss`; a `PrivateSampling`; a `FisherInformation`,
-        whose criterion is an error and is made small; or one's own (docs/add-a-utility.md).
+        which is an error and is made small; or one of your own (docs/add-a-utility.md).
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
-        `Denominator`, for channels that dice can run; or one's own.
+        `Denominator`, for channels that can be run with dice; or of your own (docs/add-a-constraint.md).
     method : a method object such as `Partition()`, `PatternLP()`, `ColumnGeneration()`, `Exchange()` or
-        `LocalSearch(starts)`, all of them in `METHODS`. Chosen by the problem when None; one that does not apply says
-        why.
+        `LocalSearch(starts)`; `METHODS` lists them all. None chooses one that suits the problem. A method that does
+        not apply is refused, with the reason.
     certify : False skips the certificate, and with it the bound.
-    near : a design of the same `Divergence` for neighbouring caps on epsilon and eta, whose certificate is tried as a
-        proof before a new one is computed. Along eta it often suffices: the optimum is piecewise linear in it.
+    near : a design of the same utility under slightly different caps, whose certificate is tried as a proof before a
+        new one is computed. Along eta it often suffices, because the optimum is piecewise linear in eta.
+    time_limit : seconds, above 0, for search and proof together; None or inf for no limit. When they are over, the
+        search ends after its current round. The best design so far is returned with the bound proved by then, and its
+        `note` says so.
+    progress : True shows a bar on standard error. A function is called with the share of the work that is done, in
+        [0, 1], which never falls; an exception that it raises ends the work and is passed on.
 
-    Returns a `Design`. Its guarantees are those of the returned matrix, measured after repair. Raises
-    `InvalidInput` for problems that cannot be posed or a method that does not apply, `SolverError` when no
-    solver gives a usable answer.
+    Returns a `Design`. Its guarantees are measured of the returned matrix itself. Raises `InvalidInput` for a problem
+    that cannot be posed or a method that does not apply, and `SolverError` when no solver gives a usable answer
+    or the time is over before any channel is known.
 
     >>> from ldpopt import LocalDP, TotalVariation
     >>> from ldpopt.design import Divergence
@@ -54,24 +68,52 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
-    problem = Problem.of(utility, constraints)
+    with watched(time_limit, progress) as deadline:
+        return designed(Problem.of(utility, constraints, deadline.part(0.0, SEARCH)), method, certify, near)
+
+
+def designed(problem: Problem, method: Method | None, certify: bool, near: Design | None) -> Design:
+    """The design of a problem, within its deadline."""
+
+    def ask(
+        utility: Utility,
+        constraints: Constraint | Iterable[Constraint],
+        *,
+        method: Method | None = None,
+        certify: bool = True,
+    ) -> Design:
+        return designed(Problem.of(utility, constraints, problem.deadline.inner), method, certify, None)
+
     known = numbers_near(problem, near)
     while True:
         try:
-            candidate = choose(problem, method).find(problem, optimal_channel)
-            return finish(candidate.problem or problem, candidate, certify, known, optimal_channel)
+            candidate = choose(problem, method).find(problem, ask)
+            problem.deadline.tell(1.0)
+            return finish(candidate.problem or problem, candidate, certify, known, ask)
         except Unrepairable as failure:
-            # Constraints of infinitely many orders are posed for a few; those that the channel exceeds join.
+            # Constraints of infinitely many orders are posed for a few; orders that the channel exceeds are added.
             tighter = problem.tightened(failure.matrix)
-            if tighter is None:
+            if tighter is None or problem.deadline.over():
+                _say_late(problem, failure)
                 raise
             problem = tighter
+        except SolverError as failure:
+            _say_late(problem, failure)
+            raise
+
+
+def _say_late(problem: Problem, failure: SolverError) -> None:
+    """Raise the error that says that the time was over before a channel was known; return where it was not over."""
+    if problem.deadline.late:
+        spent = f"{problem.deadline.seconds:g} s"
+        told = f"time_limit: {spent} were over before any channel was known: allow more time ({failure})"
+        raise SolverError(told) from failure
 
 
 def estimation_design(
     utility: Utility, constraints: Constraint | Iterable[Constraint], *, certify: bool = True
 ) -> Design:
-    """`optimal_channel` under its former name for a `FisherInformation`; it goes with the next release.
+    """`optimal_channel` under its former name for a `FisherInformation`; the next release removes it.
 
     >>> from ldpopt.design import FisherInformation, LocalDP
     >>> round(estimation_design(FisherInformation([0.5, 0.5]), LocalDP(1.0)).value, 6)

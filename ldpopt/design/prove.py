@@ -1,4 +1,4 @@
-"""Which certificates a problem admits for a designed channel, the ones that prove most first."""
+"""The certificates that a problem admits for a designed channel, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import InformationCapacity
 from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints.base import plain_of
@@ -22,20 +23,21 @@ from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.potentials import envelope_duals
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import InvalidInput, SolverError
 
 LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), BalancedSets(), PolicyLP())
-"""The methods whose certificates are multipliers for all columns within their constraints."""
+"""The methods whose certificates are prices that hold for every column that the constraints allow."""
 
 
 def proofs(
     problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask
 ) -> Iterator[Certificate]:
-    """Certificates for `made`, made one by one as they are asked for.
+    """Certificates for `made`, computed one by one as they are asked for.
 
-    `near` : that of a neighbouring problem, whose numbers are tried first: between two break points in eta one set of
-    multipliers proves every optimum.
+    near : the certificate of a neighbouring problem, whose numbers are tried first. Between two break points in eta,
+    one set of multipliers proves every optimum.
     """
     fields = (problem.whole, problem.constraints, made.channel)
     if near is not None:
@@ -44,8 +46,13 @@ def proofs(
         yield from candidate.prove(problem, made.channel)
     if problem.whole.contracts and not problem.whole.continuous:
         yield Contraction(*fields)
-    if problem.whole.information and math.isfinite(problem.epsilon):
+    if problem.whole.information:
         yield InformationCapacity(*fields)
+    if problem.whole.information and not problem.plain:
+        for paid in pairwise_weights(problem.whole.prior, problem.constraints):
+            yield PairwiseInformation(
+                *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
+            )
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         yield from envelope_duals(problem, candidate, made)
     if problem.given:
@@ -58,10 +65,10 @@ def proofs(
 
 
 def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
-    """The certificate of the problem whose outputs are free: its optimum is not smaller."""
-    if problem.free is None:
+    """The certificate of the problem without constraints on the outputs, whose optimum is at least as good."""
+    if problem.free is None or problem.deadline.over():
         return
-    # A problem that has no finite answer, or none that a solver finds, costs a proof, not the design.
+    # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
     with suppress(SolverError, InvalidInput):
         certificate = ask(problem.whole, problem.free.constraints).certificate
         if certificate is not None:
@@ -69,11 +76,16 @@ def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certi
 
 
 def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
-    """Multipliers for some of the constraints, where a linear program over all columns settles those: others help."""
+    """Certificates of the problem with fewer constraints, where `LISTED` has a method for it.
+
+    Leaving constraints out makes the optimum no worse, so that the bounds hold for all constraints.
+    """
     plain = tuple(c for c in problem.constraints if plain_of(c) is not None)
     for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
         if len(kept) == len(problem.constraints):
             continue
+        if problem.deadline.over():
+            return
         fewer = replace(problem, constraints=kept)
         method = next((one for one in LISTED if not one.refuses(fewer)), None)
         if method is not None:
@@ -87,6 +99,8 @@ def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificat
     """A bound from the optimum of each part alone."""
     certificates = []
     for part in problem.whole.parts():
+        if problem.deadline.over():
+            return
         with suppress(SolverError, InvalidInput):
             certificate = ask(part, problem.constraints).certificate
             if certificate is None:

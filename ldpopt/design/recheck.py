@@ -7,10 +7,10 @@ from ldpopt.design.design import Design
 
 
 def checked(design: Design, exact: bool = False) -> tuple[Verification, bool]:
-    """What a check found, and whether it was exact.
+    """The result of a check, and whether it was exact.
 
-    Another processor may sum in another order, so that a bound is recomputed one digit looser than it was stated: where
-    float64 does not bear out a claim, the balls decide.
+    Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
+    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides.
     """
     found = design.verify(exact)
     if found or exact:

@@ -13,19 +13,19 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 SIMPLEX = ("HIGHS", "CLARABEL")
-"""Vertex solutions first: exact zeros and sharp dual values."""
+"""The solvers in turn, first the one that ends in a vertex: exact zeros and sharp dual values."""
 
 
 ALMOST = "CLARABEL or 1e-7"
-"""Aims at 1e-9; where the last digits cannot be had, what it stops at must still be within 1e-7."""
+"""CLARABEL at a tolerance of 1e-9; where it cannot reach that, its answer must be within 1e-7."""
 
 
 INTERIOR = (ALMOST, "HIGHS")
-"""Central solutions first: dual values away from the boundary of the optimal face."""
+"""The solvers in turn, first the interior-point one: its dual values lie inside the optimal face."""
 
 
 CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
-"""For cones: at degenerate faces the last digits cannot be had. What the answer is worth is measured afterwards."""
+"""For cones, where degenerate problems cannot be solved to the last digit. The answer is measured afterwards."""
 
 
 _OPTIONS: Mapping[str, dict[str, Any]] = {
@@ -57,9 +57,9 @@ _REMEDY = {
 def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
     """Solve a `cvxpy.Problem` in place and return the name of the solver that did.
 
-    Tries `solvers` in turn and accepts only the status "optimal" with finite values, dual ones included; of `ALMOST`
-    also "optimal_inaccurate", which there says that the looser of its two tolerances is met. Otherwise raises
-    `SolverError`, which says for each solver what came back and what to do about it.
+    Tries `solvers` in turn and accepts only the status "optimal" with finite primal and dual values; from `ALMOST` also
+    "optimal_inaccurate", which there means that the looser of its two tolerances is met. Otherwise raises
+    `SolverError` with the status of each solver and a remedy.
     """
     import cvxpy as cp
 
@@ -84,9 +84,9 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """What a mixed-integer program found: `values`, the whole ones rounded, and a `bound` that no solution exceeds.
+    """The answer of a mixed-integer program: `values`, integers rounded, and a `bound` that no solution exceeds.
 
-    finished : whether the search ended by itself; the bound is the solver's word in any case, and proves nothing.
+    finished : whether the search was complete. The bound is what the solver says, and proves nothing.
     """
 
     values: Array
@@ -97,10 +97,10 @@ class Whole:
 def solve_whole(
     gains: Array, equal: Array, right: Array, above: Array, most: Array, whole: Any, what: str, nodes: int
 ) -> Whole:
-    """max gains.x over x with equal x = right, above x <= most, x >= 0 but for the last, which is any number.
+    """Maximise gains.x subject to equal x = right, above x <= most and x >= 0; the last entry of x has any sign.
 
-    whole : booleans, True for the entries of x that are integers. nodes : of the search tree, at most; the search is
-    the same on every machine. `SolverError` where nothing was found.
+    whole : booleans, True for the entries of x that are integers. nodes : the most nodes of the search tree; unlike a
+    limit of time it gives the same answer on every machine. Raises `SolverError` where nothing was found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -119,9 +119,10 @@ def solve_whole(
 
 
 def solve_real(gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str) -> tuple[Array, Array]:
-    """The same program where all of x may be any number: x, and what a unit more of each entry would cost, as if free.
+    """The same program without integers: the solution x and its reduced costs, none below zero.
 
-    The costs of entries at zero are the reduced ones, none below zero. `SolverError` where nothing was found.
+    The reduced cost of an entry is what raising it from zero would cost per unit; it is 0 for entries above zero.
+    Raises `SolverError` where nothing was found.
     """
     from scipy.optimize import linprog
 

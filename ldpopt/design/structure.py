@@ -1,4 +1,4 @@
-"""The extreme points that are optimal: which staircase patterns carry mass, and at which epsilon that changes."""
+"""The extreme points that are optimal: which staircase patterns a best channel uses, and where that changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design.columns.masks import members
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks
@@ -24,7 +25,7 @@ from ldpopt.errors import SolverError, invalid
 from ldpopt.results import Pictured, Result
 
 MOST = 500
-"""More pieces than this are ties that rounding decides, not structures."""
+"""More pieces than this are no structures, but ties that rounding decides."""
 
 
 Pattern = tuple[Label, ...]
@@ -34,9 +35,9 @@ Pattern = tuple[Label, ...]
 class Structure(Result):
     """The sets of answers that the reports of an optimal channel favour, on a range of epsilon.
 
-    low, high : the range, in nats. patterns : for every report of positive probability the answers that it favours,
-    by the ratio exp(epsilon); the empty pattern is erasure. classes : how many answers (or groups of answers of one
-    likelihood ratio) could have been told apart.
+    low, high : the range, in nats. patterns : for every report that occurs, the answers that it favours: under these
+    it is exp(epsilon) times as likely as under the others. The empty pattern is erasure, a report that favours none.
+    classes : how many answers, or groups of answers of one likelihood ratio, could have been told apart.
 
     >>> Structure(0.1, 1.6, ((0,), (1, 2)), 3).name
     'binary mechanism'
@@ -67,8 +68,8 @@ class Structure(Result):
 class Structures(Pictured):
     """The distinct optimal structures over a range of epsilon, in order, with the points at which they change.
 
-    Between one structure's `high` and the next one's `low`, at most `tolerance` apart, lies the break point. Structures
-    that are optimal only strictly between two neighbouring points of the search grid can be missed.
+    The break point lies between one structure's `high` and the next one's `low`, which are at most `tolerance` apart.
+    A structure that is optimal only strictly between two neighbouring points of the search grid can be missed.
     """
 
     pieces: tuple[Structure, ...]
@@ -80,19 +81,19 @@ class Structures(Pictured):
 
     @property
     def breaks(self) -> Array:
-        """(pieces - 1, 2) brackets of the break points, in nats."""
+        """Brackets of the break points, shape (pieces - 1, 2), in nats."""
         ends = [(a.high, b.low) for a, b in pairwise(self.pieces)]
         return np.array(ends, dtype=np.float64).reshape(-1, 2)
 
     def at(self, epsilon: float) -> Structure:
-        """The structure at an epsilon of the range; at a break point, the one before."""
+        """The structure at an epsilon of the range, in nats; at a break point, the one before."""
         for piece in self.pieces:
             if self.pieces[0].low <= epsilon <= piece.high + self.tolerance:
                 return piece
         raise invalid("epsilon", f"a number in [{self.pieces[0].low:g}, {self.pieces[-1].high:g}]", epsilon)
 
     def _columns(self) -> dict[str, list[Any]]:
-        """One line a structure: its range, its name and its patterns, answers joined by ``|``."""
+        """One row per structure: its range, its name and its patterns, answers joined by ``|``."""
         return {
             "low": [piece.low for piece in self.pieces],
             "high": [piece.high for piece in self.pieces],
@@ -132,14 +133,19 @@ def structures(
     eta: float = 1.0,
     tolerance: float = 1e-9,
     grid: int = 64,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Structures:
-    """The staircase patterns that carry mass in the optimal channel, and where that changes [KOV14, Thm 2].
+    """The staircase patterns that the optimal channel uses, and the epsilons at which they change [KOV14, Thm 2].
 
-    utility : a finite `Divergence`, by the best partitions [SPR]; or a `MutualInformation`, `WorstOf` or `WeightedSum`
-    of
-    up to 14 answers, by the pattern program. low, high : the range of epsilon in nats. eta : a cap on the total
-    variation. tolerance : the width to which every break point is bracketed, by bisection; at least 1e-12.
-    grid : how many values of epsilon are looked at first, evenly in its logarithm.
+    A staircase pattern is a set of answers under which a report is exp(epsilon) times as likely as under the others.
+
+    utility : a finite `Divergence`, whose patterns come from the best partitions [SPR]; or a `MutualInformation`,
+    `WorstOf` or `WeightedSum` of up to 14 answers, whose patterns come from a linear program. low, high : the range of
+    epsilon in nats. eta : a cap on the total variation. tolerance : the width to which every break point is bracketed,
+    by bisection; at least 1e-12. grid : how many values of epsilon are looked at first, evenly in its logarithm.
+    time_limit, progress : as for `optimal_channel`. When the time is over, `tolerance` is the width of the widest
+    bracket found by then; `SolverError` if the first `grid` values have not been looked at.
 
     >>> from ldpopt.divergences import KL
     >>> structures(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 0.1, 5.0, tolerance=1e-6)
@@ -156,35 +162,48 @@ def structures(
     made = _Seen(utility, eta)
     points = np.geomspace(low, high, positive_integer(grid, "grid", 2))
     points[[0, -1]] = low, high
-    ends: list[tuple[float, float]] = []
-    waiting = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
-    while waiting:
-        a, b = waiting.pop()
-        if made(a) == made(b):
-            continue
-        middle = (a + b) / 2
-        if b - a <= tolerance or not a < middle < b:
-            ends.append((a, b))
-            if len(ends) > MOST:
-                raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
-        else:
-            waiting += [(middle, b), (a, middle)]
+    with watched(time_limit, progress, "looking for structures") as deadline:
+        for point in deadline.part(0.0, 0.5).rounds(points.tolist()):
+            made(point)
+        if deadline.late:
+            raise SolverError(f"time_limit: {deadline.seconds:g} s were over before the grid was looked at; allow more")
+        ends = _brackets(made, points, tolerance, deadline.part(0.5, 1.0))
+    tolerance = max([tolerance, *(b - a for a, b in ends)])
     starts, stops = [low, *(b for _, b in ends)], [*(a for a, _ in ends), high]
     pieces = tuple(Structure(a, b, made(a), made.classes) for a, b in zip(starts, stops, strict=True))
     return Structures(pieces, utility, eta, tolerance)
 
 
+def _brackets(made: _Seen, points: Array, tolerance: float, deadline: Deadline) -> list[tuple[float, float]]:
+    """Where the structure changes between neighbouring points, bisected to the tolerance or until the time is over."""
+    ends: list[tuple[float, float]] = []
+    waiting = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
+    while waiting:
+        deadline.tell(1 - len(waiting) / max(len(waiting), len(points)))
+        a, b = waiting.pop()
+        if made(a) == made(b):
+            continue
+        middle = (a + b) / 2
+        if b - a <= tolerance or not a < middle < b or deadline.over():
+            ends.append((a, b))
+            if len(ends) > MOST:
+                raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
+        else:
+            waiting += [(middle, b), (a, middle)]
+    return ends
+
+
 class _Fewest(Blocks):
-    """Of partitions that keep the same, the one with fewer blocks: ties would be decided by rounding."""
+    """Blocks that prefer fewer of them among partitions of equal worth; otherwise rounding would decide ties."""
 
     def best(self, penalty: float) -> Cut:
-        """The best partition, a block costing a hair more than `penalty`."""
+        """The best partition where every block costs very little more than `penalty`."""
         every = np.arange(len(self.pair))
         return super().best(penalty + 1e-13 * float(self.value(every, every + 1).sum()))
 
 
 class _Seen:
-    """The patterns of the optimal channel at an epsilon, each computed once."""
+    """The patterns of the optimal channel at an epsilon, computed once for each epsilon."""
 
     def __init__(self, utility: Any, eta: float) -> None:
         self.utility, self.eta = utility, eta
@@ -216,14 +235,14 @@ def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pat
 
 def _of_patterns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Pattern, ...]:
     found = pattern_program(utility, epsilon, eta)
-    # Erasure weighs what all the other reports leave; the others are compared among themselves.
+    # Erasure weighs what the other reports leave, and may dwarf them: they are compared with each other only.
     told = found.theta[found.masks > 0].max(initial=0.0)
     used = members(found.masks[found.theta > 1e-9 * np.where(found.masks > 0, told, 1.0)], utility.size)
     return _sorted(list(used), utility.inputs or tuple(range(utility.size)))
 
 
 def _sorted(inside: list[Any], labels: tuple[Hashable, ...]) -> tuple[Pattern, ...]:
-    """The patterns in order of their answers; all answers alike say nothing, as none does."""
+    """The patterns in order of their answers. A pattern of all answers favours none, and becomes the empty one."""
     places = sorted({tuple(np.flatnonzero(each).tolist()) if not each.all() else () for each in inside})
     return tuple(tuple(labels[x] for x in place) for place in places)
 

@@ -1,4 +1,7 @@
-"""f-divergences as frozen objects: generator, derivative, perspective, conjugate, and evaluation.
+"""f-divergences: measures of how far two distributions p and q are apart, one for each convex function f.
+
+An f-divergence is D_f(p || q) = sum_y q_y f(p_y / q_y), with f(1) = 0. Each is a frozen object: calling it gives the
+divergence of two distributions, and its methods give f, its derivative, its conjugate and related functions.
 
 >>> from ldpopt.divergences import KL, CHI_SQUARED, FDivergence
 >>> round(KL([0.5, 0.5], [0.25, 0.75]), 6)

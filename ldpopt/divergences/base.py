@@ -1,4 +1,4 @@
-"""The f-divergence: a convex generator with f(1) = 0, and all that is derived from it."""
+"""The f-divergence: a convex function f with f(1) = 0, its generator, and the functions that are derived from it."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ class FDivergence:
 
     Parameters
     ----------
-    generator : the function f of a positive array (a scalar function works, more slowly).
-    name : what reports call it.
-    derivative : f' (any subgradient at kinks); differences of f are used when it is missing.
-    at_zero : the limit f(0+), possibly inf; extrapolated when missing.
-    slope_at_infinity : the limit of f(t)/t, possibly inf; extrapolated when missing.
-    conjugate : f*(s) = sup_{t >= 0} s t - f(t); computed numerically when missing.
+    generator : the function f of a positive array. A function of a single number works, too, but more slowly.
+    name : the name under which reports show the divergence.
+    derivative : f', or any subgradient at a kink. If it is missing, differences of f are used.
+    at_zero : the limit f(0+), possibly inf. If it is missing, it is extrapolated.
+    slope_at_infinity : the limit of f(t)/t as t grows, possibly inf. If it is missing, it is extrapolated.
+    conjugate : f*(s) = sup_{t >= 0} s t - f(t). If it is missing, it is computed numerically.
 
-    `recipe` holds the arguments of `rebuild` that give a named divergence back; None for one's own.
+    The attribute `recipe` holds the arguments of `rebuild` that make a named divergence; it is None for a divergence
+    that a user defined.
 
-    Raises `InvalidInput` when f is not convex, f(1) is not 0, or f is not finite on (0, inf).
-    Divergences are in nats where a logarithm is involved.
+    Raises `InvalidInput` if f is not convex, f(1) is not 0, or f is not finite on (0, inf); f is checked on a grid of
+    points. Divergences are in nats where a logarithm is involved.
 
     >>> mine = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
     >>> round(mine([0.5, 0.5], [0.25, 0.75]), 6)
@@ -62,7 +63,7 @@ class FDivergence:
     _excess: Callable[[Any, Any, Any], Any] | None
     recipe: tuple[Any, ...] | None
     _given: tuple[Function | None, ...]
-    """The functions of one's own, as they were given."""
+    """The functions that a user passed, unchanged."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class FDivergence:
 
     @classmethod
     def _trusted(cls, *fields: Any) -> FDivergence:
-        """The named divergences: closed forms tested against the definition, not probed at import."""
+        """A named divergence. Tests compare its closed forms with the definition, so they are not checked at import."""
         made = cls.__new__(cls)
         made._set(*fields)
         object.__setattr__(made, "_given", ())
@@ -128,9 +129,10 @@ class FDivergence:
         return _plain(self._derivative(np.asarray(t, dtype=np.float64)))
 
     def perspective(self, a: Any, b: Any) -> Any:
-        """mu(a, b) = b f(a/b), for a, b >= 0, with mu(a, 0) = a lim f(t)/t and mu(0, 0) = 0.
+        """The perspective mu(a, b) = b f(a/b) of f, for a, b >= 0, with mu(a, 0) = a lim f(t)/t and mu(0, 0) = 0.
 
-        Convex, positively homogeneous, and zero on a = b (up to the linear part of f).
+        D_f(p || q) is the sum over outputs of mu(p_y, q_y). The function is convex and zero on a = b, and multiplying
+        both arguments by a positive number multiplies it by the same number.
 
         >>> from ldpopt.divergences import KL
         >>> KL.perspective(0.0, 0.5), KL.perspective(0.5, 0.0)
@@ -150,15 +152,18 @@ class FDivergence:
         return _plain(value)
 
     def excess(self, a: Any, b: Any) -> Any:
-        """mu(a, b) - f'(1) (a - b) >= 0: the same sum over outputs, without cancellation near a = b."""
+        """mu(a, b) - f'(1) (a - b) >= 0, computed without cancellation near a = b; mu is `perspective`.
+
+        For two distributions it has the same sum over outputs as mu, because both sum to one.
+        """
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         return self._edged(a - b, a, b)
 
     def excess_of(self, d: Any, b: Any, a: Any = None) -> Any:
         """`excess(b + d, b)` from the difference d, for b >= 0 and b + d >= 0.
 
-        It keeps all digits where |d| is far below b, which a = b + d as a float64 would have lost. `a` may be given
-        where it is known to more digits than the sum has: far below b, the sum does not say how far a is from zero.
+        It keeps all digits where |d| is far below b; rounding b + d to a float would lose them. Pass `a` where b + d
+        is known to more digits than the rounded sum has: if it is far below b, the sum loses its digits.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.excess_of(1e-100, 0.5), CHI_SQUARED.excess(0.5 + 1e-100, 0.5)
@@ -166,7 +171,7 @@ class FDivergence:
         """
         if a is None:
             with np.errstate(over="ignore", invalid="ignore"):
-                # The rounded sum of exact d and b is exact where they nearly cancel, else good to one rounding.
+                # Where exact d and b nearly cancel, their floating-point sum is exact; elsewhere it is rounded once.
                 a = np.add(b, d)
         d, a, b = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (d, a, b)))
         return self._edged(d, a, b)
@@ -184,7 +189,7 @@ class FDivergence:
         return _plain(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))
 
     def positive_excess(self, a: Array, b: Array) -> Array:
-        """`excess` for arrays with positive entries only: the fast path of the solvers."""
+        """`excess` for arrays with positive entries only, which is faster; the solvers use it."""
         return self._inner(a - b, a, b)
 
     def _inner(self, d: Array, a: Array, b: Array) -> Array:
@@ -194,7 +199,7 @@ class FDivergence:
             return np.asarray(b * self._generator(a / b) - self._slope_at_one() * d)
 
     def tangent(self, ratio: Any) -> tuple[Any, Any]:
-        """(slope, level) of the plane slope * a + level * b that touches the excess at a/b = ratio, and lies below it.
+        """(slope, level) of the plane slope * a + level * b that touches `excess` at a/b = ratio and lies below it.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.tangent(2.0)
@@ -205,10 +210,10 @@ class FDivergence:
         return _plain(slope), _plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
 
     def chord(self, low: Any, high: Any) -> tuple[Any, Any]:
-        """(on_a, on_b) of the plane through the excess at two posteriors s = a / (a + b).
+        """(on_a, on_b) of the plane on_a * a + on_b * b that meets `excess` where a / (a + b) is low and high.
 
-        Between the rays (s, 1 - s) of s = low and s = high the convex, homogeneous excess lies below the plane. Where
-        low equals high, the plane holds on that ray only.
+        For a / (a + b) between low and high, both in [0, 1], the excess lies below the plane. Where low equals high,
+        this holds at that ratio only.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.chord(0.25, 0.75)
@@ -251,7 +256,7 @@ class FDivergence:
         return max(-float(found.fun), -self.at_zero)
 
     def __call__(self, p: Any, q: Any) -> float:
-        """D_f(p || q) of two distributions of one length; inf where f says so."""
+        """D_f(p || q) of two distributions of one length, shape (k,); inf where the formula gives inf."""
         (p, q), _ = together([("p", p), ("q", q)])
         p = distribution(p, "p")
         q = distribution(q, "q", size=len(p))
@@ -272,7 +277,7 @@ class FDivergence:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """The recipe; of one's own what it was made of, where two functions are the same only if they are one."""
+        """What equality compares: the recipe, or what a user passed. A function equals only itself."""
         return self.recipe or (self.name, self._given, self.at_zero, self.slope_at_infinity)
 
     def __reduce__(self) -> Any:
@@ -287,7 +292,7 @@ class FDivergence:
 def _made_again(
     generator: Function, derivative: Function | None, conjugate: Function | None, name: str, *ends: float
 ) -> FDivergence:
-    """A divergence of one's own, from a pickle."""
+    """Make a user's divergence again from a pickle."""
     at_zero, slope = ends
     return FDivergence(
         generator, name=name, derivative=derivative, at_zero=at_zero, slope_at_infinity=slope, conjugate=conjugate
@@ -297,14 +302,14 @@ def _made_again(
 _FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess", "recipe")
 
 NAMED: dict[str, FDivergence] = {}
-"""The names that the command line and files use."""
+"""The named divergences, by the names that the command line and files use."""
 
 FAMILIES: dict[str, tuple[str, Callable[[Any], FDivergence]]] = {}
-"""What a family's parameter is called, and the function that makes a member."""
+"""The families of divergences: the name of the parameter, and the function that makes a member."""
 
 
 def rebuild(name: str, *parameters: float) -> FDivergence:
-    """The divergence with a name of `NAMED`, or of a family with its parameter: what a `recipe` describes.
+    """The divergence that a `recipe` describes: a name of `NAMED`, or the name of a family and a parameter.
 
     >>> rebuild("hockey-stick", 1.5)
     <hockey-stick divergence of 1.5>
@@ -320,7 +325,7 @@ def rebuild(name: str, *parameters: float) -> FDivergence:
 
 
 def spelled(text: str) -> FDivergence:
-    """The divergence of a name as people type it, its parameter after a colon.
+    """The divergence that a text names, as people type it, with a parameter after a colon.
 
     >>> spelled("hockey-stick:1.5")
     <hockey-stick divergence of 1.5>
@@ -336,7 +341,7 @@ def spelled(text: str) -> FDivergence:
 
 
 def spelling(f: FDivergence) -> str:
-    """A named divergence as `spelled` reads it. `InvalidInput` for one's own, which has no name.
+    """The text from which `spelled` reads a named divergence. Raises `InvalidInput` for one that a user defined.
 
     >>> spelling(rebuild("hockey-stick", 1.5)), spelling(rebuild("kl"))
     ('hockey-stick:1.5', 'kl')

@@ -1,4 +1,4 @@
-"""A generator of one's own: checked on probes, and completed by what can be found numerically."""
+"""A generator f that a user defines: it is checked on a grid of points, and missing parts are found numerically."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ldpopt.tolerances import CONVEXITY
 
 Function = Callable[[Any], Any]
 
-# Where a user's generator is probed: symmetric in log t, denser near 1 where kinks usually are.
+# The points at which a user's generator is checked: symmetric in log t, and denser near 1, where kinks usually are.
 _PROBES = np.unique(np.concatenate([np.geomspace(1e-6, 1e6, 481), np.linspace(0.5, 2.0, 301)]))
 
 
 def vectorised(function: Function) -> Function:
-    """`function` on arrays, whether or not it was written for them."""
+    """`function`, made to take arrays if it was written for single numbers."""
     probe = np.array([0.5, 1.0, 2.0])
     try:
         with np.errstate(all="ignore"):
@@ -34,7 +34,7 @@ def vectorised(function: Function) -> Function:
 
 
 def check_generator(f: Function) -> Array:
-    """Values of f on the probes, after checking f(1) = 0, finiteness and convexity."""
+    """The values of f at the probes, after checking that f(1) = 0 and that f is finite and convex there."""
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(f(_PROBES), dtype=np.float64)
@@ -52,7 +52,7 @@ def check_generator(f: Function) -> Array:
     scale = np.abs(left) + np.abs(mid) + np.abs(right)
     above = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
     if above.any():
-        # Report the most evident place, which a reader can check by hand.
+        # Report the place where f is most clearly above its chord, which a reader can check by hand.
         at = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
             "generator f", "a convex function",
@@ -62,7 +62,7 @@ def check_generator(f: Function) -> Array:
 
 
 def check_derivative(slope: Function, values: Array) -> None:
-    """Every tangent must stay below f at the neighbouring probes."""
+    """Check that the tangent at every probe stays below f at the neighbouring probes."""
     with np.errstate(all="ignore"):
         slopes = np.asarray(slope(_PROBES), dtype=np.float64)
     step = np.diff(_PROBES)
@@ -75,7 +75,7 @@ def check_derivative(slope: Function, values: Array) -> None:
 
 
 def difference(f: Function) -> Function:
-    """A central difference of f, clipped between one-sided slopes by convexity."""
+    """The central difference of f as a function, an estimate of its derivative."""
 
     def slope(t: Any) -> Any:
         t = np.asarray(t, dtype=np.float64)
@@ -86,7 +86,7 @@ def difference(f: Function) -> Function:
 
 
 def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
-    """Convexity bounds both limits from below by the outermost chords."""
+    """Check that both limits are at least what convexity and the outermost chords of f require."""
     slopes = np.diff(values) / np.diff(_PROBES)
     low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
     for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
@@ -95,10 +95,9 @@ def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
 
 
 def limit(f: Function, end: float) -> float:
-    """f(0+) or the slope at infinity, from a geometric sequence of probes.
+    """The limit f(0+) for `end` 0, or the limit of f(t)/t for `end` inf, from f at points that approach the end.
 
-    By convexity f(0+) is the increasing limit of f on a neighbourhood of 0 where f falls, and f(t)/t
-    has a limit at infinity. A sequence that keeps moving is taken as infinite.
+    Both limits exist because f is convex. Values that keep growing are taken to be infinite in the limit.
     """
     steps = np.array([1e-12, 1e-24, 1e-48, 1e-96]) if end == 0 else np.array([1e12, 1e24, 1e48, 1e96])
     with np.errstate(all="ignore"):

@@ -1,13 +1,15 @@
-"""Enclosures of divergences: their excess over boxes, the tangent planes and the chords of mu.
+"""Enclosures of divergences: intervals that hold the values of `FDivergence.excess`, its tangents and its chords.
+
+An enclosure is an interval, or an array of intervals, that certainly holds the true value. Here d = a - b.
 
 The excess is b phi(d/b) for a convex phi with phi(0) = 0 = min phi. For a fixed b it grows with |d| on either side of
-zero; for a fixed d it does not grow with b, since its derivative in b is phi(x) - x phi'(x) <= phi(0) = 0 at x = d/b.
-Over a box [d] x [b], cut to the domain b >= 0 and b + d >= 0, it is therefore largest at one end of d with the lowest b
-that the domain allows there, max(b, -d), and smallest at the d nearest to zero with the highest b. (On the edge b = -d
-the excess is |d| (f(0+) + f'(1)), which also grows with |d|, so that no d between the ends does better.)
+zero. For a fixed d it does not grow with b, since its derivative in b is phi(x) - x phi'(x) <= phi(0) = 0 at x = d/b.
+Take a box [d] x [b], cut to the domain b >= 0 and b + d >= 0. The excess is largest at one of the two ends of d, with
+the lowest b that the box and the domain allow there. It is smallest at the d nearest to zero, with the highest b. (On
+the edge b = -d it is |d| (f(0+) + f'(1)), which also grows with |d|, so no d between the ends gives more.)
 
-The same holds with a in the place of b, for the divergence with its arguments exchanged, its mirror: the excess is a
-function of -d and a, and does not grow with a. Where a is enclosed too, both ways bound it, and the better one counts.
+The divergence with p and q exchanged is called the mirror. Its excess is a function of -d and a, and it does not grow
+with a. Where an enclosure of a is known, too, the excess is bounded in both ways, and the better bound is used.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from ldpopt.errors import Phrase, invalid
 
 
 def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | None = None) -> Enclosure:
-    """Every value of `f.excess_of` on the box [d] x [b], where that meets b >= 0 and b + d >= 0; of any shapes.
+    """An enclosure of all values of `f.excess_of` on the box [d] x [b], as far as b >= 0 and b + d >= 0; any shapes.
 
-    a : an enclosure of b + d, if there is one of more digits than the sum has: where a is far below b and f(0+) is
-        infinite, the sum does not say how far a is from zero.
+    a : an enclosure of b + d, if one is known that is tighter than the sum. It helps where a is far below b and f(0+)
+        is infinite, because the sum does not tell how far a is from zero.
 
-    Where the box misses the domain, or the value is not defined, it encloses every number. A function of one's own is
-    known in float64 only: its excess is enclosed with a relative 2^-40 of its terms, which is no proof; with an exact
-    arithmetic it is `InvalidInput`.
+    Where no point of the box is in the domain, or the value is not defined, the result encloses every number. A user's
+    own function is known only in float64: its excess is enclosed with a margin of a relative 2^-40 of its terms,
+    which is not a proof. In exact arithmetic it raises `InvalidInput`.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> value = enclosed_excess(CHI_SQUARED, FLOAT.between(-0.125, 0.25), FLOAT.of(0.5))
@@ -56,7 +58,7 @@ def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | N
 
 
 def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclosure, npt.NDArray[np.bool_]]:
-    """A lower and an upper bound over the box, and where it misses the domain, so that there is nothing to bound."""
+    """A lower and an upper bound over the box, and whether the box has no point in the domain."""
     of = d.arithmetic
     (d_low, d_high), (b_low, b_high) = d.ends, b.ends
     missed = ~((np.asarray(b_high.upper) >= 0) & (np.asarray((d_high + b_high).upper) >= 0))
@@ -68,14 +70,14 @@ def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclos
 
 
 def _larger(one: Enclosure, two: Enclosure) -> Enclosure:
-    """The larger of two lower bounds, where either may be unknown."""
+    """The larger of two lower bounds, either of which may be unknown (minus infinity)."""
     of = one.arithmetic
     unknown, other = np.asarray(one.lower) == -np.inf, np.asarray(two.lower) == -np.inf
     return of.where(unknown, two, of.where(other, one, one.maximum(two)))
 
 
 def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
-    """The excess at points of the domain, without width, with its limits where b or a = b + d is exactly zero."""
+    """The excess at single points of the domain, with its limits where b or a = b + d is exactly zero."""
     of, a = d.arithmetic, b + d
     no_d, no_a, no_b = (_zero(part) for part in (d, a, b))
     edge = no_d | no_a | no_b
@@ -101,7 +103,7 @@ def _rule(f: FDivergence, of: Arithmetic) -> Rule:
 def enclosed_slopes(f: FDivergence, ratio: Any, of: Arithmetic = FLOAT) -> tuple[Enclosure, Enclosure]:
     """(on_a, on_b) of the plane that touches the excess at a/b = ratio: excess(a, b) >= on_a a + on_b b everywhere.
 
-    ratio : exact positive numbers. For a function of one's own, the slope lies between two chords on either side.
+    ratio : exact positive numbers. For a user's own function, the slope is enclosed by the slopes of two short chords.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> [round(part.midpoint, 12) for part in enclosed_slopes(CHI_SQUARED, 2.0)]
@@ -111,10 +113,10 @@ def enclosed_slopes(f: FDivergence, ratio: Any, of: Arithmetic = FLOAT) -> tuple
 
 
 def enclosed_chord(f: FDivergence, low: Enclosure, high: Enclosure) -> tuple[Enclosure, Enclosure]:
-    """(on_a, on_b) of the plane through the excess at two posteriors: the excess lies below it in between.
+    """(on_a, on_b) of the plane that meets the excess where a / (a + b) is low and high; the excess is below between.
 
-    low, high : posteriors a / (a + b) in [0, 1]. Where they are one exact number, the plane holds on that ray; where
-    it is not clear that low < high, it encloses everything.
+    low, high : enclosures of numbers in [0, 1]. Where both are the same exact number, the plane bounds the excess only
+    at that ratio. Where it is not certain that low < high, the result encloses every number.
     """
     of = low.arithmetic
     one_low, one_high = 1 - low, 1 - high
@@ -127,10 +129,10 @@ def enclosed_chord(f: FDivergence, low: Enclosure, high: Enclosure) -> tuple[Enc
 
 
 def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_low: Array) -> Array:
-    """Floats not below the excess on boxes d_low <= d <= d_high, b >= b_low > 0, a = b + d >= a_low > 0: the fast path.
+    """Floats not below the excess on boxes d_low <= d <= d_high, b >= b_low > 0, a = b + d >= a_low > 0; arrays.
 
-    For d > 0 the largest excess is at d_high and b_low. For d < 0 it is at d_low and a_low, by the same argument for
-    the divergence with its arguments exchanged, or where that is not known at d_low and the b that a_low leaves.
+    It is faster than `enclosed_excess`. For d > 0 the excess is largest at d_high and b_low. For d < 0 it is largest
+    at d_low and a_low, by the same argument for the mirror; without a mirror, b is taken as small as a_low allows.
     """
     rule, mirror = _rule(f, FLOAT), mirror_of(f.recipe)
     above = np.zeros(np.shape(d_low))
@@ -149,6 +151,6 @@ def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_lo
 
 
 def _top(rule: Rule, d: Array, b: Array) -> Array:
-    """The upper end of the excess at exact points with d not zero and b > 0, with what the rule's slack allows."""
+    """The upper end of the excess at exact points with d not zero and b > 0, raised by the rule's slack."""
     top = np.asarray(rule.excess(FLOAT.of(d), FLOAT.of(b)).upper)
     return np.nextafter(top + 2 * rule.slack * np.abs(d), np.inf) if rule.slack else top

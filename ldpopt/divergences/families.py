@@ -17,12 +17,14 @@ _INF = float("inf")
 
 
 def _digits(parameter: float) -> str:
-    """All digits, so that a name gives its parameter back."""
+    """The parameter with all its digits, so that it can be read back from the name."""
     return repr(parameter).removesuffix(".0")
 
 
 def hockey_stick(gamma: float) -> FDivergence:
-    """E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, for gamma > 0 [ADC]; 1 is total variation.
+    """The hockey-stick divergence E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, gamma > 0 [ADC].
+
+    With gamma = 1 it is the total variation; with gamma = e^epsilon it is the delta of (epsilon, delta)-privacy.
 
     >>> hockey_stick(1.5)([0.9, 0.1], [0.2, 0.8])
     0.6
@@ -57,7 +59,9 @@ def _hockey_stick(gamma: float) -> FDivergence:
 
 
 def alpha(order: float) -> FDivergence:
-    """The alpha-divergence, f(t) = (t^order - 1) / (order^2 - order) [CIM, section 2]; 1 is KL, 0 reverse KL.
+    """The alpha-divergence of an `order`, f(t) = (t^order - 1) / (order^2 - order) [CIM, section 2].
+
+    Order 1 is the KL divergence, and order 0 the reverse KL divergence.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> round(alpha(2)([0.5, 0.5], [0.25, 0.75]) - CHI_SQUARED([0.5, 0.5], [0.25, 0.75]) / 2, 12)
@@ -84,7 +88,7 @@ def _alpha(order: float) -> FDivergence:
             value = b * (expm1(order * log_ratio(d, a, b)) / scale) - d / (order - 1)
         return patch(value, abs(d) < b * (NEAR / (abs(order) + 2)), series, d, b)
 
-    def series(d: Any, b: Any) -> Any:  # the binomial one, from its second-order term on
+    def series(d: Any, b: Any) -> Any:  # the binomial series, from its second-order term on
         x = d / b
         term = total = d * x / 2
         for power in range(3, 8):

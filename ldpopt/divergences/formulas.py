@@ -1,7 +1,7 @@
-"""The excess of the divergences that hold logarithms, in d = a - b, so that it keeps its digits where a and b agree.
+"""The excess of the divergences with logarithms, as functions of d = a - b, accurate even where a and b nearly agree.
 
-Each takes d, a and b, all positive but d, of which two give the third: who knows d and b exactly has the excess of
-differences that a = b + d no longer shows. Where logarithms would cancel, a series takes over.
+Each function takes d, a and b, although two of them determine the third: d may be known to digits that the rounded
+a = b + d has lost. a and b are positive. Where logarithms would cancel, a series is used.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy import log, log1p, maximum, sqrt, where
 _INF = float("inf")
 
 NEAR = 0.01
-"""Relative distance of a and b below which series replace logarithms; they are exact to a double there."""
+"""The relative distance of a and b below which series replace logarithms; there they are accurate to a double."""
 
 _FLOOR = -1 + 2.0**-53
 
 
 def patch(value: Any, mask: Any, formula: Any, a: Any, b: Any) -> Any:
-    """`value`, with `formula(a, b)` where `mask` says; computed only there, since this is the solvers' inner loop."""
+    """`value`, replaced by `formula(a, b)` where `mask` is true, and computed only there, which saves time."""
     if not np.any(mask):
         return value
     if np.all(mask):
@@ -31,7 +31,7 @@ def patch(value: Any, mask: Any, formula: Any, a: Any, b: Any) -> Any:
 
 
 def log_ratio(d: Any, a: Any, b: Any) -> Any:
-    """log(a/b) to a few units in the last place, near a = b and at extreme ratios too."""
+    """log(a/b), accurate to a few units in the last place, also near a = b and at extreme ratios."""
     x = d / b
     return patch(log1p(maximum(x, _FLOOR)), (x < -0.9) | (x == _INF), _log_extreme_ratio, a, b)
 
@@ -48,7 +48,7 @@ def kl_excess(d: Any, a: Any, b: Any) -> Any:
     near = abs(x) < NEAR
     if np.all(near):
         return _kl_series(d, x)
-    # Where a is below 2**-53 b, the first term is lost in the second, whatever the logarithm.
+    # Where a is below 2**-53 b, the first term is too small to change the second, so its logarithm may be wrong.
     value = patch(a * log1p(maximum(x, _FLOOR)) - d, near, _kl_series, d, x)
     return patch(value, x == _INF, lambda a, b: a * (log(a) - log(b)) - (a - b), a, b)
 

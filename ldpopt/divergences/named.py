@@ -1,7 +1,7 @@
 """The named f-divergences, in closed form.
 
-Each entry's excess is a function of d = a - b, a and b, written in d, so that a divergence of order d^2 keeps its
-relative accuracy when a and b agree to many digits.
+The excess of each entry is written as a function of d = a - b, a and b. So a divergence of order d^2 keeps its relative
+accuracy when a and b agree to many digits.
 """
 
 from __future__ import annotations

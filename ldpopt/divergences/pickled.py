@@ -1,4 +1,4 @@
-"""Functions of one's own in pickles, which keep the name of a function and not what it does."""
+"""Users' functions in pickles. A pickle keeps only the name of a function, not what it does."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from ldpopt.errors import invalid
 
 WHOLE = {"cloudpickle", "dill"}
-"""Packages whose pickles hold functions whole, lambdas too; joblib brings its own copy of the first."""
+"""Packages whose pickles hold whole functions, even lambdas; joblib contains its own copy of the first."""
 
 
 def require_findable(function: Any, name: str) -> None:
-    """`InvalidInput` for a function that no pickle can name: a lambda, or one that stands inside another.
+    """Raise `InvalidInput` for a function that a pickle cannot name: a lambda, or one that is defined inside another.
 
     >>> require_findable(lambda t: (t - 1) ** 4, "fourth power")
     Traceback (most recent call last):
     ldpopt.errors.InvalidInput: pickle of fourth power: expected functions that stand in a module under their names ...
     """
     qualified = getattr(function, "__qualname__", None)
-    if qualified is None:  # None, or an object such as a partial, which says for itself how it is pickled
+    if qualified is None:  # None, or an object such as a partial, which pickles itself
         return
     found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     for part in qualified.split("."):
@@ -31,7 +31,7 @@ def require_findable(function: Any, name: str) -> None:
 
 
 def taken_whole() -> bool:
-    """Whether a pickler of `WHOLE` asks, as those of joblib and Dask do for work that is sent to other processes."""
+    """Whether a package of `WHOLE` is pickling, as happens when joblib or Dask send work to other processes."""
     frame = inspect.currentframe()
     while frame is not None:
         if WHOLE & set(str(frame.f_globals.get("__name__", "")).split(".")):

@@ -1,13 +1,15 @@
 """The formulas of the named divergences over enclosures: written once, for every arithmetic.
 
-Where the terms of a formula nearly cancel, interval arithmetic of a fixed precision loses its digits. Three formulas
-with logarithms do: the exact arithmetic computes them with as many more bits as the cancellation costs; the fast one
-takes the float64 formula, whose series do not cancel, with a proved bound of its relative error.
+Where the terms of a formula nearly cancel, interval arithmetic of a fixed precision loses digits. This concerns the
+formulas with logarithms that are made by `_either`. The exact arithmetic computes them with as many additional bits as
+the cancellation costs. The fast arithmetic uses the float64 formula, whose series do not cancel, with a proved bound
+on its relative error.
 
-That bound: outside of the series, at |d| = NEAR b, a term of size d cancels to d^2 / (2 b), a factor of 200 (and of
-1000 for the alpha-divergence, whose terms also carry 1/order). Each term carries at most 8 units in the last place: 4
-of the logarithm and 4 of its argument and factors. The series drop terms below 2^-47 of their sum. For orders alpha,
-the exponent (order - 1) log(a/b) has a relative error of a few units, times its size that of the power.
+The bound is found as follows. Series are used for |d| < NEAR b. At |d| = NEAR b, terms of size d cancel to
+d^2 / (2 b), which multiplies relative errors by 200 (by 1000 for the alpha-divergence, whose terms also carry 1/order).
+Each term has an error of at most 8 units in the last place: 4 of the logarithm, and 4 of its argument and factors. The
+series omit terms below 2^-47 of their sum. For the alpha-divergence, the exponent (order - 1) log(a/b) has a relative
+error of a few units; times its size, this is the relative error of the power.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from ldpopt.rounding import SUBNORMAL, ULP
 
 INF = math.inf
 LOGARITHMS = 2.0**-40
-"""Relative error of the float64 excess of the divergences with a logarithm; four thousand units in the last place."""
+"""A bound on the relative error of the float64 excess with logarithms: four thousand units in the last place."""
 
 Limit = Callable[[Arithmetic], Enclosure]
 Points = Callable[[Enclosure, Enclosure], Enclosure]
@@ -37,12 +39,12 @@ Slopes = Callable[[Enclosure], tuple[Enclosure, Enclosure]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One divergence over enclosures.
+    """The functions of one divergence that work on enclosures.
 
-    excess : of points d and b, where b and b + d are positive.
-    limits : the excess at a = 0 by b, and at b = 0 by d.
-    slopes : the coefficients of a and b of the tangent plane at a ratio a/b.
-    slack : times |d|, how far the excess may be from its shape, zero at d = 0 and growing on both sides.
+    excess : the excess at points d and b, where b and b + d are positive.
+    limits : the excess at a = 0 divided by b, and the excess at b = 0 divided by d.
+    slopes : the coefficients of a and b in the tangent plane of the excess at a ratio a/b.
+    slack : times |d|, how far the computed excess may be from a function that is zero at d = 0 and grows with |d|.
     """
 
     excess: Points
@@ -61,13 +63,14 @@ def _half_log_two(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
 
 
 def _either(float64: Points, exact: Points) -> Points:
-    """A formula that cancels: in float64 by its error bound, else with the bits that it loses."""
+    """A formula that cancels: the float64 formula in the fast arithmetic, `exact` with more bits in the exact one."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         of = d.arithmetic
         if not isinstance(of, Exact):
             return float64(d, b)
-        # Of terms of size d there remains d^2 / b: twice the bits of b / d are lost; of b in b + d, those of d / b.
+        # Near a = b the logarithm loses the bits of b / d, and the terms of size d, which leave d^2 / b, lose as many
+        # again. Where d is far above b, the sum b + d loses those of d / b.
         size = [np.maximum(np.abs(part.lower), np.abs(part.upper)) for part in (d, b)]
         with np.errstate(all="ignore"):
             lost = np.log2(size[1]) - np.log2(np.where(size[0] > 0, size[0], size[1]))
@@ -78,7 +81,7 @@ def _either(float64: Points, exact: Points) -> Points:
 
 
 def _float64(f: FDivergence, error: Callable[[Any, Any], Any], exchanged: bool = False) -> Points:
-    """The float64 excess with its relative error; exchanged, as a function of -d and a."""
+    """The float64 excess, widened by its relative error. If `exchanged`, it is a function of -d and a."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
@@ -104,7 +107,7 @@ def _jensen_shannon(d: Enclosure, b: Enclosure) -> Enclosure:
 
 
 def _jeffreys(d: Enclosure, b: Enclosure) -> Enclosure:
-    """d log(a/b): for close numbers log1p(d/b), else a difference of logarithms, which no ratio takes out of range."""
+    """d log(a/b): with log1p(d/b) where a and b are close, else with log(a) - log(b), which cannot overflow."""
     a = b + d
     x = d / b
     near = np.abs(x.midpoint) < 0.5
@@ -124,12 +127,12 @@ def _logs(d: Any, b: Any) -> float:
 
 
 def _swapped(excess: Points) -> Points:
-    """The excess of the divergence with its arguments exchanged: of -d and a = b + d."""
+    """The excess with p and q exchanged: `excess` of -d and a = b + d."""
     return lambda d, b: excess(-d, b + d)
 
 
 def _sign(t: Enclosure) -> Enclosure:
-    """-1, 0 or 1 beside 1; where it is not clear, anything from -1 to 1."""
+    """The sign of t - 1: -1, 0 or 1, or the interval from -1 to 1 where the sign is not certain."""
     below, above = np.asarray(t.upper) < 1, np.asarray(t.lower) > 1
     at = (np.asarray(t.lower) == 1) & (np.asarray(t.upper) == 1)
     of = t.arithmetic
@@ -150,7 +153,7 @@ def _hockey_stick(gamma: float) -> Rule:
         return (of.of(0.0), of.of(1.0)) if gamma > 1 else (of.of(gamma), of.of(0.0))
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
-        # Any plane between the two that meet at the kink supports it there; the one that vanishes is exact.
+        # At the kink, any plane between the two that meet there lies below the function; the zero plane has no error.
         inside = np.asarray(t.lower) > gamma if gamma > 1 else np.asarray(t.upper) < gamma
         of = t.arithmetic
         return of.where(inside, float(sign), of.zeros(t.shape)), of.where(inside, -sign * gamma, of.zeros(t.shape))
@@ -185,10 +188,10 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
 
 
 def own_rule(f: FDivergence) -> Rule:
-    """A divergence of one's own by its float64 values: margins for what functions of this kind round, and no proof.
+    """The rule of a user's own divergence, from its float64 values with margins for rounding. This is not a proof.
 
-    Allowed: 2^-40 of the terms, 16 units in the last place of f and its argument, and for f'(1), which is often a
-    difference of values, 2^-31 of the size of f.
+    The margins are 2^-40 of the terms, 16 units in the last place of f and its argument, and 2^-31 of the size of f
+    for f'(1), which is often computed as a difference of values.
     """
     slope = f._slope_at_one()
     size = abs(slope) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0)))
@@ -200,10 +203,10 @@ def own_rule(f: FDivergence) -> Rule:
         with np.errstate(all="ignore"):
             try:
                 value = np.asarray(f.excess_of(x, y))
-            except (ArithmeticError, TypeError, ValueError):  # a function for one number may raise where it has none
+            except (ArithmeticError, TypeError, ValueError):  # a user's function may raise outside of its domain
                 value = np.full(x.shape, np.nan)
             margin = LOGARITHMS * (np.abs(value) + 2 * np.abs(slope * x)) + 16 * ULP * size * (2 * y + np.abs(x))
-            # Far below zero, f is not convex after all, and nothing is known.
+            # A value far below zero shows that f is not convex, and then nothing is known.
             value = np.where(value + margin + slack * np.abs(x) >= 0, value, np.nan)
             low = np.where(value == INF, 0.0, value - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value + margin + 16 * SUBNORMAL)
@@ -255,7 +258,7 @@ FAMILIES: dict[str, Callable[[float], Rule]] = {"hockey-stick": _hockey_stick, "
 
 
 def rule_of(name: str, *parameters: float) -> Rule:
-    """The rule of a divergence by its recipe."""
+    """The rule of the divergence with this recipe."""
     return FAMILIES[name](*parameters) if parameters else RULES[name]
 
 
@@ -268,7 +271,7 @@ _MIRRORS = {
 
 
 def mirror_of(recipe: tuple[Any, ...] | None) -> Rule | None:
-    """The rule of the divergence with its arguments exchanged, t f(1/t); None if it has none here."""
+    """The rule of the divergence with p and q exchanged, whose generator is t f(1/t); None if there is none here."""
     if recipe is None or recipe[0] == "hockey-stick":
         return None
     if recipe[0] == "alpha":

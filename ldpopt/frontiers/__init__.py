@@ -1,4 +1,4 @@
-"""Frontiers and sweeps: the optimum over (epsilon, eta), and over the parameter of any family of constraints."""
+"""Frontiers and sweeps: the optimum for many (epsilon, eta), or for many values of a constraint's parameter."""
 
 from ldpopt.frontiers.envelope import Corner, Envelope, envelope
 from ldpopt.frontiers.grid import BASELINES, Frontier, FrontierRow, frontier

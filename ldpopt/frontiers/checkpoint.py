@@ -1,4 +1,4 @@
-"""The folder of a frontier that can be interrupted: one file for every finished part, whole or absent."""
+"""The folder of a frontier that can be interrupted: one file for every finished part, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LOCK = ".ldpopt.lock"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The parts of one problem that are done. `problem` is its `fingerprint`."""
+    """The finished parts of one problem. `problem` is its `fingerprint`."""
 
     folder: Path
     problem: str
 
     def load(self, number: int) -> Any:
-        """What was saved of a part, or None."""
+        """The saved rows of a part, or None if it is not finished."""
         path = self.part(number)
         if not path.exists():
             return None
@@ -36,19 +36,19 @@ class Checkpoint:
         return found["rows"]
 
     def save(self, number: int, rows: Any) -> None:
-        """Keep a part."""
+        """Save the rows of a part."""
         write_text(self.part(number), strictjson.dumps({"problem": self.problem, "rows": rows}), force=True)
 
     def part(self, number: int) -> Path:
-        """Where a part is kept."""
+        """The file of a part."""
         return self.folder / f"part-{number:06d}.json"
 
 
 @contextmanager
 def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
-    """The folder at `path`, made if need be and held for this process alone.
+    """The folder at `path`, created if it does not exist, and locked for this process.
 
-    `InvalidInput` for a folder that began with another problem, is in use, or holds something else.
+    Raises `InvalidInput` for a folder that belongs to another problem, is in use, or holds other files.
     """
     folder = Path(path)
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
 
 
 def _claim(folder: Path, problem: str) -> None:
-    """Write what the folder is for into a new one, check it in an old one."""
+    """Write the problem into a new folder, or check that an old folder has the same problem."""
     own = folder / PROBLEM
     if not own.exists():
         if any(path.name != LOCK for path in folder.iterdir()):

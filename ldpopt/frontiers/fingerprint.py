@@ -1,4 +1,4 @@
-"""A checksum of what was asked: equal for equal problems, in every process, and different for any other."""
+"""A checksum of a problem: the same for equal problems in every process, and different for different problems."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])
 def fingerprint(*asked: Any) -> str:
     """The SHA-256 of values of any kind, as 64 hexadecimal digits.
 
-    Numbers and arrays count by their bits, dataclasses and other objects by their type and their fields, graphs by
-    nodes and edges, divergences by their values, functions by their code and what they enclose. What a function
-    finds in its module's globals is not seen.
+    It depends on the bits of numbers and arrays, on the type and the fields of dataclasses and other objects, on the
+    nodes and edges of graphs, on the values of divergences, and on the code and the enclosed variables of functions.
+    Global variables that a function uses are not included.
 
     >>> fingerprint(1.0, [2, 3]) == fingerprint(1.0, [2, 3]) != fingerprint(1.0, (2, 3))
     True
@@ -34,7 +34,7 @@ def fingerprint(*asked: Any) -> str:
 
 
 def _pieces(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
-    """The parts of a value, depth first; `above` are the values it lies in, so that a circle ends."""
+    """The parts of a value, depth first. `above` holds the ids of the values that contain it, so that cycles end."""
     parts = [] if id(value) in above else list(_parts(value))
     yield f"{type(value).__qualname__} of {len(parts)}".encode()
     inner = (*above, id(value))
@@ -46,7 +46,7 @@ def _pieces(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """What a value consists of: bytes, or values to look into."""
+    """The parts of a value: bytes, or values that have parts themselves."""
     if value is None or isinstance(value, (bool, int, str, bytes, complex)):
         yield repr(value).encode()
     elif isinstance(value, float):

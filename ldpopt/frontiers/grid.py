@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, ghazi_issa_total_variation
+from ldpopt.deadline import Progress
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.distribution import Array, positive_epsilon, unit_interval
@@ -26,14 +28,17 @@ BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_
 
 @dataclass(frozen=True, eq=False)
 class FrontierRow(Result):
-    """One point (epsilon, eta) of a frontier, all values in the unit of its utility.
+    """One point (epsilon, eta) of a frontier, with all values in the unit of its utility.
 
-    optimum, lower_bound, upper_bound, certified : of the designed channel; one of the two bounds is the optimum
-    itself, the upper one where less is better. binary_with_erasure, randomized_response_with_erasure : what these
-    mechanisms keep. erased_optimum : the best epsilon-LDP channel, erased until it is eta-TV [GI, Thm 8].
-    tv_bound : eta TV(P0, P1) [GI, Thm 5], for total variation. thm6, thm7 : [GI, Thm 6 and 7], for the Jeffreys
-    divergence and the two KL divergences below it. None where something does not apply: the binary mechanism is for
-    one pair of finite hypotheses, and what is erased is known for a `Divergence` and other column utilities only.
+    optimum, lower_bound, upper_bound, certified : those of the designed channel. One of the two bounds is `optimum`
+        itself: the lower one, or the upper one if the utility is an error, of which less is better.
+    binary_with_erasure, randomized_response_with_erasure : the values of these mechanisms.
+    erased_optimum : the value of the best epsilon-LDP channel, whose reports are erased until it is eta-TV [GI, Thm 8].
+    tv_bound : eta TV(P0, P1) [GI, Thm 5], for the total variation.
+    thm6, thm7 : the bounds of [GI, Thm 6 and 7], for the Jeffreys divergence and the two KL divergences below it.
+
+    A value that does not apply is None. The binary mechanism and the bounds need one pair of finite hypotheses. Erased
+    mechanisms are compared for a `Divergence` and other utilities that are sums over reports.
     """
 
     epsilon: float
@@ -60,13 +65,13 @@ class Frontier(Pictured):
     _picture = "frontier"
 
     def column(self, name: str) -> Array:
-        """A column as a float64 array, shape (rows,); NaN where a bound does not apply."""
+        """A column as a float64 array, shape (rows,); NaN where its value is None."""
         if name not in {field.name for field in fields(FrontierRow)}:
             raise invalid("column", f"one of {', '.join(field.name for field in fields(FrontierRow))}", name)
         return np.array([math.nan if (v := getattr(row, name)) is None else v for row in self.rows], dtype=np.float64)
 
     def gap(self, name: str) -> Array:
-        """The optimality gap 1 - column / optimum, shape (rows,); negative for a bound. 0 where nothing is kept."""
+        """The gap 1 - column / optimum, shape (rows,): negative for an upper bound, 0 where the optimum is 0."""
         optimum = self.column("optimum")
         kept = self.column(name)
         return np.asarray(1 - np.divide(kept, optimum, out=np.ones_like(kept), where=optimum > 0))
@@ -107,7 +112,7 @@ _HEADS = ("binary", "k-RR", "erased")
 Factory: TypeAlias = Utility | Callable[[float, float], Utility]
 
 CHAIN = 8
-"""Caps of one epsilon in a part: along them the multipliers of one design prove the next."""
+"""How many caps eta of one epsilon make a part; within it, the multipliers of one design help to prove the next."""
 
 
 def frontier(
@@ -119,22 +124,28 @@ def frontier(
     jobs: int = 1,
     client: Any = None,
     resume: PathLike | None = None,
-    progress: bool = False,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Frontier:
     """Design the optimal channel at every (epsilon, eta), beside textbook mechanisms and bounds where they apply.
 
     Parameters
     ----------
-    utility : anything that `optimal_channel` takes, or a function from (epsilon, eta) to it.
-    epsilons : in nats. etas : in [0, 1] (above tanh(epsilon/2) an eta does not bind). For other constraints: `sweep`.
-    each : called with every row when the part that it belongs to is finished.
-    jobs : processes of this machine (joblib), -1 for one a core. client : a `distributed.Client`, or another executor
-        with ``submit``, to do the work instead. The rows are the same as with one process.
-    resume : a folder, made if need be, that keeps every finished part (a few points). The same call goes on from
-        there after an interruption and gives the rows of a run that was not interrupted; another problem is refused.
-    progress : shows a bar on standard error.
+    utility : any utility that `optimal_channel` takes, or a function from (epsilon, eta) to one.
+    epsilons : limits of local differential privacy, in nats. etas : limits of total variation, in [0, 1]; a value above
+        tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
+    each : a function that is called with every row, when the part of the grid that contains it is finished.
+    jobs : the number of processes on this machine (joblib), or -1 for one on each core. client : a
+        `distributed.Client`, or another executor with ``submit``, that does the work instead. The rows do not depend
+        on this choice.
+    resume : a folder, created if it does not exist, in which every finished part (a few points) is kept. After an
+        interruption, the same call continues from there, and gives the same rows as without the interruption.
+    time_limit : seconds for each design, not for all of them: a row whose time ends is what was known by then. It is
+        part of the problem that a folder is of.
+    progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, and what
+        it raises ends the work.
 
-    `InvalidInput` for empty grids, utilities that are none, and for a folder of another problem.
+    Raises `InvalidInput` for an empty grid, for something that is not a utility, and for a folder of another problem.
 
     >>> from ldpopt import Divergence, MutualInformation
     >>> from ldpopt.divergences import KL
@@ -155,7 +166,7 @@ def frontier(
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _pack, _unpack, len), each, jobs, client, resume, progress)
+    rows = run(Work(parts, _chain, _pack, _unpack, len), each, jobs, client, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
 
 
@@ -169,20 +180,29 @@ def _posed(utility: Factory, epsilon: float, eta: float) -> Utility:
 Part: TypeAlias = tuple[tuple[Utility, float, float], ...]
 
 
-def _chain(part: Part) -> list[FrontierRow]:
-    """The rows of a part, each design proved by the multipliers of the one before where they suffice."""
+def _chain(part: Part, time_limit: float | None, progress: Callable[[float], object]) -> list[FrontierRow]:
+    """The rows of a part. Each design is proved by the multipliers of the design before it, if these suffice."""
     rows: list[FrontierRow] = []
     near: Design | None = None
     pure: dict[int, float | None] = {}
-    for utility, epsilon, eta in part:
+    for at, (utility, epsilon, eta) in enumerate(part):
+        told = partial(_told, progress, at, len(part))
         if id(utility) not in pure:
-            erasable = isinstance(utility, ColumnUtility)
-            found = optimal_channel(utility, LocalDP(epsilon), certify=False) if erasable else None
-            pure[id(utility)] = None if found is None else found.value
+            pure[id(utility)] = None
+            if isinstance(utility, ColumnUtility):
+                alone = LocalDP(epsilon)
+                found = optimal_channel(utility, alone, certify=False, time_limit=time_limit, progress=told)
+                pure[id(utility)] = found.value
         known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
-        near = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], near=known)
+        limits = [LocalDP(epsilon), TotalVariation(eta)]
+        near = optimal_channel(utility, limits, near=known, time_limit=time_limit, progress=told)
         rows.append(row_of(near, epsilon, eta, pure[id(utility)]))
     return rows
+
+
+def _told(progress: Callable[[float], object], at: int, of: int, share: float) -> None:
+    """Pass on how far design number `at` of `of` is."""
+    progress((at + share) / of)
 
 
 def _pack(row: FrontierRow) -> dict[str, Any]:
@@ -204,7 +224,7 @@ def _unpack(part: Part, at: int, saved: dict[str, Any]) -> FrontierRow:
 
 
 def row_of(design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
-    """The row of a design under `epsilon` and `eta`; pure : what the best channel keeps without the cap."""
+    """The row of a design under `epsilon` and `eta`. pure : the optimum under epsilon alone."""
     told: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
     if pure is not None:
         told["erased_optimum"] = erased_share(epsilon, eta) * pure
@@ -216,7 +236,7 @@ def row_of(design: Design, epsilon: float, eta: float, pure: float | None) -> Fr
 
 
 def _response(utility: ColumnUtility, epsilon: float, eta: float) -> float | None:
-    """What randomized response keeps that is erased until it is eta-TV: erasing scales what columns add up to."""
+    """The value of randomized response that is erased until it is eta-TV; erasing multiplies a sum over reports."""
     if utility.continuous:
         return None
     k = utility.size
@@ -225,7 +245,7 @@ def _response(utility: ColumnUtility, epsilon: float, eta: float) -> float | Non
 
 
 def _of_pair(utility: Divergence, epsilon: float, eta: float) -> dict[str, float | None]:
-    """What is known of one pair of finite hypotheses only."""
+    """The values that exist only for one pair of finite hypotheses."""
     p0, p1, cap = utility.p0, utility.p1, min(eta, math.tanh(epsilon / 2))
     relative = any(utility.f is f for f in (KL, REVERSE_KL, JEFFREYS))
     return {

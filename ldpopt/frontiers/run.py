@@ -1,19 +1,21 @@
-"""A frontier's parts, computed by whoever is free, saved as they come, and put together in order."""
+"""The parts of a frontier: they are computed by free workers, saved when they are finished, and returned in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ldpopt.deadline import Progress, checked, watched
 from ldpopt.distribution import number
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.files import PathLike
 from ldpopt.frontiers.checkpoint import checkpoint
 from ldpopt.frontiers.fingerprint import fingerprint
-from ldpopt.frontiers.workers import checked, results
+from ldpopt.frontiers.workers import checked as checked_jobs
+from ldpopt.frontiers.workers import results
 from ldpopt.version import __version__
 
 Part = TypeVar("Part")
@@ -22,20 +24,22 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Work(Generic[Part, Row]):
-    """What is to be done: `compute` gives the rows of a part; `pack` and `unpack` make them JSON and back.
+    """The parts of a frontier, and functions for them.
 
-    size : how many rows a part has. points : how many all parts have.
+    compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
+    to call with the share of the part that is done. pack, unpack : turn rows into JSON values and back.
+    size : the number of rows of a part. points : the number of rows of all parts.
     """
 
     parts: Sequence[Part]
-    compute: Callable[[Part], list[Row]]
+    compute: Callable[[Part, float | None, Callable[[float], object]], list[Row]]
     pack: Callable[[Row], Any]
     unpack: Callable[[Part, int, Any], Row]
     size: Callable[[Part], int]
 
     @property
     def points(self) -> int:
-        """How many rows all parts have."""
+        """The number of rows of all parts together."""
         return sum(map(self.size, self.parts))
 
 
@@ -45,18 +49,27 @@ def run(
     jobs: int,
     client: Any,
     resume: PathLike | None,
-    progress: bool,
+    progress: Progress,
+    time_limit: float | None,
 ) -> tuple[Row, ...]:
-    """The rows of all parts, in order; every finished part is on the disk before the next is waited for."""
-    jobs = checked(jobs, client)
+    """The rows of all parts, in order. With `resume`, every finished part is saved before waiting for the next."""
+    jobs = checked_jobs(jobs, client)
+    checked(time_limit)
     done: dict[int, list[Row]] = {}
-    opened = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, work.parts))
-    with opened as folder, _bar(work.points, progress) as advance:
+    asked = (work.parts,) if time_limit is None else (work.parts, float(time_limit))
+    opened = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, *asked))
+    with opened as folder, watched(None, progress, "designing") as deadline:
+
+        def told(more: float = 0.0) -> None:
+            deadline.tell((sum(map(len, done.values())) + more) / work.points)
+
+        def here(part: Part) -> list[Row]:
+            return work.compute(part, time_limit, lambda share: told(share * work.size(part)))
 
         def finish(number: int, rows: list[Row]) -> None:
             done[number] = rows
+            told()
             for row in rows:
-                advance()
                 if each is not None:
                     each(row)
 
@@ -66,7 +79,9 @@ def run(
                 if saved is not None:
                     finish(number, _unpacked(work, part, saved, folder.part(number)))
         left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
-        with closing(results(work.compute, left, jobs, client)) as made:
+        away = client is not None or (jobs != 1 and len(left) > 1)
+        compute = _Elsewhere(work.compute, time_limit) if away else here
+        with closing(results(compute, left, jobs, client)) as made:
             for number, rows in made:
                 if folder is not None:
                     folder.save(number, [work.pack(row) for row in rows])
@@ -84,33 +99,33 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 
 
-@contextmanager
-def _bar(points: int, shown: bool) -> Iterator[Callable[[], object]]:
-    """A bar on standard error that goes away when the work is done, if it is to be shown."""
-    if not shown:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+@dataclass(frozen=True)
+class _Elsewhere(Generic[Part, Row]):
+    """The work of another process, which tells nobody how far it is."""
 
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("frontier", total=points)
-        yield lambda: bar.advance(task)
+    compute: Callable[[Part, float | None, Callable[[float], object]], list[Row]]
+    time_limit: float | None
+
+    def __call__(self, part: Part) -> list[Row]:
+        return self.compute(part, self.time_limit, _nobody)
+
+
+def _nobody(share: float) -> None:
+    """Whom the work of another process tells."""
 
 
 def number_to_json(value: float | None) -> float | str | None:
-    """A number as strict JSON has it: one that is not finite as its name."""
+    """A number as a strict JSON value: inf, -inf and nan become text."""
     return value if value is None or abs(value) < float("inf") else str(value)
 
 
 def number_from_json(value: Any) -> float:
-    """The number behind `number_to_json`; `InvalidInput` for anything else."""
+    """The number that `number_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
     if value in ("inf", "-inf"):
         return float(value)
     return number(value, "number")
 
 
 def number_or_none(value: Any) -> float | None:
-    """`number_from_json`, or None for none."""
+    """`number_from_json`, or None for None."""
     return None if value is None else number_from_json(value)

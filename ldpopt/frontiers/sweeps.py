@@ -1,4 +1,4 @@
-"""The sweep: the optimum over the parameter of any family of constraints."""
+"""The sweep: the optimum at every value of a parameter of a family of constraints."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpopt import strictjson
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress
 from ldpopt.design import Constraint, Design, optimal_channel
 from ldpopt.design.candidate import Method
 from ldpopt.design.problems.problem import listed
@@ -28,12 +29,15 @@ Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SweepRow(Result):
-    """The optimum at one parameter: what a `Design` says, but for its certificate.
+    """The optimum at one parameter, with the fields of its `Design` except the certificate.
 
-    parameter : what the family was called with. value : of the utility, or the error. lower_bound, upper_bound : the
-    optimum lies between them; one is the value itself, the other infinite where nothing is proved. relative_gap : as of
-    the `Design`. certified : whether it is within the design's tolerance. method, note : as in `Design`.
-    channel : the mechanism. guarantees : its own measures, one for each constraint, each within its cap.
+    parameter : the value with which the family was called.
+    value : the utility, or the error, of the channel.
+    lower_bound, upper_bound : the optimum lies between them. One is the value itself; the other is infinite if nothing
+        is proved.
+    relative_gap, method, note : as in `Design`.
+    certified : whether the gap is within the tolerance of the design.
+    channel : the designed mechanism. guarantees : its measured guarantees, one for each constraint, within its limit.
     """
 
     parameter: Parameter
@@ -56,7 +60,7 @@ class SweepRow(Result):
 class Sweep(Pictured):
     """The rows of a sweep in the order of its parameters, as a small table.
 
-    utility : what was designed for, or what it was at the first parameter.
+    utility : the utility of the designs; if it depends on the parameter, that of the first design.
     """
 
     rows: tuple[SweepRow, ...]
@@ -65,32 +69,32 @@ class Sweep(Pictured):
     _picture = "sweep"
 
     def _is_limit(self, name: str) -> bool:
-        # What is not of the row itself is a guarantee.
+        # Columns that are not fields of the row hold guarantees.
         return super()._is_limit(name) or name not in {field.name for field in fields(SweepRow)} | {"outputs"}
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What the family was called with."""
+        """The parameters with which the family was called."""
         return tuple(row.parameter for row in self.rows)
 
     @property
     def value(self) -> Array:
-        """(rows,) utilities of the designs."""
+        """The utilities, or errors, of the designs, shape (rows,)."""
         return np.array([row.value for row in self.rows])
 
     @property
     def upper_bound(self) -> Array:
-        """(rows,) bounds that no channel exceeds; inf where nothing bounds it."""
+        """Upper bounds on the optima, shape (rows,); inf where nothing is proved."""
         return np.array([row.upper_bound for row in self.rows])
 
     @property
     def lower_bound(self) -> Array:
-        """(rows,) bounds that no channel is below, where less is better; else the values."""
+        """Lower bounds on the optima, shape (rows,); the values of the designs, unless less is better."""
         return np.array([row.lower_bound for row in self.rows])
 
     @property
     def certified(self) -> bool:
-        """Whether every row is."""
+        """Whether every row is certified."""
         return all(row.certified for row in self.rows)
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -125,7 +129,7 @@ class Sweep(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One design of a frontier."""
+    """One design problem of a sweep."""
 
     utility: Any
     parameter: Parameter
@@ -143,18 +147,20 @@ def sweep(
     jobs: int = 1,
     client: Any = None,
     resume: PathLike | None = None,
-    progress: bool = False,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Sweep:
     """Design the optimal channel at every parameter of a family of constraints.
 
     Parameters
     ----------
-    utility : anything that `optimal_channel` takes, or a function from the parameter to it.
+    utility : any utility that `optimal_channel` takes, or a function from the parameter to one.
     family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
     parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
-    each, jobs, client, resume, progress : as for `frontier`.
+    each, jobs, client, resume, time_limit, progress : as for `frontier`.
 
-    `InvalidInput` for no parameters, for utilities and constraints that are none, and for a folder of another problem.
+    Raises `InvalidInput` if there are no parameters, for something that is not a utility or a constraint, and for a
+    folder of another problem.
 
     >>> from ldpopt import Divergence, RenyiLDP
     >>> from ldpopt.divergences import KL
@@ -173,7 +179,7 @@ def sweep(
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
-    rows = run(Work(points, _design, _pack, _unpack, _one), each, jobs, client, resume, progress)
+    rows = run(Work(points, _design, _pack, _unpack, _one), each, jobs, client, resume, progress, time_limit)
     return Sweep(rows, points[0].utility)
 
 
@@ -185,8 +191,10 @@ def _one(_: Point) -> int:
     return 1
 
 
-def _design(point: Point) -> list[SweepRow]:
-    design: Design = optimal_channel(point.utility, point.constraints, method=point.method)
+def _design(point: Point, time_limit: float | None, progress: Callable[[float], object]) -> list[SweepRow]:
+    design: Design = optimal_channel(
+        point.utility, point.constraints, method=point.method, time_limit=time_limit, progress=progress
+    )
     bounds = (design.value, design.lower_bound, design.upper_bound, design.relative_gap)
     fields = (*bounds, design.certified, design.method, design.note)
     return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]
@@ -206,7 +214,7 @@ def _pack(row: SweepRow) -> dict[str, Any]:
 
 
 def _unpack(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
-    """The row as it was; what the channel guarantees is measured again, not read."""
+    """The saved row. The guarantees of the channel are measured again instead of being read."""
     names = ("value", "lower_bound", "upper_bound", "relative_gap")
     value, below, above, gap = (number_from_json(saved[name]) for name in names)
     channel = Channel.from_json(strictjson.dumps(saved["channel"]))

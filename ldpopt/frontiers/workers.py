@@ -1,4 +1,4 @@
-"""Who computes the points: this process, processes of this machine, or a cluster. The results are the same."""
+"""Computing points in this process, in several processes of this machine, or on a cluster, with the same results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Result = TypeVar("Result")
 def results(
     function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], jobs: int, client: Any
 ) -> Generator[tuple[int, Result], None, None]:
-    """(number, function(task)) for numbered tasks, as they are done.
+    """(number, function(task)) for numbered tasks, in the order in which they are finished.
 
-    jobs : processes of this machine; -1 for one a core. client : a `distributed.Client`, or any executor with
-    `submit`, in their place. The work still waiting is cancelled when the caller stops or a task fails.
+    jobs : the number of processes on this machine; -1 for one on each core. client : a `distributed.Client`, or any
+    executor with `submit`, that does the work instead. When the caller stops or a task fails, waiting work is
+    cancelled.
     """
     if client is not None:
         yield from _submitted(function, tasks, client)
@@ -32,16 +33,16 @@ def results(
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
         made = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
         try:
-            # By calls of `next`: `yield from made` would close the pool before the warning about it can be caught.
+            # By calls of `next`: `yield from made` would close the pool outside of the block that catches warnings.
             yield from iter(made.__next__, None)
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that tasks were cancelled is what was wanted
+                warnings.simplefilter("ignore")  # the warning says that tasks were cancelled, which is intended
                 made.close()
 
 
 def checked(jobs: Any, client: Any) -> int:
-    """`jobs`, or `InvalidInput` for a number that is none and for a client that takes no work."""
+    """`jobs` after a check. Raises `InvalidInput` for a bad number, and for a client without `submit`."""
     if client is not None:
         if jobs != 1:
             raise invalid("jobs", "no number of jobs beside a client, which has its own workers", jobs)
@@ -58,7 +59,7 @@ def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tu
 def _submitted(
     function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], client: Any
 ) -> Iterator[tuple[int, Result]]:
-    # A Dask client would take two equal tasks for one, and keep the result of an earlier call.
+    # By default, a Dask client would run equal tasks only once, and reuse the result of an earlier call.
     options = {"pure": False} if hasattr(client, "scatter") else {}
     waiting = [client.submit(_numbered, function, number, task, **options) for number, task in tasks]
     try:

@@ -1,4 +1,4 @@
-"""Files: channels, the two populations a design tells apart, and writing that leaves nothing half-done."""
+"""Files: channels, pairs of populations, and writing files whole or not at all."""
 
 from ldpopt.files import read_text, write_bytes_atomically, write_text
 from ldpopt.io.channels import read_channel, read_exact, read_released, write_channel, write_exact

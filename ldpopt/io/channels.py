@@ -1,4 +1,4 @@
-"""Channel files: JSON, which keeps everything, and CSV, which spreadsheets read."""
+"""Channel files: JSON, which keeps everything, and CSV, which spreadsheets can read."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CORNER = "answer \\ report"
 def read_channel(path: PathLike) -> Channel:
     """The channel in a JSON or CSV file; see docs/channel-file.md for both.
 
-    JSON: what `write_channel` writes, or a bare list of rows. CSV: either numbers alone, or output labels in
-    the first line and input labels in the first column (the cell in the corner is then not a number).
-    `InvalidInput` names the file and what is wrong in it. Recorded guarantees are ignored: measure again.
+    JSON may be a file of `write_channel`, or a bare list of rows. CSV has either numbers only, or output labels in the
+    first line and input labels in the first column (then the cell in the corner is not a number). `InvalidInput` names
+    the file and the mistake in it. Recorded guarantees are ignored; they can be measured again.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -40,9 +40,9 @@ def read_channel(path: PathLike) -> Channel:
 
 
 def channel_of(text: str, path: PathLike) -> Channel:
-    """The channel in the contents of a file; its name tells CSV from JSON where it ends so, and else its first letter.
+    """The channel in the contents of a file. It is JSON or CSV by the ending of its name, or else by its first letter.
 
-    `InvalidInput` as `read_channel` raises it.
+    `InvalidInput` as in `read_channel`.
     """
     with naming(path):
         if is_json(path, text):
@@ -55,10 +55,10 @@ def channel_of(text: str, path: PathLike) -> Channel:
 def write_channel(
     path: PathLike, channel: ChannelLike, guarantees: Sequence[Guarantee] = (), force: bool = False
 ) -> Path:
-    """Write a channel, whole or not at all; an existing file is refused unless `force`. Returns the path.
+    """Write a channel, whole or not at all, and return the path. An existing file is refused unless `force` is set.
 
-    A path that ends in ``.csv`` gets labels and probabilities only; any other JSON, with `guarantees` recorded
-    as claims. Probabilities survive exactly in both; labels other than strings and 0, 1, 2, ... in JSON only.
+    A path with the ending ``.csv`` gets labels and probabilities only. Any other gets JSON, in which `guarantees` are
+    recorded as claims. Both keep probabilities exactly; labels other than strings and 0, 1, 2, ... need JSON.
 
     `InvalidInput` for a place that cannot be written.
 
@@ -78,9 +78,9 @@ def write_channel(
 
 
 def read_exact(path: PathLike) -> ExactChannel:
-    """The exact channel in a JSON file, its recorded epsilon and eta proved again from its integers.
+    """The exact channel in a JSON file. Its recorded epsilon and eta are proved again from its integers.
 
-    `InvalidInput` names the file and what is wrong in it; `CertificateError` if the integers do not prove the claims.
+    `InvalidInput` names the file and the mistake in it. `CertificateError` if the integers do not prove the claims.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -94,9 +94,9 @@ def read_exact(path: PathLike) -> ExactChannel:
 
 
 def write_exact(path: PathLike, channel: ExactChannel, force: bool = False) -> Path:
-    """Write an exact channel with what it proves, whole or not at all; see `write_channel`. Returns the path.
+    """Write an exact channel with its proved epsilon and eta, whole or not at all, and return the path.
 
-    `InvalidInput` for a path that is no JSON file, or taken.
+    `InvalidInput` for a path that is not a JSON file, or is taken (see `write_channel`).
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -110,9 +110,9 @@ def write_exact(path: PathLike, channel: ExactChannel, force: bool = False) -> P
 
 
 def read_released(path: PathLike) -> Channel | ExactChannel:
-    """`read_exact` of a file that says it holds an exact channel, `read_channel` of any other.
+    """The channel in a file, read by `read_exact` if the file says that it is exact, and by `read_channel` otherwise.
 
-    `InvalidInput` as they raise it.
+    It raises the same errors as these.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -124,7 +124,7 @@ def read_released(path: PathLike) -> Channel | ExactChannel:
 
 
 def released_of(text: str, path: PathLike) -> Channel | ExactChannel:
-    """The same in the contents of a file."""
+    """The channel in the contents of a file, as in `read_released`."""
     with naming(path):
         data = strictjson.loads(text, "channel file") if is_json(path, text) else None
         if isinstance(data, dict) and data.get("format") == EXACT_FORMAT:
@@ -133,7 +133,7 @@ def released_of(text: str, path: PathLike) -> Channel | ExactChannel:
 
 
 def is_json(path: PathLike, text: str) -> bool:
-    """Whether the contents of a file are to be read as JSON, by its name or else by its first letter."""
+    """Whether the contents of a file are read as JSON: by its name, or else by its first letter."""
     suffix = Path(path).suffix.lower()
     return suffix == ".json" or (suffix != ".csv" and text.lstrip()[:1] in ("{", "["))
 
@@ -142,7 +142,7 @@ Labels = tuple[Label, ...]
 
 
 def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | None, Labels | None]:
-    """The numbers of a CSV file, whether or not they are a channel, and the labels of its rows and columns if any."""
+    """The numbers of a CSV file, which need not be a channel, and the labels of its rows and columns, if any."""
     table = parse_table(path, text)
     bare = is_number(table.rows[0][0])
     if not bare and (len(table.rows) < 2 or table.width < 2):
@@ -160,13 +160,13 @@ def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | N
 
 
 def _labels(labels: list[str]) -> tuple[Label, ...]:
-    """The default labels 0, 1, 2, ... come back as numbers; all others are text."""
+    """Labels from text: the default labels 0, 1, 2, ... become numbers, all others stay text."""
     counted = tuple(range(len(labels)))
     return counted if labels == [str(i) for i in counted] else tuple(labels)
 
 
 def to_csv(channel: Channel) -> str:
-    """The labels and probabilities of a channel as CSV; `InvalidInput` for labels that a table cannot give back."""
+    """The labels and probabilities of a channel as CSV; `InvalidInput` for labels that could not be read back."""
     for name, labels in (("inputs", channel.inputs), ("outputs", channel.outputs)):
         texts = [str(label) for label in labels]
         if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):

@@ -1,4 +1,4 @@
-"""Two populations from a file with a row for each respondent, of any kind that answers come in."""
+"""Two populations from a file with a row for each respondent, in any format for answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ldpopt.io.populations import Populations
 from ldpopt.io.table import ColumnKey, is_number, read_table
 
 MOST_NUMBERS = 40
-"""Different numbers that are answers of their own; more have to be cut into bins."""
+"""The most different numbers that can be answers without bins."""
 
 _BATCH = 1 << 16
 
@@ -32,15 +32,15 @@ def read_microdata(
 ) -> Populations:
     """Two groups' answers to one question from a file with a line for each respondent and named columns.
 
-    path : CSV, whose delimiter, encoding and decimal sign are found, an Excel workbook, Parquet, or a file of SPSS,
-        Stata or SAS.
-    answer, group : column names, or positions from 0. The answers are sorted: as numbers if all are integers, else as
-        text; so are the groups, and the first one is p0.
-    bins : for answers that are numbers, the rising edges between bins, or how many bins there are to be, which are then
-        cut at round numbers; a number on an edge belongs above it.
+    path : CSV (delimiter, encoding and decimal sign are found), an Excel workbook, Parquet, or a file of SPSS, Stata or
+        SAS.
+    answer, group : column names, or positions from 0. Answers and groups are sorted, as numbers if all are integers,
+        else as text. The first group is p0.
+    bins : for answers that are numbers, the rising edges between bins, or the number of bins, whose edges are then
+        round numbers. A number on an edge belongs to the bin above it.
 
-    `InvalidInput` unless there are exactly two groups, two or more answers, and no empty cell in either column; and for
-    more than 40 different numbers that are not cut into bins.
+    `InvalidInput` unless there are exactly two groups, at least two answers, and no empty cell in either column. More
+    than 40 different numbers without bins are `InvalidInput`, too.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def read_microdata(
         raise invalid(where, "a line for each respondent", Phrase("column names alone"))
     for name, side in ((grouped, 0), (answered, 1)):
         if name in {pair[side] for pair in pairs}:
-            # Taking this line for names would drop a respondent without a word.
+            # If this line were taken for names, a respondent would be dropped silently.
             raise invalid(where, "column names in the first line", Phrase(f"{name!r}, which is also a value"))
     groups = sorted({pair[0] for pair in pairs}, key=_order({pair[0] for pair in pairs}))
     if len(groups) != 2:
@@ -80,7 +80,7 @@ def read_microdata(
 
 
 def seen_once(pair: Populations) -> tuple[Any, ...]:
-    """The answers that one respondent alone gave: slips, or somebody who can be known by them.
+    """The answers that only one respondent gave. They may be typing errors, or they may identify a person.
 
     >>> counts = np.array([[3.0, 1.0], [4.0, 0.0]])
     >>> seen_once(Populations(("no", "yess"), counts[0] / 4, counts[1] / 4, counts=counts))
@@ -92,7 +92,7 @@ def seen_once(pair: Populations) -> tuple[Any, ...]:
 def _binned(
     pairs: Counter[tuple[str, str]], bins: int | Sequence[float], where: str, column: str
 ) -> tuple[Counter[tuple[str, str]], list[str]]:
-    """The counts by bin, and the bins that hold somebody, in order."""
+    """The counts by bin, and the bins with at least one respondent, in order."""
     for _, text in pairs:
         if not is_number(text):
             raise invalid(where, "numbers to cut into bins", Phrase("other answers"), f"column {column!r}")

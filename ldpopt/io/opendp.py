@@ -1,8 +1,8 @@
 """Channels as measurements of OpenDP.
 
 Needs the package ``opendp`` (0.12 or newer), an optional extra. The measurement draws each report from the integers of
-the exact channel by the operating system's randomness, so that what it releases has the very probabilities that the
-channel's proof is about; no floating point is between them.
+the exact channel with the operating system's randomness and without floating point. So reports have exactly the
+probabilities for which the channel's epsilon is proved.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from ldpopt.labels import Label
 def to_opendp(channel: ChannelLike) -> Any:
     """A channel as a measurement of OpenDP: from one answer to one report, with the epsilon that its integers prove.
 
-    channel : an `ExactChannel`, or any other, which is made exact with 62 bits first. The measurement has the discrete
-    metric (an answer, or another one) and the measure ``max_divergence``, in nats; it chains and composes like any of
-    OpenDP's own. An answer that is none of the inputs is refused, without being repeated in the error.
+    channel : an `ExactChannel`, or another channel (k, m), which is first made exact with 62 bits.
 
-    OpenDP asks that ``enable_features("contrib", "honest-but-curious")`` is called first, since it cannot check what
-    Python does. Raises `InvalidInput` for a channel without a finite epsilon and `MissingExtra` without opendp.
+    The measurement has the discrete metric (any two answers are neighbours) and the measure ``max_divergence``, in
+    nats. It chains and composes like OpenDP's own. An answer that is not an input is refused, and the error does not
+    repeat it.
+
+    OpenDP requires a call of ``enable_features("contrib", "honest-but-curious")`` first, since it cannot check Python
+    code. Raises `InvalidInput` for a channel without a finite epsilon and `MissingExtra` without opendp.
 
     >>> import opendp.prelude as dp  # doctest: +SKIP
     >>> dp.enable_features("contrib", "honest-but-curious")  # doctest: +SKIP
@@ -65,7 +67,7 @@ def _known(answer: Any, places: dict[Label, int]) -> bool:
 
 
 def _draws(exact: ExactChannel, places: dict[Label, int]) -> Callable[[Any], Label]:
-    """The function of the measurement: a whole number below the denominator falls among the weights of a row."""
+    """The function of the measurement: a random integer below the denominator selects a report by a row's weights."""
     ends = [list(accumulate(row)) for row in exact.weights.tolist()]
 
     def report(answer: Any) -> Label:

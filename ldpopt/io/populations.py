@@ -1,4 +1,4 @@
-"""Two populations to tell apart, from a table of probabilities, of counts, or of single answers."""
+"""The two populations that a design tells apart, from a table of probabilities or of counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Populations(Result):
     """The distributions of two groups over the k answers to one question.
 
     labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
-    names : what the groups are called. counts : respondents behind p0 and p1, shape (2, k), if they were counted.
+    names : the names of the groups. counts : the numbers of respondents, shape (2, k), if p0 and p1 come from counts.
 
     >>> Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
     Populations('p0' and 'p1', 2 answers)
@@ -54,13 +54,13 @@ def read_pair(
 ) -> Populations:
     """P0 and P1 from a CSV file, or from JSON ``{"p0": [...], "p1": [...], "labels": [...]}``.
 
-    columns : the two columns of a CSV file, by name or by position from 0; by default the ones named p0 and
+    columns : the two columns of a CSV file, by name or by position from 0. By default they are the columns named p0 and
         p1, or both columns of a file that has two.
-    labels : the column of the answers' names; by default the first one, if it is neither p0 nor p1.
-    counts : accept counts (or weights) and divide them by their sum. Without it, anything that does not sum
-        to 1 within `tolerances.ROW_SUM` is refused.
+    labels : the column with the names of the answers; by default the first one, if it is neither p0 nor p1.
+    counts : whether to accept counts (or weights) and divide them by their sum. Otherwise a column that does not sum to
+        1 within `tolerances.ROW_SUM` is refused.
 
-    A first line of numbers alone is data, not names. `InvalidInput` names the file, the line and the cell.
+    A first line that has only numbers is data, not names. `InvalidInput` names the file, the line and the cell.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -121,7 +121,7 @@ def _pair_from_csv(
         raise invalid("columns", "two different ones", columns)
     for column, at in zip(columns, (first, second), strict=True):
         if named and not isinstance(column, str) and is_number(table.rows[0][at]):
-            # Taking this line for names would drop an answer without a word.
+            # If this line were taken for names, an answer would be dropped silently.
             raise invalid(table.path, "column names in the first line, or numbers alone", table.rows[0][at])
     start = 1 if named else 0
     rows = range(start, len(table.rows))

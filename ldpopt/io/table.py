@@ -1,4 +1,4 @@
-"""A comma-separated file as a rectangle of cells that know where they stand."""
+"""A comma-separated file as a rectangle of cells, with line numbers for error messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_number(cell: str) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file, all of one length; `lines[i]` is the line on which `rows[i]` ends."""
+    """The rows of a file, all of the same length. `lines[i]` is the number of the line on which `rows[i]` ends."""
 
     path: str
     rows: tuple[list[str], ...]
@@ -83,8 +83,8 @@ class Table:
 def read_table(path: PathLike) -> Table:
     """The table of a comma-separated UTF-8 file [RFC 4180]; blank lines are skipped.
 
-    `InvalidInput` names the file and the line of a row that is shorter or longer than the first one, of a
-    quote left open and of a cell too long to be an answer.
+    `InvalidInput` for a row that is shorter or longer than the first one, a quote that is left open, and a cell that is
+    too long for an answer. The message names the file and the line.
     """
     return parse_table(str(path), read_text(path))
 
@@ -111,7 +111,7 @@ def parse_table(path: str, text: str) -> Table:
 
 @contextmanager
 def naming(path: PathLike) -> Iterator[None]:
-    """Put the file's name before the errors of what is made from its contents."""
+    """Add the file's name to errors that are raised while something is made from its contents."""
     try:
         yield
     except InvalidInput as error:

@@ -1,12 +1,21 @@
 """The named mechanisms: closed forms, each a channel or a frozen value with its exact guarantees.
 
 Channels: `binary`, `binary_with_erasure`, `randomized_response`, `sort_partition_randomize`, `subset_selection`,
-`truncated_geometric`, `two_step`. Frequency oracles, whose reports are too many to tabulate: `unary_encoding`,
-`optimized_unary_encoding`, `local_hashing`, `optimized_local_hashing`, `hadamard_response`. Survey designs for a
-sensitive yes-or-no question: `warner`, `forced_response`, `unrelated_question`, `kuk`, `crosswise`, `triangular`.
-Numbers in an interval: `piecewise`, unbiased,
-and `square_wave`, for the shape of their distribution. A draw from a secret distribution:
-`PrivateSampler`. Additive noise: `laplace`, `gaussian`, `staircase`, and vectors: `matrix_mechanism`. Dominating pairs:
+`truncated_geometric`, `two_step`.
+
+Frequency oracles, which estimate how frequent each answer is and have too many possible reports for a table:
+`unary_encoding`, `optimized_unary_encoding`, `local_hashing`, `optimized_local_hashing`, `hadamard_response`.
+
+Survey designs for a sensitive yes-or-no question: `warner`, `forced_response`, `unrelated_question`, `kuk`,
+`crosswise`, `triangular`.
+
+Numbers in an interval: `piecewise` for their mean, and `square_wave` for their distribution.
+
+One draw from a secret distribution: `PrivateSampler`.
+
+Additive noise: `laplace`, `gaussian`, `staircase`, and `matrix_mechanism` for vectors of counts.
+
+Dominating pairs, two distributions that are at least as easy to tell apart as the reports of any two answers:
 `dominating_pair`, `FinitePair`, `ContinuousPair`.
 """
 

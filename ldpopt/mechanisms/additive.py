@@ -1,4 +1,4 @@
-"""What the additive mechanisms share: noise that is added to an answer."""
+"""Checks that all additive mechanisms share: those that release an answer plus noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def positive(value: Any, what: str) -> float:
 
 
 def answers(x: Any, rng: Any) -> Array:
-    """The answers to add noise to, as a float array, after checking the generator too."""
+    """The answers as a float array, checked to be finite numbers; the random generator is checked, too."""
     if not isinstance(rng, np.random.Generator):
         raise invalid("rng", "a numpy.random.Generator", type(rng).__name__)
     try:

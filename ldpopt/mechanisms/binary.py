@@ -17,9 +17,12 @@ from ldpopt.mechanisms.staircase_matrix import Mask, staircase_matrix
 def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Report 0 with odds e^epsilon when P0(x) >= P1(x), else report 1 with the same odds [GI, eq. 23-24].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; returns a (k, 2) channel. Among all epsilon-LDP channels
-    it keeps the most total variation, tanh(epsilon/2) TV(P0, P1), and it is tanh(epsilon/2)-TV.
-    Raises `InvalidInput` for anything that is no distribution, unequal lengths or epsilon out of range.
+    p0, p1 : distributions of shape (k,). epsilon : in nats.
+
+    Returns a (k, 2) channel. Among all epsilon-LDP channels it keeps the most total variation between the two
+    distributions of the report: tanh(epsilon/2) TV(P0, P1). Its eta, the largest total variation distance between two
+    rows, is tanh(epsilon/2).
+    Raises `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of range.
 
     >>> binary([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix.round(4)
     array([[0.7311, 0.2689],

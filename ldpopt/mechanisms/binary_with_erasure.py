@@ -1,4 +1,4 @@
-"""The binary mechanism with erasure: the one that keeps the most total variation under epsilon and eta."""
+"""The binary mechanism with erasure: under limits epsilon and eta, it keeps the most total variation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ def binary_with_erasure(
 ) -> Channel:
     """The binary mechanism, its report erased just often enough to be eta-TV [GI, eq. 26-28].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; eta in [0, 1]; returns a (k, 3) channel with outputs 0, 1
-    and ``'erased'``. Erasure has probability 1 - eta / tanh(epsilon/2); from eta = tanh(epsilon/2) on it is 0.
-    No epsilon-LDP and eta-TV channel keeps more total variation: eta TV(P0, P1) [GI, Thm 5].
+    p0, p1 : distributions of shape (k,). epsilon : in nats. eta : in [0, 1].
+
+    Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. eta-TV means that the total variation distance between
+    two rows is at most eta. The report is erased, whatever the answer is, with probability 1 - eta / tanh(epsilon/2),
+    or 0 if eta is tanh(epsilon/2) or more. Up to there, the channel keeps the total variation eta TV(P0, P1); no
+    epsilon-LDP and eta-TV channel keeps more [GI, Thm 5].
     Raises `InvalidInput` as `binary` does, and for eta outside [0, 1].
 
     >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)

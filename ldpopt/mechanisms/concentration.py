@@ -1,7 +1,7 @@
-"""Suprema over orders, bracketed: concentrated privacy of a loss whose cumulant can be evaluated.
+"""Bounds on suprema over all orders: concentrated privacy, from evaluations of the privacy loss's cumulant.
 
-The cumulant K(s) = log E exp(s (Z - E Z)) is convex, so between two evaluations it lies below its chord. That
-turns finitely many evaluations into a bracket of the supremum.
+Z is the privacy loss, log p/q of the release. Its cumulant K(s) = log E exp(s (Z - E Z)) is convex, so between two
+evaluations it lies below the chord. Finitely many evaluations therefore bound the supremum on both sides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _MAXIMUM_SPLITS = 4000
 def zero_concentration(cumulant: Cumulant, mean: Interval, largest: float, xi: float, max_order: float) -> Interval:
     """Bounds on sup over orders 1 < 1 + s < max_order of (D_{1+s} - xi)/(1+s) [BS, Def 1.1].
 
-    `cumulant` of the centred loss, its mean, and its largest value: D_{1+s} = mean + K(s)/s <= largest.
+    cumulant : K, as an interval that holds it; mean : an interval that holds the mean loss; largest : the largest
+    loss. The Rényi divergence of order 1 + s is D_{1+s} = mean + K(s)/s <= largest.
     """
 
     def value(s: float, k: float, mu: float) -> float:
@@ -50,7 +51,7 @@ def zero_concentration(cumulant: Cumulant, mean: Interval, largest: float, xi: f
 
 
 def subgaussian(cumulant: Cumulant, variance: Interval, reach: float) -> Interval:
-    """Bounds on tau = sup over s != 0 of sqrt(2 K(s))/|s| for a centred loss within `reach` of 0 [DR, Def 3.3]."""
+    """Bounds on tau = sup over s != 0 of sqrt(2 K(s))/|s|, for a centred loss of size at most `reach` [DR, Def 3.3]."""
     lowest = max(variance[0], 0.0)
     if math.isinf(reach):
         return math.sqrt(lowest), math.inf
@@ -100,7 +101,7 @@ def _bracket(
             break
         bound, a, b = heappop(heap)
         middle = math.sqrt(a * b)
-        if not b - a > 1e-7 * a:  # what is left is rounding
+        if not b - a > 1e-7 * a:  # narrower intervals would only resolve rounding
             after = max(after, -bound)
             continue
         known[middle] = cumulant(middle)

@@ -1,4 +1,4 @@
-"""The continuous dominating pair: every measure by guarded quadrature, for any two densities."""
+"""Two densities on the line as a dominating pair: every privacy measure, by numerical integration with error bounds."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ Interval = tuple[float, float]
 class ContinuousPair:
     """Two densities p and q on the line, given by their logarithms, compared in both directions.
 
+    They are the densities of a release under two different answers, and the measures say how private it is.
+
     log_p, log_q : functions of a number, finite on the open intervals between `edges`.
     edges : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
-    epsilon : the largest |log p/q| if it is known, else inf. One that a probe of the densities exceeds is refused; what
-        lies between the probes is the caller's word.
+    epsilon : the largest |log p/q| in nats if it is known, else inf. The densities are compared with it at some
+        points, and `InvalidInput` is raised if they exceed it there; elsewhere the caller's number is trusted.
 
-    Quadrature (scipy's) reports an error estimate; it is added outward, so `lower` and `value` of a `Guarantee`
-    bracket the truth as far as the estimate does. Subclasses replace quadrature by closed forms where they exist.
+    The integrals are numerical (scipy's), with an estimate of their error. `lower` and `value` of a `Guarantee` are
+    moved outward by this estimate, so they enclose the truth if the estimate holds. Subclasses use closed forms.
 
     >>> logistic = lambda x: -x - 2 * np.logaddexp(0, -x)
     >>> pair = ContinuousPair(logistic, lambda x: logistic(x - 1), (-np.inf, 0.5, np.inf), epsilon=1.0)
@@ -54,7 +56,7 @@ class ContinuousPair:
             raise invalid("edges", "at least two increasing numbers", self.edges)
         object.__setattr__(self, "edges", edges)
         if type(self) is not ContinuousPair:
-            return  # the closed forms of subclasses are tested against their densities, not probed at every use
+            return  # tests compare the closed forms of subclasses with their densities, so they need no probes here
         for name, density in (("log_p", self.log_p), ("log_q", self.log_q)):
             total, error = self._integral(partial(_mass, density))
             if not abs(total - 1) <= 1e-8 + error:
@@ -66,12 +68,12 @@ class ContinuousPair:
     # -- measures ----------------------------------------------------------------------------------
 
     def total_variation(self) -> Guarantee:
-        """eta, the total variation distance [GI, Def 7]."""
+        """The total variation distance eta [GI, Def 7]."""
         low, high = self._hockey_stick(0.0)
         return guarantee("total_variation", low, min(high, 1.0), "[GI, Def 7]")
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """The smallest delta for which (epsilon, delta) holds, at any real epsilon, in nats [GI, Def 1]."""
+        """The smallest delta for which (epsilon, delta) holds; epsilon in nats, any real number [GI, Def 1]."""
         epsilon = number(epsilon, "epsilon")
         low, high = self._hockey_stick(epsilon)
         return guarantee("hockey_stick", low, min(high, 1.0), "[GI, Def 1]", parameters={"epsilon": epsilon})
@@ -88,9 +90,10 @@ class ContinuousPair:
         return guarantee("approximate_dp", low, high, "[GI, Def 1]", parameters={"delta": level})
 
     def subsampled(self, rate: float) -> ContinuousPair:
-        """The pair when who is compared takes part with probability `rate` in (0, 1]: r p + (1 - r) q against q [ZDW].
+        """The pair after Poisson sampling, r p + (1 - r) q against q, where r = `rate` lies in (0, 1] [ZDW].
 
-        p is with the member's answer and q without; members take part independently (Poisson sampling).
+        Each person takes part with probability r, independently of the others. Here p is the release with a person's
+        answer, and q the release without it.
 
         >>> from ldpopt.mechanisms.laplace import LaplacePair
         >>> sampled = LaplacePair(1.0).subsampled(0.1)
@@ -119,7 +122,7 @@ class ContinuousPair:
         return guarantee("renyi", low, min(high, self.epsilon), "[M, Def 3]", parameters={"order": order})
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
-        """rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha [BS, Def 1.1 and 8.4]."""
+        """rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha, in nats [BS, Def 1.1 and 8.4]."""
         xi = number(xi, "xi")
         if not (isinstance(max_order, (int, float)) and max_order > 1):
             raise invalid("max_order", "a number in (1, inf]", max_order)
@@ -128,16 +131,17 @@ class ContinuousPair:
         return guarantee("zcdp", low, high, "[BS, Def 1.1]", parameters=parameters)
 
     def mcdp(self) -> MeanConcentrated:
-        """(mu, tau): the mean and the subgaussian standard of the privacy loss [DR, Def 3.3]."""
+        """(mu, tau): the mean of the privacy loss log p/q, and its subgaussian parameter [DR, Def 3.3]."""
         mu = guarantee("mcdp_mu", *self._renyi(1.0), "[DR, Def 3.3]")
         return MeanConcentrated(mu, guarantee("mcdp_tau", *self._subgaussian(), "[DR, Def 3.3]"))
 
     def finite_pair(self, points: int = 1025) -> FinitePair:
-        """A finite pair that dominates this one in both directions, with losses on a lattice of `points` values.
+        """A finite pair that dominates this one in both directions, with privacy losses on a grid of `points` values.
 
-        Its hockey-stick curve touches this one at those losses and is linear in e^epsilon between them, so the excess
-        is of second order in their spacing. Losses beyond the largest finite one, of probability below 1e-25 (or
-        where quadrature ends), count as infinite.
+        Its delta as a function of epsilon meets that of this pair at the losses of the grid, and is linear in
+        e^epsilon between them; so it is too large by an amount of second order in the spacing. If losses are
+        unbounded, those beyond the end of the grid, where delta is below 1e-25 or the loss above 600 nats, count as
+        infinite.
 
         >>> from ldpopt.mechanisms.laplace import LaplacePair
         >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
@@ -156,13 +160,14 @@ class ContinuousPair:
         return FinitePair.through(at, np.array(deltas))
 
     def trade_off(self, points: int = 1025) -> TradeOffCurve:
-        """A trade-off curve nowhere above the true one: that of `finite_pair`, its supporting lines at those slopes."""
+        """A trade-off curve nowhere above the true one: that of `finite_pair` with as many points."""
         return self.finite_pair(points).trade_off()
 
     def trade_off_at(self, false_alarm: Any) -> Any:
-        """The smallest missed-detection rate at each false-alarm rate in [0, 1] [GI, Def 2], rounded down.
+        """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2].
 
-        The larger the better hidden. Each value is the best supporting line of the curve, hence never above it.
+        The larger it is, the better is the answer hidden. Each value lies on a line that supports the convex curve
+        from below, so it is never above the curve.
         """
         rates = np.asarray(false_alarm, dtype=np.float64)
         flat = finite_array(rates.reshape(-1), "false_alarm", 1)
@@ -174,18 +179,18 @@ class ContinuousPair:
     # -- quadrature, replaced by closed forms in subclasses -------------------------------------------
 
     def _integral(self, function: Callable[[float], float], cuts: Sequence[float] = ()) -> Interval:
-        """The integral over the support, cut at further points too, and its error estimate."""
+        """The integral over the support, also cut at the points `cuts`, and an estimate of its error."""
         from scipy.integrate import quad
 
         total, error = 0.0, 0.0
         for a, b in pairwise(sorted({*self.edges, *cuts})):
-            # full_output keeps scipy from warning; what it would warn of is in the error estimate.
+            # With full_output scipy does not warn; the error estimate says the same.
             part = quad(function, a, b, epsabs=0.0, epsrel=1e-12, limit=400, full_output=1)
             total, error = total + part[0], error + part[1]
         return total, error
 
     def _probes(self) -> list[float]:
-        """Points of the support: dense between finite edges, ever farther beyond the last."""
+        """Points of the support: dense between finite edges, and ever farther apart towards infinity."""
         found: list[float] = []
         steps = np.concatenate([np.linspace(0, 1, 65)[1:], np.geomspace(1, 1e3, 200)[1:]])
         for a, b in pairwise(self.edges):
@@ -205,7 +210,7 @@ class ContinuousPair:
         return np.array(at), np.array([float(self.log_p(x)) - float(self.log_q(x)) for x in at])
 
     def _crossings(self, level: float) -> list[float]:
-        """Where the loss crosses a level, as far as the probes show it: the kinks of a hockey stick's integrand."""
+        """Where the privacy loss crosses `level`, as the probes show: the hockey stick's integrand has a kink there."""
         from scipy.optimize import brentq
 
         def excess(x: float) -> float:
@@ -252,11 +257,14 @@ class ContinuousPair:
         return low, high if epsilon >= self.epsilon else max(high, _LEAST)
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
-        """log E exp(s (Z - E Z)) for the privacy loss Z = log p/q under p (q/p under q when `reverse`): an interval."""
+        """An interval that holds log E exp(s (Z - E Z)), for the privacy loss Z = log p/q under p.
+
+        With `reverse`, Z is log q/p under q.
+        """
         log_p, log_q = self._directions()[reverse]
         mean = sum(self._mean(reverse)) / 2
 
-        # E exp(s (Z - E Z)) - 1, of non-negative terms of second order in s.
+        # E exp(s (Z - E Z)) - 1 as an integral of non-negative terms, which are of second order in s.
         total, error = self._integral(lambda x: _weighted(log_p(x), s * (log_p(x) - log_q(x) - mean)))
         return math.log1p(total - error), math.log1p(total + error)
 
@@ -310,7 +318,7 @@ class ContinuousPair:
 _BOTH = (False, True)
 
 _LEAST = 1e-300
-"""A hockey stick that is smaller is not told from zero."""
+"""A hockey stick divergence below this is not distinguished from zero."""
 
 
 def _order(order: Any) -> float:

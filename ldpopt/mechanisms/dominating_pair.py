@@ -1,4 +1,4 @@
-"""The dominating pair of (epsilon, delta, eta): two distributions between which telling apart is hardest to beat."""
+"""The dominating pair of (epsilon, delta, eta): two distributions as easy to tell apart as these limits allow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> Fin
     epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and
     1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e - 1)), p is
     (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
-    An eta that does not bind (above delta + (1 - delta) tanh(epsilon/2)) is lowered to where it does, and a delta
-    above eta to eta. Parameters are enlarged by a few units in the last place: the float64 pair dominates too.
+    The pair dominates a mechanism if no two answers to it are easier to tell apart than p and q. An eta above
+    delta + (1 - delta) tanh(epsilon/2) limits nothing, and is lowered to this value; a delta above eta is lowered to
+    eta. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates, too.
 
     >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
     array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])

@@ -1,4 +1,4 @@
-"""The frequency oracle: a mechanism whose reports support answers, too many reports to tabulate."""
+"""The frequency oracle: a mechanism for estimating how frequent each answer is, with too many reports for a table."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ MAXIMUM_ENTRIES = 2**24
 
 @dataclass(frozen=True)
 class FrequencyOracle(ABC):
-    """A mechanism on answers 0..k-1 whose every report *supports* some of them.
+    """A mechanism on answers 0..k-1, in which every report *supports* some of the answers.
 
-    An answer is supported by its own reports with probability `support[0]` and by those of any other answer with
-    probability `support[1]`; counting supporters and solving that line is unbiased [LH].
+    A respondent's report supports their own answer with probability `support[0]`, and any other answer with probability
+    `support[1]`. The expected number of supporting reports is therefore linear in an answer's frequency, and `estimate`
+    solves this equation; the estimate is unbiased [LH].
 
-    k : at least 2; epsilon : in nats. Subclasses say how reports are drawn and read, and give the exact `eta`.
+    k : at least 2. epsilon : in nats.
+
+    Subclasses define how reports are drawn and read, and give the exact `eta`.
 
     >>> from ldpopt.mechanisms import hadamard_response
     >>> round(hadamard_response(3, 1.0).variance(0.0, 100), 6)
@@ -43,7 +46,7 @@ class FrequencyOracle(ABC):
     @property
     @abstractmethod
     def eta(self) -> float:
-        """The total variation, exact over all reports, rounded up."""
+        """The largest total variation distance between the reports of two answers, rounded up."""
 
     @property
     @abstractmethod
@@ -52,7 +55,7 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def sample(self, x: Any, rng: np.random.Generator) -> Reports:
-        """Simulated reports for an array of answers 0..k-1, one row a report."""
+        """Simulated reports for an array of answers 0..k-1, one row for each report."""
 
     @abstractmethod
     def support_counts(self, reports: Any) -> Array:
@@ -60,10 +63,13 @@ class FrequencyOracle(ABC):
 
     @abstractmethod
     def channel(self) -> Channel:
-        """The whole matrix, for small parameters; `InvalidInput` when it has more than 2**24 entries."""
+        """The whole channel, for small parameters. Raises `InvalidInput` if it has more than 2**24 entries."""
 
     def estimate(self, support_counts: Any, n: int) -> Array:
-        """Unbiased frequencies (k,) from the support counts of n reports; they may leave [0, 1]."""
+        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports.
+
+        They may lie outside [0, 1].
+        """
         counts = finite_array(support_counts, "support counts", 1)
         if len(counts) != self.k:
             raise invalid("support counts", f"{self.k} entries", len(counts))
@@ -73,7 +79,8 @@ class FrequencyOracle(ABC):
     def variance(self, frequency: float, n: int) -> float:
         """The variance of the estimate of one frequency from n independent respondents [LH].
 
-        With s = f own + (1 - f) other, it is s (1 - s)/(n (own - other)^2).
+        With own, other = `support` and s = f own + (1 - f) other for the frequency f, the variance is
+        s (1 - s)/(n (own - other)^2).
         """
         f, (own, other) = unit_interval(frequency, "frequency"), self.support
         s = f * own + (1 - f) * other

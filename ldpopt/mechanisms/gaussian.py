@@ -27,7 +27,9 @@ def _log_density(x: float, shift: float = 0.0) -> float:
 
 
 class GaussianPair(ContinuousPair):
-    """A standard normal against one moved by mu, in closed form: the pair behind mu-GDP [DRS].
+    """A standard normal law against one moved by mu, with measures in closed form.
+
+    A mechanism that this pair dominates is mu-GDP, Gaussian differentially private [DRS].
 
     >>> round(GaussianPair(1.0).renyi(2.0).value, 6)
     1.0
@@ -111,8 +113,10 @@ class GaussianPair(ContinuousPair):
 class Gaussian:
     """The Gaussian mechanism: normal noise of standard deviation `sigma` [GI, section VI-B].
 
-    `sensitivity` : how far apart two answers can be (in the 2-norm, for vectors). With mu = sensitivity/sigma it is
-    mu^2/2-zCDP and (2 Phi(mu/2) - 1)-TV; it has no finite epsilon. Raises `InvalidInput` for values out of range.
+    sensitivity : how far apart two answers can be (in the 2-norm, for vectors).
+
+    With mu = sensitivity/sigma and the normal distribution function Phi, its zCDP parameter is rho = mu^2/2, and its
+    total variation is eta = 2 Phi(mu/2) - 1. It has no finite epsilon. Raises `InvalidInput` for values out of range.
 
     >>> m = Gaussian(2.0)
     >>> round(m.eta, 6), round(float(m.pair.zcdp()), 6)
@@ -130,8 +134,9 @@ class Gaussian:
     def for_approximate_dp(cls, epsilon: float, delta: float, sensitivity: float = 1.0) -> Self:
         """The least noise that is (epsilon, delta)-DP: the analytic Gaussian mechanism [BW, Alg 1].
 
-        epsilon >= 0 in nats, delta in (0, 1), `sensitivity` as above. sigma is the least to twelve digits, rounded to
-        the private side: the hockey stick of `pair`, rounded up, is at most delta. Raises `InvalidInput` out of range.
+        epsilon >= 0 in nats, delta in (0, 1), `sensitivity` as above. sigma is within twelve digits of the least value,
+        and rounded up: the delta that `pair` has at epsilon, rounded up, is at most the given one. Raises
+        `InvalidInput` for values out of range.
 
         >>> round(Gaussian.for_approximate_dp(1.0, 1e-6).sigma, 6)
         4.224679
@@ -168,7 +173,7 @@ class Gaussian:
 
     @property
     def mu(self) -> float:
-        """sensitivity/sigma: it is mu-GDP [DRS]."""
+        """sensitivity/sigma: the mechanism is mu-GDP, Gaussian differentially private [DRS]."""
         return self.sensitivity / self.sigma
 
     @property
@@ -178,12 +183,12 @@ class Gaussian:
 
     @property
     def eta(self) -> float:
-        """The total variation 2 Phi(mu/2) - 1, rounded up [GI, eq. 17]."""
+        """The total variation 2 Phi(mu/2) - 1, with Phi the normal distribution function, rounded up [GI, eq. 17]."""
         return float(self.pair.total_variation())
 
     @property
     def pair(self) -> GaussianPair:
-        """The dominating pair: answers `sensitivity` apart."""
+        """The dominating pair: the releases for two answers that are `sensitivity` apart, scaled."""
         return GaussianPair(self.mu)
 
     @property
@@ -192,13 +197,15 @@ class Gaussian:
         return gaussian_noise(self.sigma)
 
     def restricted_kl(self) -> Guarantee:
-        """The KL divergence restricted to affine features: all of it, mu^2/2 [CIM, Thm 10]."""
+        """The KL divergence restricted to affine features, in nats: it equals the full one, mu^2/2 [CIM, Thm 10]."""
         return guarantee("restricted_kl", *_near(self.mu**2 / 2), "[CIM, Thm 10]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3].
+        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
 
-        Also for vectors: the noise is the same in every direction, so the best feature looks along the shift.
+        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too:
+        the noise is the same in every direction, so the best such function depends only on the coordinate along the
+        difference of the two answers.
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 

@@ -1,4 +1,4 @@
-"""Hadamard response: report a position where the answer's Hadamard row is likely +1."""
+"""Hadamard response: report a position at which the Hadamard row of the answer is probably +1."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ Integers = npt.NDArray[np.int64]
 class HadamardResponse:
     """Reports 0..K-1 in `blocks` blocks of `width` positions, K = blocks * width, both powers of two [HR].
 
-    Answer x owns one Hadamard row other than the constant one in block x mod blocks. The width/2 positions of that
-    block where the row is +1 have weight e^epsilon, all other positions of all blocks weight 1.
-    Made by `hadamard_response`. Other numbers of blocks and widths are `InvalidInput` where they do not hold k answers.
+    Rows of a Hadamard matrix have entries +1 and -1 and are orthogonal. Answer x has its own row of the matrix of size
+    `width`, which is not the constant one, in block x mod blocks. The width/2 positions of that block where the row is
+    +1 have the weight e^epsilon, and all other positions of all blocks have the weight 1.
+
+    `hadamard_response` chooses `blocks` and `width`. Raises `InvalidInput` for numbers that are not powers of two, or
+    too small to give each of k answers a row.
 
     >>> hadamard_response(3, 1.0).channel().shape
     (3, 8)
@@ -67,14 +70,14 @@ class HadamardResponse:
 
     @property
     def signal(self) -> float:
-        """The mean of the signed support of an answer over its own reports; over any others' it is 0."""
+        """The mean of `sign` of an answer over its own reports; over the reports of any other answer the mean is 0."""
         return self.width / 2 * math.expm1(toward_privacy(self.epsilon)) * self._low
 
     @property
     def eta(self) -> float:
-        """The total variation, rounded up: `signal` with answers in two blocks, half of it with one.
+        """The total variation eta, rounded up: `signal` if there are several blocks, half of it if there is one.
 
-        Of the probabilities that are drawn from and of the channel of floats, whichever is larger.
+        It is the larger one of two values: for the probabilities that `sample` uses, and for the floats of `channel`.
         """
         share = Fraction(1, 2) if self.blocks == 1 else Fraction(1)
         low, high = Fraction(self._low), Fraction(self._high)
@@ -83,7 +86,7 @@ class HadamardResponse:
         return max(up(self.signal * float(share), 32), float_up(floats))
 
     def sign(self, x: Any, y: Any) -> Integers:
-        """The signed support of answer x by report y: +1 or -1 within the answer's block, 0 outside (broadcast)."""
+        """How report y supports answer x: the entry +1 or -1 of its row within its block, 0 outside (broadcast)."""
         x, y = np.asarray(x, np.int64), np.asarray(y, np.int64)
         odd = _odd((x // self.blocks + 1) & (y % self.width))
         return np.where(x % self.blocks == y // self.width, 1 - 2 * odd, 0)
@@ -98,13 +101,14 @@ class HadamardResponse:
         y = rng.integers(0, self.reports, size=len(x))
         own = np.flatnonzero(rng.random(len(x)) < half * math.expm1(toward_privacy(self.epsilon)) * self._low)
         row, place = x[own] // self.blocks + 1, rng.integers(0, self.width, size=len(own))
-        # Where the row is -1, flipping its lowest set bit of the position makes it +1: uniform on the half.
+        # Where the row is -1, flipping one bit of the position (the row's lowest set bit) leads to a +1: so every +1 is
+        # equally likely.
         wrong = _odd(row & place) == 1
         y[own] = x[own] % self.blocks * self.width + np.where(wrong, place ^ (row & -row), place)
         return y
 
     def support_counts(self, reports: Any) -> Array:
-        """The sum over reports of the signed support of each answer, shape (k,), by a fast Hadamard transform."""
+        """The sum of `sign` over the reports for each answer, shape (k,), by a fast Hadamard transform."""
         reports = check_reports(reports, None, self.reports)
         table = np.bincount(reports, minlength=self.reports).reshape(self.blocks, self.width).astype(np.float64)
         step = 1
@@ -116,7 +120,10 @@ class HadamardResponse:
         return np.asarray(table.reshape(self.blocks, self.width)[x % self.blocks, x // self.blocks + 1])
 
     def estimate(self, support_counts: Any, n: int) -> Array:
-        """Unbiased frequencies (k,) from the signed support counts of n reports; they may leave [0, 1]."""
+        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports.
+
+        They may lie outside [0, 1].
+        """
         counts = finite_array(support_counts, "support counts", 1)
         if len(counts) != self.k:
             raise invalid("support counts", f"{self.k} entries", len(counts))
@@ -125,7 +132,7 @@ class HadamardResponse:
     def variance(self, frequency: float, n: int, block_frequency: float = 1.0) -> float:
         """The variance of the estimate of one frequency from n independent respondents.
 
-        `block_frequency` : the total frequency of the answers in its block, at least `frequency`; 1 with one block.
+        block_frequency : the total frequency of all answers in its block, at least `frequency`; 1 with one block.
         """
         f, share = unit_interval(frequency, "frequency"), unit_interval(block_frequency, "block_frequency")
         if share < f or (self.blocks == 1 and share != 1):
@@ -143,8 +150,9 @@ class HadamardResponse:
 def hadamard_response(k: int, epsilon: float) -> HadamardResponse:
     """Hadamard response with the block structure of the paper [HR, section 5].
 
-    k >= 2; epsilon in nats. The number of blocks is the largest power of two up to min(e^epsilon, 2k), the width the
-    smallest power of two above k/blocks. One block below epsilon = log 2. Raises `InvalidInput` otherwise.
+    k >= 2; epsilon in nats. The number of blocks is the largest power of two up to min(e^epsilon, 2k); below
+    epsilon = log 2 there is one block. The width is the smallest power of two above k/blocks. Raises `InvalidInput`
+    for values out of range.
 
     >>> m = hadamard_response(10, 1.0)
     >>> m.blocks, m.width, round(m.eta, 4), round(m.variance(0.1, 1, 0.5), 3)

@@ -32,10 +32,11 @@ _DIGITS = Context(prec=700, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 @dataclass(frozen=True)
 class Kuk(SurveyDesign):
-    """Draw cards, with replacement, from the deck of one's own answer, and report how many are red [Kuk].
+    """Draw cards, with replacement, from one of two decks, chosen by one's answer, and report how many are red [Kuk].
 
-    theta1, theta2 in (0, 1), distinct: the share of red in the deck of those who have the attribute and of those who
-    have not; draws >= 1. epsilon = draws max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|). Reports are 0..draws.
+    theta1, theta2 in (0, 1), distinct: the share of red cards in the first deck, for respondents with the attribute,
+    and in the second, for those without it; draws >= 1. Reports are 0..draws. In nats,
+    epsilon = draws max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|).
     Raises `InvalidInput` for values out of range.
 
     >>> design = Kuk(0.8, 0.2, draws=2)
@@ -56,33 +57,36 @@ class Kuk(SurveyDesign):
 
     @classmethod
     def for_epsilon(cls, epsilon: float, draws: int = 1) -> Self:
-        """The design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws), to the private side."""
+        """The design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws), rounded within `epsilon`."""
         epsilon, draws = positive_epsilon(epsilon), positive_integer(draws, "draws")
         start = min(1 / (1 + math.exp(-epsilon / draws)), LARGEST)
         return most_useful(lambda theta: cls(theta, 1 - theta, draws), start, 0.5, epsilon)
 
     @property
     def laws(self) -> tuple[Law, Law]:
-        """Of one card: red or not."""
+        """The laws of one card, red or not, from either deck: (theta1, 1 - theta1) and (theta2, 1 - theta2)."""
         first, second = Fraction(self.theta1), Fraction(self.theta2)
         return (first, 1 - first), (second, 1 - second)
 
     @property
     def epsilon(self) -> float:
-        """draws times the largest loss of one card, in nats, rounded up."""
+        """`draws` times the largest privacy loss of one card, in nats, rounded up."""
         loss = largest_loss(*self.laws)
         return loss if self.draws == 1 else up(self.draws * loss)
 
     @property
     def eta(self) -> float:
-        """The total variation of the numbers of red cards, rounded up."""
+        """The total variation distance between the two laws of the number of red cards, rounded up."""
         with localcontext(_DIGITS):
             over = sum((max(a - b, Decimal(0)) for a, b in zip(*self._binomials(), strict=True)), Decimal(0))
         return min(1.0, up(float(over)))
 
     @property
     def channel(self) -> Channel:
-        """Reports 0..draws: the number of red cards. `InvalidInput` when one is rarer than any normal float."""
+        """The channel whose reports 0..draws are the number of red cards.
+
+        Raises `InvalidInput` if a report is rarer than the smallest normal float.
+        """
         rows = [[float(x) for x in row] for row in self._binomials()]
         if min(map(min, rows)) < sys.float_info.min:
             least = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
@@ -90,7 +94,7 @@ class Kuk(SurveyDesign):
         return Channel(np.array(rows), (YES, NO), tuple(range(self.draws + 1)))
 
     def _binomials(self) -> tuple[list[Decimal], list[Decimal]]:
-        """The laws of the number of red cards, in so many digits that differences keep theirs."""
+        """The two laws of the number of red cards, with enough digits to keep those of their differences."""
         n = self.draws
         with localcontext(_DIGITS):
             ways = [Decimal(1)]
@@ -102,7 +106,10 @@ class Kuk(SurveyDesign):
         return made[0], made[1]
 
     def estimate(self, counts: Any) -> float:
-        """The unbiased estimate of the prevalence from how often each number of red cards was reported."""
+        """The unbiased estimate of the prevalence.
+
+        counts : how often each number of red cards was reported, shape (draws + 1,).
+        """
         given = finite_array(counts, "counts", 1)
         if len(given) != self.draws + 1 or given.min() < 0 or given.sum() <= 0:
             raise invalid("counts", f"{self.draws + 1} non-negative counts, not all zero", counts)
@@ -110,13 +117,14 @@ class Kuk(SurveyDesign):
 
     @property
     def score(self) -> Array:
-        """The share of red cards."""
+        """The number that each report counts as: the share of red cards, shape (draws + 1,)."""
         return np.arange(self.draws + 1) / self.draws
 
     def variance(self, prevalence: float, n: int) -> float:
-        """[s (1 - s)/draws + (1 - 1/draws)(theta1 - theta2)^2 pi (1 - pi)] / (n (theta1 - theta2)^2) [Kuk].
+        """The variance of the estimate from n independent respondents [Kuk].
 
-        s is the probability that a card is red.
+        It is [s (1 - s)/draws + (1 - 1/draws)(theta1 - theta2)^2 pi (1 - pi)] / (n (theta1 - theta2)^2), where s is
+        the probability that a card is red and pi the prevalence.
         """
         share, n = population(prevalence, n)
         s, square = share * self.theta1 + (1 - share) * self.theta2, (self.theta1 - self.theta2) ** 2

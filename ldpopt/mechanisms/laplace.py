@@ -18,7 +18,7 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import ULP
 
 _ERROR = 32 * ULP
-"""Relative error of the closed forms below."""
+"""The relative error that the closed forms below may have."""
 
 
 def _log_density(x: float, shift: float = 0.0) -> float:
@@ -26,7 +26,7 @@ def _log_density(x: float, shift: float = 0.0) -> float:
 
 
 class LaplacePair(ContinuousPair):
-    """Unit Laplace noise against the same noise moved by epsilon, in closed form.
+    """Unit Laplace noise against the same noise moved by epsilon (nats), with measures in closed form.
 
     >>> round(LaplacePair(1.0).total_variation().value, 6)
     0.393469
@@ -56,7 +56,10 @@ class LaplacePair(ContinuousPair):
         return _near(expm2(-self.epsilon))
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
-        """log E exp(s (Z - E Z)): from the Rényi divergence of [M, Table II], rearranged against cancellation."""
+        """An interval that holds log E exp(s (Z - E Z)) of the privacy loss Z, the same in both directions.
+
+        It is the Rényi divergence of [M, Table II], rearranged so that terms do not cancel.
+        """
         e, mean = self.epsilon, expm2(-self.epsilon)
         if s < -0.5:  # E exp(s Z) = E exp(-(1 + s) Z) by symmetry
             low, high = self.cumulant(-1 - s)
@@ -90,8 +93,10 @@ class LaplacePair(ContinuousPair):
 class Laplace:
     """The Laplace mechanism: noise of density proportional to exp(-epsilon |y| / sensitivity) [GI, section VI-A].
 
-    epsilon in nats; `sensitivity` : how far apart two answers can be. It is epsilon-DP and (1 - e^{-epsilon/2})-TV;
-    `pair` is its dominating pair, with every other measure. Raises `InvalidInput` for values out of range.
+    epsilon : in nats. sensitivity : how far apart two answers can be.
+
+    It is epsilon-DP, and its total variation eta is 1 - e^{-epsilon/2}; `pair` gives every other measure. Raises
+    `InvalidInput` for values out of range.
 
     >>> m = Laplace(1.0)
     >>> round(m.eta, 6), round(float(m.pair.renyi(2)), 6)
@@ -122,7 +127,7 @@ class Laplace:
 
     @property
     def pair(self) -> LaplacePair:
-        """The dominating pair: answers `sensitivity` apart."""
+        """The dominating pair: the releases for two answers that are `sensitivity` apart, scaled."""
         return LaplacePair(self.epsilon)
 
     @property
@@ -131,15 +136,16 @@ class Laplace:
         return laplace_noise(self.scale)
 
     def restricted_kl(self) -> Guarantee:
-        """The KL divergence restricted to affine features of the released number [CIM, Thm 9]."""
+        """The KL divergence restricted to affine features of the released number, in nats [CIM, Thm 9]."""
         excess = self.epsilon**2 / (math.sqrt(1 + self.epsilon**2) + 1)  # sqrt(1 + epsilon^2) - 1
         return guarantee("restricted_kl", *_near(excess - math.log1p(excess / 2)), "[CIM, Thm 9]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3].
+        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
 
-        Also for vectors, with independent noise and `sensitivity` in the 1-norm: the loss is convex in the shift, so
-        all of it in one coordinate is the worst, and the other coordinates are then of no use.
+        It is what an adversary learns who computes only affine functions of the release. It holds for vectors, too,
+        with independent noise and `sensitivity` in the 1-norm: the divergence is convex in the difference of the two
+        answers, so it is largest when they differ in one coordinate only.
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 

@@ -1,4 +1,4 @@
-"""Local hashing: hash the answer to a few buckets, then randomized response on the bucket."""
+"""Local hashing: hash the answer to one of a few buckets, then apply randomized response to the bucket."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CHUNK = 1 << 12
 class LocalHashing(FrequencyOracle):
     """A report (a, b, y): a public hash h(v) = ((a v + b) mod prime) mod buckets, and the noisy bucket of the answer.
 
-    a and b are uniform on 0..prime-1, so that hashes of two answers are independent (Carter and Wegman) and every
-    probability below is exact for this family, with collision probability `collision` = sum over buckets of
-    (its share of 0..prime-1)^2. Made by `local_hashing` and `optimized_local_hashing`.
+    Each respondent draws a and b uniformly from 0..prime-1. Then the hashes of two answers are independent before they
+    are reduced to buckets (Carter and Wegman), and the probabilities below are exact. `local_hashing` and
+    `optimized_local_hashing` choose the number of buckets.
 
     >>> from ldpopt.mechanisms import local_hashing
     >>> local_hashing(100, 1.0).buckets
@@ -47,13 +47,13 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def collision(self) -> float:
-        """The probability that two answers share a bucket: 1/buckets up to 1/prime."""
+        """The probability that two answers share a bucket; it differs from 1/buckets by less than 1/prime."""
         size, larger = divmod(self.prime, self.buckets)
         return (larger * (size + 1) ** 2 + (self.buckets - larger) * size**2) / self.prime**2
 
     @property
     def kept(self) -> float:
-        """The probability that the reported bucket is the answer's."""
+        """The probability that the reported bucket is that of the answer."""
         return 1 / (1 + (self.buckets - 1) * self._odds)
 
     @property
@@ -62,13 +62,16 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The probabilities that the reported bucket is that of the answer, and that it is that of another one."""
+        """The probabilities that the reported bucket is that of the true answer, and that of any given other answer."""
         moved = self.kept * self._odds
         return self.kept, moved + (self.kept - moved) * self.collision
 
     @property
     def eta(self) -> float:
-        """The total variation (1 - collision)(e - 1)/(e + buckets - 1), rounded up: two answers often collide."""
+        """The total variation (1 - collision)(e - 1)/(e + buckets - 1), e = exp(epsilon), rounded up.
+
+        The factor 1 - collision is there because two answers in one bucket cannot be told apart.
+        """
         return up((1 - self.collision) * self.kept * -math.expm1(-self.epsilon), 16)
 
     def buckets_of(self, a: Any, b: Any, v: Any) -> Reports:
@@ -85,7 +88,7 @@ class LocalHashing(FrequencyOracle):
         return np.stack([a, b, y], axis=1)
 
     def support_counts(self, reports: Any) -> Array:
-        """How many reported buckets are those of each answer, shape (k,); O(n k) time."""
+        """How many reported buckets are the bucket of each answer, shape (k,); takes O(n k) time."""
         reports = check_reports(reports, 3, (self.prime, self.prime, self.buckets))
         counts = np.zeros(self.k)
         for at in range(0, len(reports), _CHUNK):
@@ -94,11 +97,12 @@ class LocalHashing(FrequencyOracle):
         return counts
 
     def _supported(self, a: Words, b: Words, y: Words) -> Array:
-        """The support counts of a few reports, in 32-bit words that stay in a cache.
+        """The support counts of a few reports, in 32-bit words that stay in the processor's cache.
 
-        The hash of the next answer is one addition away, and reduced modulo the prime by a minimum: what must not be
-        subtracted wraps around. A bucket fits when it and the reported one differ by a multiple of the number of
-        buckets, which is a multiplication by the inverse of its odd part and a comparison.
+        The hash value of the next answer is the last value plus a. It is reduced modulo the prime by the minimum of
+        itself and itself less the prime, which wraps around to a large number where it would be negative. A value
+        falls into the reported bucket if the two differ by a multiple of the number of buckets. This is tested by a
+        multiplication with the inverse of the number's odd part, a rotation and a comparison.
         """
         twos = (self.buckets & -self.buckets).bit_length() - 1
         inverse = np.uint32(pow(self.buckets >> twos, -1, 2**32))
@@ -121,7 +125,7 @@ class LocalHashing(FrequencyOracle):
         return counts
 
     def channel(self) -> Channel:
-        """The channel over all (a, b, bucket): needs a small prime."""
+        """The channel with all reports (a, b, bucket) as outputs. Raises `InvalidInput` unless the prime is small."""
         check_size(self.k, self.prime**2 * self.buckets)
         a, b, y = (part.ravel() for part in np.indices((self.prime, self.prime, self.buckets)))
         hit = self.buckets_of(a, b, np.arange(self.k)[:, None]) == y
@@ -133,7 +137,10 @@ class LocalHashing(FrequencyOracle):
 def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENNE_31) -> LocalHashing:
     """Local hashing to a number of `buckets` (2: binary local hashing) [LH].
 
-    k >= 2; epsilon in nats; `prime` : at least k and `buckets`, of the hash family. Raises `InvalidInput` otherwise.
+    k : the number of answers, at least 2. epsilon : in nats. buckets : at least 2.
+    prime : the modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
+
+    Raises `InvalidInput` for values out of range.
 
     >>> m = local_hashing(100, 1.0)
     >>> round(m.eta, 6), round(m.variance(0.0, 1), 4)
@@ -145,8 +152,8 @@ def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENN
 def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) -> LocalHashing:
     """Local hashing to the whole number of buckets nearest to e^epsilon + 1, at least 2 [LH].
 
-    Its variance at frequency 0 is close to 4e/(n (e-1)^2), whatever k. epsilon at most 20: more needs more buckets
-    than the hash family has values. Raises `InvalidInput` for values out of range.
+    With e = exp(epsilon), its variance at frequency 0 is close to 4e/(n (e-1)^2) for every k. epsilon is at most 20
+    nats, since more would need more buckets than there are hash values. Raises `InvalidInput` for values out of range.
 
     >>> m = optimized_local_hashing(1000, 1.0)
     >>> m.buckets, round(m.variance(0.0, 1), 4)

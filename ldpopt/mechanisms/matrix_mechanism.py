@@ -1,4 +1,4 @@
-"""The matrix mechanism: answer a strategy with Laplace noise, and the workload from it."""
+"""The matrix mechanism: answer strategy queries with Laplace noise, and compute the queries of interest from them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ _SUPPORTED = 1e-9
 class MatrixMechanism(ByValue):
     """Release W A^+ (A x + |A|_1 Lap(1/epsilon)^s) for a vector x of counts [CIM, section 5].
 
-    workload W : (d, n) queries; strategy A : (s, n), whose rows span the workload's; epsilon in nats. |A|_1 is the
-    largest 1-norm of a column: one count more or less moves A x by a column. It is epsilon-DP.
-    Raises `InvalidInput` for other shapes, values, or a workload that the strategy cannot answer.
+    workload : the matrix W, (d, n), of the d queries of interest, each a row of coefficients of the n counts.
+    strategy : the matrix A, (s, n), of the queries that are answered with noise; its rows must span those of W.
+    epsilon : in nats.
+
+    A person changes one count by one, which moves A x by a column of A. So the sensitivity is |A|_1, the largest 1-norm
+    of a column, and the mechanism is epsilon-DP. Raises `InvalidInput` for other shapes or values, and for a workload
+    that the strategy cannot answer.
 
     >>> m = MatrixMechanism([[1, 1], [1, 0]], [[1, 1], [1, -1]], 1.0)
     >>> m.sensitivity, round(m.expected_squared_error, 6)
@@ -56,7 +60,7 @@ class MatrixMechanism(ByValue):
 
     @property
     def reconstruction(self) -> Array:
-        """W A^+, shape (d, s): what turns strategy answers into workload answers."""
+        """W A^+, shape (d, s), with the pseudoinverse of A: it turns strategy answers into workload answers."""
         return np.asarray(self.workload @ np.linalg.pinv(self.strategy), dtype=np.float64)
 
     @property
@@ -70,9 +74,10 @@ class MatrixMechanism(ByValue):
         return 2 * (self.sensitivity / self.epsilon) ** 2 * float(np.square(self.reconstruction).sum())
 
     def renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence of the strategy's answers, order in [1, inf]: that of its Laplace terms [CIM, Thm 11].
+        """The Rényi divergence of the release, in nats, of an order in [1, inf]: a sum of Laplace terms [CIM, Thm 11].
 
-        Exact when the workload's answers determine the strategy's; otherwise an upper bound (post-processing).
+        It is exact if the workload's answers determine the strategy's answers. Otherwise it is an upper bound, because
+        post-processing can only lower the divergence.
         """
         low = high = 0.0
         columns = np.sort(np.abs(self.strategy.T), axis=1) * (self.epsilon / self.sensitivity)
@@ -88,11 +93,11 @@ class MatrixMechanism(ByValue):
         )  # fmt: skip
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine functions of the released answers, order in (1, inf) [CIM, eq. 3].
+        """The Rényi divergence restricted to affine functions of the released answers, in nats [CIM, eq. 3].
 
-        The convex program is solved for every column, from order 1.5 on; `lower` and `value` bracket it. Below that
-        order the value is the one-dimensional bound, of all the shift in one answer, and is not exact. The printed
-        bound [CIM, Thm 5] is not used: it understates the loss at small epsilon.
+        order in [1.01, inf). From order 1.5 on, a convex program is solved for every column of the strategy, and
+        `lower` and `value` enclose its result. Below that order, `value` is an upper bound, for a change of one
+        strategy answer by the whole sensitivity. The bound of [CIM, Thm 5] is not used: it is too low at small epsilon.
         """
         bound = Laplace(self.epsilon).restricted_renyi(order)
         order = bound.parameters["order"]
@@ -106,7 +111,7 @@ class MatrixMechanism(ByValue):
         for column in np.unique(signed.T, axis=0):
             below, above = vector_divergence(column, space, order)
             low, high = max(low, below), max(high, above)
-        # Convexity in the shift: no column exceeds the vertex of the 1-norm ball.
+        # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.
         return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", parameters={"order": order})
 
     def sample(self, x: Any, rng: np.random.Generator) -> Array:

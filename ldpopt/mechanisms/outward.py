@@ -1,4 +1,4 @@
-"""Guarantees from an interval: claims rounded outward."""
+"""Guarantees made from an interval that holds the true value: the ends are rounded outward."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def guarantee(
     exact: bool = True,
     parameters: dict[str, float] | None = None,
 ) -> Guarantee:
-    """The `Guarantee` that the true value lies in [low, high], each known to a few units in the last place."""
+    """The `Guarantee` that the true value lies in [low, high]; each end may be off by a few units in the last place."""
     value = up(high, 16) + 0.0
     if notion in ("hockey_stick", "total_variation"):
         value = min(value, 1.0)
@@ -25,5 +25,5 @@ def guarantee(
 
 
 def enlarge(value: float) -> float:
-    """A slightly larger epsilon or eta: the mirror of `rounding.toward_privacy`, for a pair that must dominate."""
+    """A slightly larger epsilon or eta, so that a rounded pair still dominates; the reverse of `toward_privacy`."""
     return value if math.isinf(value) else value + 2.0**-47 + 8 * ULP * value

@@ -1,4 +1,4 @@
-"""The piecewise mechanism: a number whose report is unbiased and bounded."""
+"""The piecewise mechanism: bounded reports of a number, whose mean is the number."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ldpopt.mechanisms.window import Window
 class Piecewise(Window):
     """The piecewise mechanism: answers in [-1, 1], reports in [-c, c] whose mean is the answer [PM].
 
-    c = (s + 1)/(s - 1) with s = e^{epsilon/2}; the window of x is [(c + 1) x/2 - (c - 1)/2, (c + 1) x/2 + (c - 1)/2].
-    epsilon in nats, at most 20; `InvalidInput` otherwise. The mean of reports is an unbiased mean of answers.
+    The report is likely to fall into a window of width c - 1, whose middle is (c + 1) x/2 for the answer x, and has a
+    low density elsewhere; c = (s + 1)/(s - 1) with s = e^{epsilon/2}. The mean of the reports is an unbiased estimate
+    of the mean of the answers. epsilon in nats, at most 20; raises `InvalidInput` otherwise.
 
     >>> m = piecewise(1.0)
     >>> round(m.eta, 6), round(m.variance(0.0), 4), m.domain
@@ -35,24 +36,24 @@ class Piecewise(Window):
 
     @property
     def domain(self) -> tuple[float, float]:
-        """[-1, 1]."""
+        """The interval of the answers, [-1, 1]."""
         return -1.0, 1.0
 
     @property
     def range(self) -> tuple[float, float]:
-        """[-c, c]."""
+        """The interval of the reports, [-c, c]."""
         return -self.reach, self.reach
 
     @property
     def width(self) -> float:
-        """c - 1."""
+        """The width of the window, c - 1."""
         return 2 / self._root
 
     def _starts(self, x: Array) -> Array:
         return np.asarray((self.reach + 1) / 2 * x - (self.reach - 1) / 2)
 
     def variance(self, x: Any) -> Any:
-        """The variance of a report about its answer: x^2/(s - 1) + (s + 3)/(3 (s - 1)^2) [PM, Lemma 1]."""
+        """The variance of the report of an answer x: x^2/(s - 1) + (s + 3)/(3 (s - 1)^2) [PM, Lemma 1]."""
         x = self._answers(x)
         made = x**2 / self._root + (self._root + 4) / (3 * self._root**2)
         return float(made) if made.ndim == 0 else made

@@ -1,8 +1,8 @@
-"""Restricted Rényi divergence of additive noise: what an adversary limited to affine features can learn.
+"""Restricted Rényi divergence of additive noise: the loss to an adversary who computes only affine functions a y + b.
 
-For p = law of Y and q = law of Y + v, Y symmetric, and H = {a y + b}, with A = order/(order - 1),
-D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3]: a convex program in one variable. The printed bound
-[CIM, Thm 13] is below this value for order > 2 and small epsilon, so it is not used.
+Let p be the law of the symmetric noise Y, q the law of Y + v, and A = order/(order - 1). The divergence is
+D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3], a convex program in one variable. The bound of [CIM, Thm 13]
+is not used, because it is below this value for order > 2 and small epsilon.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ LOWEST_ORDER = 1.01
 
 @dataclass(frozen=True)
 class Noise:
-    """Symmetric noise: its `density` on [0, inf), its variance, and where to cut that half-line for quadrature.
+    """Symmetric noise Y: its `density` on [0, inf), its variance, and points at which to cut that half-line.
 
-    Beyond the last of `cuts(power)` lies less than 1e-16 of E|Y + c|^power, for every c.
+    Numerical integration runs between the cuts. The part of E|Y + c|^power beyond the last of `cuts(power)` is less
+    than 1e-16 of the whole, for every c.
     """
 
     density: Callable[[Array], Array]
@@ -38,8 +39,8 @@ class Noise:
 def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
     """The Rényi divergence restricted to affine features between `noise` and `noise` moved by `shift` > 0, in nats.
 
-    order in [1.01, inf). The convex program is solved by quadrature and one-dimensional minimisation; convexity
-    turns three values around the minimum into the bracket that the `Guarantee` reports.
+    order in [1.01, inf). The convex program is solved by numerical integration and a one-dimensional minimisation. By
+    convexity, three values around the minimum give the lower and the upper bound that the `Guarantee` reports.
 
     >>> from ldpopt.mechanisms.laplace import laplace_noise
     >>> round(float(restricted_renyi(laplace_noise(10.0), 1.0, 3.0)), 8)
@@ -85,7 +86,7 @@ def _minimiser(function: Callable[[float], float], guess: float, shift: float) -
 def log_growth(noise: Noise, c: float, power: float) -> tuple[float, float]:
     """log E|1 + Y/c|^power for symmetric Y and c > 0, and the error of the quadrature.
 
-    Composite Gauss-Legendre over the noise's own cuts and over intervals that shrink towards the kink at y = c.
+    The rule is Gauss-Legendre between the noise's cuts and on intervals that shrink towards the kink at y = c.
     """
     cuts = noise.cuts(power)
     near = c * 2.0 ** np.arange(-46, 240)

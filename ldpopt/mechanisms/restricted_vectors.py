@@ -1,9 +1,9 @@
 """Restricted Rényi divergence of vectors of Laplace noise: the convex program in several variables.
 
-For Y of independent unit Laplace entries, a shift v and affine functionals w.y + b with w in a linear space, the
-divergence is -log min F, F(w) = E|w.Y + 1 - w.v|^A and A = order/(order - 1) [CIM, eq. 3]. The moment of the
-weighted sum w.Y is that of one Laplace variable of the same variance, plus a cosine integral of the difference of
-their characteristic functions [OM].
+Let Y be a vector of independent unit Laplace variables, v a shift, and w.y + b the affine functions with w in a linear
+space. The divergence is -log min F, with F(w) = E|w.Y + 1 - w.v|^A and A = order/(order - 1) [CIM, eq. 3]. The moment
+of the sum w.Y is computed as that of one Laplace variable of the same variance, plus a cosine integral of the
+difference of the two characteristic functions [OM].
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, 
     """Bounds below and above on the divergence, for order >= `LOWEST_ORDER`.
 
     shift : (s,), in units of the noise; space : (s, r), orthonormal columns that span the allowed w.
-    The upper bound is the tangent plane of the convex F at the point found, over the ball that holds the minimiser.
+    The upper bound uses that the convex F lies above its tangent plane at the point found. The plane's least value is
+    taken over a ball that contains the minimiser.
     """
     from scipy.optimize import minimize
 

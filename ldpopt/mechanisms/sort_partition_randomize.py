@@ -1,4 +1,4 @@
-"""Sort, partition, randomize: randomized response on a block of the sorted likelihood ratio."""
+"""Sort, partition, randomize: sort answers by likelihood ratio, cut them into blocks, and randomize the block."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ def sort_partition_randomize(
 ) -> Channel:
     """Report the answer's block with odds e^epsilon against each of the other m - 1 blocks [SPR].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; `blocks` : m lists of input positions 0..k-1, disjoint,
-    together all inputs, and contiguous once the inputs are sorted by P0/P1 (inputs of one ratio may be split
-    between neighbours; inputs with P0 = P1 = 0 may be anywhere). Returns a (k, m) channel, output j for block j;
-    it is (e - 1)/(e + m - 1)-TV. For every f-divergence some choice of blocks is optimal under epsilon-LDP [SPR].
-    Raises `InvalidInput` for blocks that are no such partition.
+    p0, p1 : distributions of shape (k,), the two hypotheses that the reports shall tell apart. epsilon : in nats.
+    blocks : m lists of input positions 0..k-1. Every input is in one block, and the blocks are intervals of the inputs
+        sorted by the likelihood ratio P0/P1. Inputs with equal ratios may be in neighbouring blocks, and inputs with
+        P0 = P1 = 0 in any block.
+
+    Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta, the total variation distance
+    between two rows, is (e - 1)/(e + m - 1). For every f-divergence, some choice of blocks is optimal under
+    epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
 
     >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
     (3, 3)

@@ -1,4 +1,4 @@
-"""The square wave: a number reported near itself, for the shape of a distribution."""
+"""The square wave: a number is reported, probably, near its true value, to estimate the distribution of the numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SquareWave(Window):
     """The square wave: answers in [0, 1], reports in [-b, 1 + b], likely within b of the answer [SW].
 
     b = (epsilon e^epsilon - e^epsilon + 1)/(2 e^epsilon (e^epsilon - 1 - epsilon)), which keeps the most mutual
-    information. epsilon in nats, at most 20; `InvalidInput` otherwise. Reports are not unbiased: estimate the
-    distribution through `channel`, by maximum likelihood, and take the mean or quantiles of that.
+    information. The mean of the reports is biased. So estimate the distribution by maximum likelihood with `channel`,
+    and take the mean or quantiles of that. epsilon in nats, at most 20; raises `InvalidInput` otherwise.
 
     >>> m = square_wave(1.0)
     >>> round(m.reach, 4), [round(d, 4) for d in m.densities]
@@ -31,17 +31,17 @@ class SquareWave(Window):
 
     @property
     def domain(self) -> tuple[float, float]:
-        """[0, 1]."""
+        """The interval of the answers, [0, 1]."""
         return 0.0, 1.0
 
     @property
     def range(self) -> tuple[float, float]:
-        """[-b, 1 + b]."""
+        """The interval of the reports, [-b, 1 + b]."""
         return -self.reach, 1 + self.reach
 
     @property
     def width(self) -> float:
-        """2 b."""
+        """The width of the window, 2 b."""
         return 2 * self.reach
 
     def _starts(self, x: Array) -> Array:

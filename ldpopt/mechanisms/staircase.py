@@ -1,4 +1,4 @@
-"""The staircase mechanism: the noise that meets the region of (epsilon, eta) exactly."""
+"""The staircase mechanism: noise whose density falls in steps, exactly as private as epsilon and eta demand."""
 
 from __future__ import annotations
 
@@ -19,17 +19,21 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
 
 MAXIMUM_STEPS = 50_000
-"""The most steps into which the noise is cut for quadrature."""
+"""The most steps into which the density of the noise is cut for numerical integration."""
 
 
 @dataclass(frozen=True)
 class Staircase:
     """The staircase mechanism of Geng et al. [GI, section VI-C].
 
-    The noise has density a on [0, gamma D), a e^{-epsilon} on [gamma D, D), falls by e^{-epsilon} with every further
-    D = `sensitivity`, and is symmetric. epsilon in nats; gamma in [0, 1]. It is epsilon-DP and eta-TV with eta between
-    (1 - e^{-epsilon})/2 (at gamma 0 and 1) and tanh(epsilon/2) (at 1/2), and its trade-off curve is exactly that of
-    (epsilon, eta): `pair` is finite. Raises `InvalidInput` for values out of range.
+    It releases a number plus noise. The density of the noise is symmetric; it is a on [0, gamma D) and a e^{-epsilon}
+    on [gamma D, D), and it falls by the factor e^{-epsilon} with every further D = `sensitivity`, the largest distance
+    between two answers. epsilon in nats; gamma in [0, 1].
+
+    It is epsilon-DP and eta-TV, with eta between (1 - e^{-epsilon})/2 (at gamma 0 and 1) and tanh(epsilon/2) (at 1/2).
+    Its trade-off curve, the least rate of missed detections of a test for each rate of false alarms, is the lowest that
+    epsilon and eta allow. So two distributions on finitely many points describe its privacy: see `pair`.
+    Raises `InvalidInput` for values out of range.
 
     >>> m = Staircase(1.0, 0.5)
     >>> round(m.eta, 6), round(math.tanh(0.5), 6)
@@ -49,8 +53,8 @@ class Staircase:
     def for_total_variation(cls, epsilon: float, eta: float, sensitivity: float = 1.0) -> tuple[Staircase, Staircase]:
         """The two staircases, gamma <= 1/2 and gamma >= 1/2, of total variation eta.
 
-        eta must lie in [(1 - e^{-epsilon})/2, tanh(epsilon/2)]. At the ends of that range, and within rounding of
-        them, gamma is 0, 1/2 or 1. The first has the smaller noise when epsilon is large, the second when it is small.
+        eta must lie in [(1 - e^{-epsilon})/2, tanh(epsilon/2)]; else `InvalidInput`. At the ends of that range gamma
+        is 0, 1/2 or 1. The first staircase has less noise when epsilon is large, the second when it is small.
 
         >>> [round(m.gamma, 4) for m in Staircase.for_total_variation(1.0, 0.4)]
         [0.2105, 0.668]
@@ -76,7 +80,7 @@ class Staircase:
 
     @property
     def pair(self) -> FinitePair:
-        """The dominating pair: the (epsilon, eta) one, for answers `sensitivity` apart [GI, App I-2]."""
+        """The dominating pair of epsilon and eta; answers `sensitivity` apart are exactly as distinct [GI, App I-2]."""
         return dominating_pair(self.epsilon, 0.0, self.eta)
 
     @property
@@ -104,7 +108,7 @@ class Staircase:
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise; cut into at most `MAXIMUM_STEPS` steps, which bounds epsilon from below."""
+        """The law of the noise, for integration in at most `MAXIMUM_STEPS` steps, so that epsilon must not be tiny."""
 
         def cuts(power: float) -> Array:
             count = math.ceil((60 + power + 10 * math.sqrt(power)) / self.epsilon) + 1
@@ -117,14 +121,14 @@ class Staircase:
         return Noise(lambda y: np.asarray(self.density(y)), cuts, self.variance)
 
     def log_mgf(self, a: float) -> float:
-        """log E exp(a Y), inf from |a| = epsilon/sensitivity on."""
+        """log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
         a = abs(a) * self.sensitivity
         if a >= self.epsilon:
             return math.inf
         return math.log1p(self._grown(a))
 
     def _grown(self, a: float) -> float:
-        """E exp(a Y) - 1 in units of the sensitivity, as twice the sum of both halves' excess."""
+        """E exp(a Y) - 1, where Y is in units of the sensitivity: a sum over both halves of the density."""
         q, g = math.exp(-self.epsilon), self.gamma
         total = 0.0
         for s in (a, -a):
@@ -137,7 +141,8 @@ class Staircase:
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features: sup over a of a D - log E exp(a Y) [CIM, Lemma 1].
 
-        The maximand is concave: its tangent at one point and at its neighbour bracket the supremum.
+        It is the KL divergence as far as an adversary can see it who computes only affine functions of the release.
+        The function of a is concave, so its values at three neighbouring points bracket the supremum.
         """
         from scipy.optimize import minimize_scalar
 
@@ -160,7 +165,7 @@ class Staircase:
         return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, by the convex program, order in (1, inf) [CIM, eq. 3]."""
+        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3]."""
         return restricted_renyi(self.noise, self.sensitivity, order)
 
     def sample(self, x: Any, rng: np.random.Generator) -> Any:

@@ -16,8 +16,8 @@ Mask = npt.NDArray[np.bool_]
 def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
     """The matrix proportional to e^epsilon where `preferred`, else to 1; shape (k, m) as `preferred` [KOV14, Def 3].
 
-    Every row of `preferred` must have the same number of true entries. Built from a slightly smaller epsilon,
-    so that the float64 entries keep the promise.
+    Every row of `preferred` must have the same number of true entries. The matrix is built from a slightly smaller
+    epsilon, so that its float64 entries do not exceed `epsilon` by rounding.
     """
     ratio = math.exp(toward_privacy(epsilon))
     members = int(preferred[0].sum())

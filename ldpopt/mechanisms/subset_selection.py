@@ -1,4 +1,4 @@
-"""Subset selection: report a random subset of the alphabet that probably holds the answer."""
+"""Subset selection: report a random subset of the possible answers that probably holds the true one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAXIMUM_ENTRIES = 2**24
 
 
 def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Every subset of `size` answers, with odds e^epsilon for those that hold the true answer [YB].
+    """Report a subset of `size` answers; each that holds the true one is e^epsilon times as likely as the others [YB].
 
     k >= 2; 1 <= size < k; epsilon in nats; returns a (k, C(k, size)) channel whose outputs are tuples of input
-    labels. With e = exp(epsilon), d = size and c = d (k - d)/(k - 1), it is (e - 1) c/(d e + k - d)-TV. Optimal
-    for estimating a uniform distribution at d near k/(e + 1).
-    Raises `InvalidInput` for values out of range and for matrices of more than 2**24 entries.
+    labels. With e = exp(epsilon), d = size and c = d (k - d)/(k - 1), its eta, the total variation distance between
+    two rows, is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a distribution near the
+    uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24 entries.
 
     >>> subset_selection(3, 1.0, 2).outputs
     ((0, 1), (0, 2), (1, 2))

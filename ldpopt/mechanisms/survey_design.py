@@ -23,10 +23,11 @@ Design = TypeVar("Design", bound="SurveyDesign")
 
 
 class SurveyDesign(ABC):
-    """A classical design for one sensitive attribute; numpy and every measure take it as its channel.
+    """A classical design for one sensitive attribute. Numpy and every privacy measure take it as its channel.
 
-    Inputs are ``"yes"`` (the sensitive attribute) and ``"no"``. `score` gives every report the number whose mean is
-    `own` among those who have the attribute and `other` among those who have not; the estimate solves that line.
+    Inputs are ``"yes"`` (the respondent has the sensitive attribute) and ``"no"``. `score` turns every report into a
+    number. The mean of the scores is linear in the prevalence, the share of people with the attribute, and `estimate`
+    solves this equation.
 
     >>> from ldpopt.mechanisms import warner
     >>> round(warner(0.75).epsilon, 6)
@@ -36,7 +37,7 @@ class SurveyDesign(ABC):
     @property
     @abstractmethod
     def laws(self) -> tuple[Law, Law]:
-        """What those who have the attribute, and those who have not, report: probabilities without rounding."""
+        """The probabilities of the reports, as fractions: with the attribute, and without it."""
 
     reports: ClassVar[tuple[str, str]] = (YES, NO)
     """The labels of the two reports."""
@@ -48,12 +49,12 @@ class SurveyDesign(ABC):
 
     @property
     def epsilon(self) -> float:
-        """The local differential privacy of `laws`, in nats, rounded up; inf if a report gives someone away."""
+        """The local differential privacy of `laws`, in nats, rounded up; inf if some report rules an answer out."""
         return largest_loss(*self.laws)
 
     @property
     def eta(self) -> float:
-        """The total variation of `laws`, rounded up."""
+        """The total variation distance between the two `laws`, rounded up."""
         return float_up(sum((max(a - b, Fraction(0)) for a, b in zip(*self.laws, strict=True)), Fraction(0)))
 
     @property
@@ -62,7 +63,7 @@ class SurveyDesign(ABC):
         return np.array([1.0, 0.0])
 
     def estimate(self, counts: Any) -> float:
-        """The unbiased estimate of the prevalence from how often each report was given; may leave [0, 1]."""
+        """The unbiased estimate of the prevalence from how often each report was given; it may lie outside [0, 1]."""
         counts = finite_array(counts, "counts", 1)
         if len(counts) != self.channel.shape[1] or counts.min() < 0 or counts.sum() <= 0:
             raise invalid("counts", f"{self.channel.shape[1]} non-negative counts, not all zero", counts)
@@ -71,14 +72,17 @@ class SurveyDesign(ABC):
 
     @abstractmethod
     def variance(self, prevalence: float, n: int) -> float:
-        """The variance of the estimate from n independent respondents, by the published formula."""
+        """The variance of the estimate from n independent respondents, by the published formula.
+
+        prevalence : the share of people with the sensitive attribute, in [0, 1].
+        """
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return self.channel.__array__(dtype, copy)
 
 
 def largest_loss(own: Law, other: Law) -> float:
-    """The largest log-ratio of two laws without rounding, either way, rounded up."""
+    """The largest log-ratio of the probabilities of two laws, in either direction, in nats, rounded up."""
     ratios = [Fraction(1)]
     for a, b in zip(own, other, strict=True):
         if (a == 0) != (b == 0):
@@ -102,11 +106,10 @@ def open_unit(value: Any, what: str) -> float:
 
 
 def most_useful(make: Callable[[float], Design], start: float, private: float, epsilon: float) -> Design:
-    """The design `make(parameter)`, the parameter moved from `start` towards `private` until epsilon holds.
+    """The design `make(parameter)`, with the parameter moved from `start` towards `private` until it keeps epsilon.
 
-    It holds for the laws without rounding and for the channel of floats.
-
-    `start` is the closed form, wrong by its rounding only, so this is a few floats.
+    Both the exact laws and the channel of floats keep epsilon then. `start` is a closed form that is wrong only by
+    rounding, so the parameter moves by a few units in the last place.
     """
     parameter, step = start, math.ulp(start)
     while not max((design := make(parameter)).epsilon, float(local_dp(design.channel))) <= epsilon:

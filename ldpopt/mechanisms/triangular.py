@@ -1,4 +1,4 @@
-"""The triangular model: neither of two statements, or at least one."""
+"""The triangular model: say whether at least one of two statements is true, or neither."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ldpopt.mechanisms.survey_design import Law, SurveyDesign, open_unit, popula
 
 @dataclass(frozen=True)
 class Triangular(SurveyDesign):
-    """Is at least one true of the sensitive attribute and of an independent one of known prevalence p? [Crosswise].
+    """Is the sensitive statement, or an unrelated one that a share p of people would affirm, true of you? [Crosswise].
 
-    p in (0, 1). Those who have the attribute always report ``"at least one"``, so ``"neither"`` rules it out: epsilon
-    is infinite at every p, and the design protects by its eta = 1 - p alone. Raises `InvalidInput` otherwise.
+    p in (0, 1); the unrelated statement must be independent of the sensitive one. Respondents with the sensitive
+    attribute always report ``"at least one"``, so the report ``"neither"`` rules the attribute out. Therefore epsilon
+    is infinite at every p, and only eta = 1 - p protects. Raises `InvalidInput` for p out of range.
 
     >>> design = Triangular(0.25)
     >>> design.epsilon, round(design.eta, 6), round(design.variance(0.1, 100), 6)
@@ -30,13 +31,13 @@ class Triangular(SurveyDesign):
 
     @classmethod
     def for_epsilon(cls, epsilon: float) -> Self:
-        """No p gives a finite epsilon: raises `InvalidInput` that says so."""
+        """Always raises `InvalidInput`, because no p gives a finite epsilon."""
         epsilon = positive_epsilon(epsilon)
         raise invalid("epsilon of a triangular design", "inf, at every p: use for_total_variation", epsilon)
 
     @classmethod
     def for_total_variation(cls, eta: float) -> Self:
-        """The design with p = 1 - eta, to the private side, eta in (0, 1)."""
+        """The design with p = 1 - eta, for eta in (0, 1); p is rounded up, so that eta is not exceeded."""
         eta = unit_interval(eta, "eta")
         p = 1 - open_unit(eta, "eta")
         while (design := cls(p)).eta > eta:
@@ -47,12 +48,12 @@ class Triangular(SurveyDesign):
 
     @property
     def laws(self) -> tuple[Law, Law]:
-        """(1, 0) and (p, 1 - p)."""
+        """The laws of the two reports: (1, 0) with the attribute, (p, 1 - p) without it."""
         p = Fraction(self.p)
         return (Fraction(1), Fraction(0)), (p, 1 - p)
 
     def variance(self, prevalence: float, n: int) -> float:
-        """pi (1 - pi)/n + p (1 - pi)/(n (1 - p)) [Crosswise]."""
+        """The variance pi (1 - pi)/n + p (1 - pi)/(n (1 - p)) of the estimate; pi is the prevalence [Crosswise]."""
         share, n = population(prevalence, n)
         return (1 - share) * (share + self.p / (1 - self.p)) / n
 

@@ -1,4 +1,4 @@
-"""The truncated geometric mechanism: ordered answers, with noise that prefers near reports."""
+"""The truncated geometric mechanism: for ordered answers, with reports that are likelier the nearer they are."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ldpopt.rounding import toward_privacy
 
 
 def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Two-sided geometric noise on ordered answers 0..k-1, what falls outside moved to the nearer end [Geometric].
+    """Two-sided geometric noise on ordered answers 0..k-1; reports outside are moved to the nearer end [Geometric].
 
-    k >= 2; `epsilon` in nats is that of the whole channel: neighbouring answers are epsilon/(k-1) apart. With
-    q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) at the two ends and (1-q)/(1+q) q^|x-y| between; returns a
-    (k, k) channel. It is (1 - q^((k-1)/2))-TV for odd k and (1 - 2 q^(k/2)/(1+q))-TV for even k.
+    k >= 2; `epsilon`, in nats, is that of the whole channel; between neighbouring answers it is epsilon/(k-1). Returns
+    a (k, k) channel. With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and
+    (1-q)/(1+q) q^|x-y| otherwise. Its eta, the largest total variation distance between two rows, is
+    1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k.
     Raises `InvalidInput` for k < 2 or epsilon out of range.
 
     >>> truncated_geometric(3, 2.0).matrix.round(4)

@@ -15,19 +15,23 @@ OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to
 
 
 def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Six reports on three answers whose probabilities go up to e^(2 epsilon) apart, at the least delta for that.
+    """Six reports on three answers, (epsilon, delta)-LDP; two reports have probabilities e^(2 epsilon) apart.
 
-    epsilon in nats, above 0; `inputs` : labels of the three answers, in order of their likelihood ratio. Returns a
-    (3, 6) channel. With e = exp(epsilon), N = 2 (e^2 + e + 1) and
+    epsilon : in nats, above 0. inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the
+    two hypotheses that the reports shall tell apart.
+
+    Returns a (3, 6) channel. With e = exp(epsilon), N = 2 (e^2 + e + 1) and
 
         delta = (e^2 - e)/N,
 
     its columns are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1). It is
-    (epsilon, delta)-LDP, exactly: between the middle and either end, and between the two ends, the excess is delta.
-    The report on the middle answer is split into two, each with odds e^2 against one of the ends. Where three blocks
-    are strictly the best epsilon-LDP channel and f is strictly convex, it keeps more of D_f than a public coin
-    between that channel and full disclosure; see docs/research/approximate-ldp.md. (epsilon, delta) as in [GI, Def 1].
-    Raises `InvalidInput` for an epsilon that is not above 0 and for other than three labels.
+    (epsilon, delta)-LDP as in [GI, Def 1], and with no smaller delta. Two reports favour the middle answer; under
+    it, each is e^2 times as likely as under one of the two other answers.
+
+    It improves on a public coin, which chooses at random between full disclosure and the best epsilon-LDP channel: it
+    keeps more of an f-divergence D_f if f is strictly convex and that channel is strictly better with three blocks of
+    answers than with fewer. See docs/research/approximate-ldp.md.
+    Raises `InvalidInput` for an epsilon that is not above 0, or if there are not three labels.
 
     >>> from ldpopt.privacy import hockey_stick
     >>> made = two_step(math.log(2.0))

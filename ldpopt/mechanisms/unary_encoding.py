@@ -1,4 +1,4 @@
-"""Unary encodings: one bit for every answer, each flipped on its own."""
+"""Unary encodings: a report has one bit for every possible answer, and each bit is randomized independently."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CHUNK = 1 << 18
 class UnaryEncoding(FrequencyOracle):
     """A vector of k bits: the answer's own is set with probability `own`, every other one with probability `other`.
 
-    epsilon = log own (1 - other) / (other (1 - own)); the channel over all 2^k vectors is exactly (own - other)-TV.
-    Made by `unary_encoding` (symmetric) and `optimized_unary_encoding`. 0 < other < own < 1, and an `epsilon` below
-    what they give is `InvalidInput`.
+    0 < other < own < 1. They give the epsilon log own (1 - other) / (other (1 - own)) in nats, and the total variation
+    own - other over all 2^k reports. `unary_encoding` (the symmetric one) and `optimized_unary_encoding` choose them
+    for an epsilon. Raises `InvalidInput` for values out of range, and for an `epsilon` below the one that they give.
 
     >>> from ldpopt.mechanisms import unary_encoding
     >>> unary_encoding(3, 1.0).channel().shape
@@ -55,7 +55,7 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def eta(self) -> float:
-        """The total variation own - other, rounded up: only the two answers' bits tell them apart."""
+        """The total variation own - other, rounded up: two answers differ only in the laws of their own two bits."""
         return up(self.own - self.other)
 
     def sample(self, x: Any, rng: np.random.Generator) -> Reports:
@@ -87,9 +87,9 @@ class UnaryEncoding(FrequencyOracle):
 
 
 def _toss(bits: npt.NDArray[np.bool_], chance: float, rng: np.random.Generator) -> None:
-    """Set every bit with probability `chance`, to 2**-61, for little more than a random byte each.
+    """Set every bit with probability `chance`, within 2**-61, at little more than one random byte for each.
 
-    A byte below the first eight bits of the chance sets its bit; one that equals them is decided by a fraction.
+    A random byte below the first eight bits of `chance` sets its bit. If the byte equals them, a random float decides.
     """
     first, rest = divmod(chance * 256, 1.0)
     words = rng.integers(0, 2**64, size=-(-len(bits) // 8), dtype=np.uint64)
@@ -102,7 +102,7 @@ def _toss(bits: npt.NDArray[np.bool_], chance: float, rng: np.random.Generator) 
 def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     """The symmetric unary encoding (basic RAPPOR): every bit is kept with odds e^(epsilon/2) [RAPPOR].
 
-    k >= 2; epsilon in nats. It is tanh(epsilon/4)-TV. Raises `InvalidInput` for values out of range.
+    k >= 2; epsilon in nats. Its total variation eta is tanh(epsilon/4). Raises `InvalidInput` for values out of range.
 
     >>> m = unary_encoding(10, 1.0)
     >>> round(m.own, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
@@ -110,7 +110,7 @@ def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     """
     epsilon = positive_epsilon(epsilon)
     other = 1 / (1 + math.exp(toward_privacy(epsilon) / 2))
-    # A multiple of 2**-53, rounded up: then 1 - other, and 1 minus that again, are exact, and so is the ratio.
+    # Rounded up to a multiple of 2**-53, so that 1 - other is exact, and own and other exactly add up to one.
     other = math.ceil(other * 2.0**53) * 2.0**-53
     return UnaryEncoding(k, epsilon, 1 - other, other)
 
@@ -118,7 +118,8 @@ def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
 def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     """The optimised unary encoding: own bit set with probability 1/2, others with 1/(1 + e^epsilon) [LH].
 
-    k >= 2; epsilon in nats. It is tanh(epsilon/2)/2-TV, and its variance at frequency 0 is 4e/(n (e-1)^2).
+    k >= 2; epsilon in nats. Its total variation eta is tanh(epsilon/2)/2, and its variance at frequency 0 is
+    4e/(n (e-1)^2) with e = exp(epsilon).
     Raises `InvalidInput` for values out of range.
 
     >>> m = optimized_unary_encoding(10, 1.0)

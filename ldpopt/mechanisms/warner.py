@@ -1,4 +1,4 @@
-"""Warner's design, and the crosswise model with the same channel."""
+"""Warner's design, and the crosswise model, whose channel is the same."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LARGEST = 1 - 2.0**-53
 class Warner(SurveyDesign):
     """With probability p the question is asked as it is, else in its negation; report yes or no [Warner].
 
-    p in (0, 1), not 1/2. epsilon = |log p/(1-p)|; eta = |2p - 1|. `Warner.for_epsilon` picks the p above 1/2 for a
-    privacy level. Raises `InvalidInput` for values out of range.
+    p in (0, 1), not 1/2. epsilon = |log p/(1-p)| nats; eta = |2p - 1|. `Warner.for_epsilon` finds p above 1/2 for a
+    given epsilon. Raises `InvalidInput` for values out of range.
 
     >>> design = Warner(0.75)
     >>> round(design.epsilon, 6), round(design.eta, 6), round(design.variance(0.1, 100), 6)
@@ -36,28 +36,28 @@ class Warner(SurveyDesign):
 
     @classmethod
     def for_epsilon(cls, epsilon: float) -> Self:
-        """The design with p = e/(1 + e), rounded to the private side: never more than `epsilon`."""
+        """The design with p = e/(1 + e), e = exp(epsilon); p is rounded down, so that `epsilon` is not exceeded."""
         epsilon = positive_epsilon(epsilon)
         return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), LARGEST), 0.5, epsilon)
 
     @property
     def laws(self) -> tuple[Law, Law]:
-        """(p, 1 - p) and (1 - p, p)."""
+        """The laws of the two reports: (p, 1 - p) with the attribute, (1 - p, p) without it."""
         p = Fraction(self.p)
         return (p, 1 - p), (1 - p, p)
 
     def variance(self, prevalence: float, n: int) -> float:
-        """pi (1 - pi)/n + p (1 - p)/(n (2p - 1)^2) [Warner]."""
+        """The variance pi (1 - pi)/n + p (1 - p)/(n (2p - 1)^2) of the estimate; pi is the prevalence [Warner]."""
         share, n = population(prevalence, n)
         return (share * (1 - share) + self.p * (1 - self.p) / (2 * self.p - 1) ** 2) / n
 
 
 @dataclass(frozen=True)
 class Crosswise(Warner):
-    """Two statements, the sensitive one and an independent one of known prevalence p: are both answers the same?
+    """Are the answers to the sensitive statement and to an unrelated one, true of a known share p, the same?
 
-    p in (0, 1), not 1/2. Reports are ``"same"`` and ``"different"``; the channel, and so epsilon, eta and the
-    variance, are Warner's [Crosswise].
+    p in (0, 1), not 1/2; the unrelated statement must be independent of the sensitive one. Reports are ``"same"`` and
+    ``"different"``. The channel, and so epsilon, eta and the variance, are Warner's [Crosswise].
 
     >>> Crosswise(0.25).channel.outputs, round(Crosswise(0.25).epsilon, 6)
     (('same', 'different'), 1.098612)

@@ -1,4 +1,4 @@
-"""Numbers reported by a window: likely values near the answer, and all others with one low density."""
+"""Mechanisms for numbers with a window: reports near the answer have a high density, all others one low density."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ldpopt.rounding import ULP, toward_privacy, up
 
 @dataclass(frozen=True)
 class Window(ABC):
-    """A report y in an interval: density high inside a window of fixed width that moves with the answer, low outside.
+    """A report in an interval: its density is high inside a window of fixed width around the answer, and low outside.
 
-    high / low = e^epsilon at most, and every answer has the same two densities, so any report is at most e^epsilon
-    times likelier under one answer than under another: that is the whole proof. Subclasses say where the window is.
+    Every answer has the same two densities, and high / low is at most e^epsilon. So any report is at most e^epsilon
+    times likelier under one answer than under another, which proves epsilon-LDP. Subclasses define the window.
 
-    epsilon in nats. The reports of `sample` are floats, to simulate with; `channel` is the same with reports in cells,
-    which can be released exactly.
+    epsilon in nats, at most 20. `sample` gives reports as floats, for simulation. `channel` gives the mechanism with
+    reports rounded to cells, which can be released exactly.
     """
 
     epsilon: float
@@ -38,17 +38,17 @@ class Window(ABC):
     @property
     @abstractmethod
     def domain(self) -> tuple[float, float]:
-        """The answers: lowest and highest."""
+        """The lowest and the highest answer."""
 
     @property
     @abstractmethod
     def range(self) -> tuple[float, float]:
-        """The reports: lowest and highest."""
+        """The lowest and the highest report."""
 
     @property
     @abstractmethod
     def width(self) -> float:
-        """How wide the window is."""
+        """The width of the window."""
 
     @abstractmethod
     def _starts(self, x: Array) -> Array:
@@ -56,27 +56,27 @@ class Window(ABC):
 
     @property
     def _inner(self) -> float:
-        """The epsilon that the densities are made of: a little below, so that rounding keeps the claim."""
+        """The epsilon from which the densities are computed: slightly smaller, so that rounding keeps the claim."""
         return toward_privacy(self.epsilon)
 
     @property
     def densities(self) -> tuple[float, float]:
-        """High and low."""
+        """The densities of a report inside the window and outside of it."""
         low = 1 / ((self.range[1] - self.range[0] - self.width) + self.width * np.exp(self._inner))
         return float(low * np.exp(self._inner)), float(low)
 
     @property
     def eta(self) -> float:
-        """The total variation of the two answers at the ends of the domain, whose windows do not meet, rounded up.
+        """The total variation eta, rounded up: that of the two answers at the ends, whose windows do not overlap.
 
-        With room for the ends of a window, which are floats: the channel in cells keeps it, too.
+        It includes the rounding of the windows' ends, so that `channel` keeps it, too.
         """
         high, low = self.densities
         rounding = 8 * ULP * (1 + high * max(map(abs, self.range)))
         return min(1.0, up(low * float(np.expm1(self._inner)) * self.width, 64) + rounding)
 
     def local_dp(self) -> Guarantee:
-        """The guarantee: log(high/low)."""
+        """The guarantee of local differential privacy: epsilon bounds log(high/low)."""
         return Guarantee("local_dp", self.epsilon, self._inner * (1 - 1e-12), None, True, self._source)
 
     _source = "[PM]"
@@ -101,9 +101,10 @@ class Window(ABC):
         return plain(np.where(near, inside, outside))
 
     def channel(self, points: Any, cells: int) -> Channel:
-        """The channel from k answers to reports in `cells` equal cells, whose middles are its outputs.
+        """The channel from k answers to reports in `cells` cells of equal width; the outputs are their middles.
 
-        points : (k,) answers within the domain, increasing. Raises `InvalidInput` otherwise.
+        points : the k answers, increasing numbers within the domain, shape (k,). cells : at least 2.
+        Raises `InvalidInput` otherwise, and for more than 2**24 entries.
         """
         x = finite_array(points, "points", 1)
         if len(x) < 2 or not (np.diff(x) > 0).all():
@@ -117,7 +118,7 @@ class Window(ABC):
         covered = np.clip(np.minimum(edges[1:], start + self.width) - np.maximum(edges[:-1], start), 0.0, None)
         share = np.clip(covered / np.diff(edges), 0.0, 1.0)
         raw = low + (high - low) * share
-        # The rows have one sum but for rounding, for which `toward_privacy` leaves room.
+        # All rows have the same sum up to rounding, for which `toward_privacy` leaves room.
         middles = (edges[1:] + edges[:-1]) / 2
         return Channel(raw / raw.sum(axis=1, keepdims=True), x.tolist(), middles.tolist())
 

@@ -1,6 +1,6 @@
 """Pictures: each function draws on the axes it is given, or on a new figure, and returns the axes.
 
-Matplotlib is imported when the first picture is drawn, and pyplot never: nothing here opens a window or
+Matplotlib is imported when the first picture is drawn. Pyplot is never imported, so nothing here opens a window or
 changes global state. Save a picture with ``ax.figure.savefig(path)``.
 """
 

@@ -1,4 +1,4 @@
-"""The two hypotheses on the sorted likelihood ratio, with the blocks that a channel treats alike."""
+"""Two distributions over the answers, sorted by likelihood ratio, with the blocks that a channel treats alike."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ def blocks(
     """Draw P0 and P1 with the answers sorted by P0/P1, and a band for every block of answers with one row.
 
     utility : a finite `Divergence` with k answers, or a `Design`, whose own channel is then the default.
-    channel : the channel with the blocks, k rows. names : what P0 and P1 are. ax : matplotlib axes; a new
-    figure without one. Returns the axes. Answers of one block get the same random report, so a report says
-    no more about them than their block does. Raises `InvalidInput` for other numbers of rows.
+    channel : the channel with the blocks, k rows. names : the names of P0 and P1.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Answers of one block have the same distribution of reports, so a report cannot tell them apart. Returns the axes.
+    Raises `InvalidInput` for another number of rows.
 
     >>> from ldpopt import Divergence
     >>> from ldpopt.divergences import KL
@@ -66,7 +68,7 @@ def blocks(
     else:
         for mass, colour, name in ((p0, FIRST, titles[0]), (p1, SECOND, titles[1])):
             ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
-    line = 0.16 * k / (ax.get_window_extent().height / ax.figure.dpi)  # answers beside one line of text
+    line = 0.16 * k / (ax.get_window_extent().height / ax.figure.dpi)  # as many answers as one line of text is high
     free = -np.inf
     for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True)):
         ax.axhspan(start - 0.5, stop - 0.5, color="1.0" if number % 2 else "0.93", lw=0, zorder=0)
@@ -75,7 +77,7 @@ def blocks(
         if len(starts) <= 24:
             lines = 1 if stop - start < 2.2 * line else 2
             text = f"block {number}" + (" · " if lines == 1 else "\n") + _range(ratio[start:stop])
-            # A narrow block's text makes room for the one above it.
+            # The text of a narrow block is moved to make room for the text above it.
             middle = max((start + stop - 1) / 2, free + lines * line / 2)
             free = middle + lines * line / 2
             ax.text(1.01, middle, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)

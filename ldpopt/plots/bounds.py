@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw how many times each bound of a `Comparison` is off the optimum, on a logarithmic scale.
+    """Draw the ratio of each bound of a `Comparison` to the optimum, on a logarithmic scale.
 
-    comparison : from `bounds.compare`. ax : matplotlib axes; a new figure without one. Returns the axes. Bounds that
-    are infinite are left out.
+    comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
+
+    Bounds that are infinite are left out. Returns the axes.
 
     >>> from ldpopt.bounds import compare
     >>> bounds(compare([0.9, 0.1], [0.4, 0.6], 1.0)).get_xlabel()

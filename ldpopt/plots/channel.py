@@ -16,15 +16,17 @@ LABELLED = 60
 
 
 _CHARACTER = 0.08
-"""Inches that a character of a label takes."""
+"""The width of a label's character in inches."""
 
 
 def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] | None = None) -> Axes:
     """Draw Pr(report | answer): a row for each of the k answers, a column for each of the m reports.
 
-    channel : a `Channel` or a (k, m) array. ax : matplotlib axes; a new figure without one. order : the rows from top
-    to bottom, as positions of the k answers; theirs without it. Returns the axes.
-    Probabilities are printed in the cells as long as they can be read. Raises `InvalidInput` for no channel.
+    channel : a `Channel` or a (k, m) array. ax : matplotlib axes; without them a new figure is made.
+    order : the rows from top to bottom, as positions of the k answers; by default the order of the channel.
+
+    Probabilities are printed in the cells if they are readable at this size. Returns the axes. Raises `InvalidInput` if
+    the array is not a channel.
 
     >>> channel([[0.7, 0.3], [0.3, 0.7]]).get_xlabel()
     'report'
@@ -63,7 +65,7 @@ def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] |
 
 
 def _probability(value: float) -> str:
-    """Three significant digits in little room: 0.123, 0, 1, 4e-05."""
+    """A probability with three significant digits in few characters: 0.123, 0, 1, 4e-05."""
     if value in (0.0, 1.0):
         return f"{value:.0f}"
     return f"{value:.3f}" if 5e-4 <= value < 0.9995 else f"{value:.0e}" if value < 0.5 else "1−"

@@ -1,4 +1,4 @@
-"""What all pictures share: figures without pyplot, colours that colour-blind readers can tell apart, units."""
+"""Shared by all pictures: figures without pyplot, colours that colour-blind readers can tell apart, units."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.lettering import in_fonts
 
 Axes = Any
-"""A `matplotlib.axes.Axes`; matplotlib itself is not imported for the name."""
+"""A `matplotlib.axes.Axes`. Matplotlib is not imported for this name."""
 
 FIRST, SECOND = "#0072B2", "#D55E00"
 """Blue and vermilion of the Okabe-Ito palette: the two hypotheses."""
 
 FORMATS = ("png", "svg", "pdf")
 DOTS = 200
-"""Dots an inch of pictures without lines of their own: sharp on paper and on a screen of high density."""
+"""Dots an inch of pixel pictures, which are sharp on paper and on screens of high density."""
 
 
 def axes_on(ax: Axes | None, width: float, height: float) -> Axes:
@@ -63,7 +63,7 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
 
 
 def with_unit(f: FDivergence) -> str:
-    """The divergence's name, with nats where it has a logarithm."""
+    """The divergence's name, with "nats" if it has a logarithm."""
     return f.name + (" (nats)" if f in (KL, REVERSE_KL, JEFFREYS, JENSEN_SHANNON) else "")
 
 

@@ -1,4 +1,4 @@
-"""The frontier: utility against eta at each epsilon."""
+"""The frontier: the largest utility against eta, for each epsilon."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ BOUNDS: dict[str, tuple[str, Any]] = {
 
 
 def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
-    """Draw what the optimal channel and the textbook mechanisms keep, against eta, a colour for each epsilon.
+    """Draw the utility of the optimal channel and of textbook mechanisms against eta, with a colour for each epsilon.
 
-    frontier : from `ldpopt.frontier`; what `ldpopt.sweep` gives is drawn as by `plots.sweep`. ax : matplotlib axes; a
-    new figure without one. Returns the axes. Mechanisms that are not known for the utility are left out.
-    The band above an optimum reaches to its proven upper bound; where the design is certified it has no
-    width. A paper's bound appears as a thin line if it fits as far as eta binds.
+    frontier : from `ldpopt.frontier`; a result of `ldpopt.sweep` is drawn by `plots.sweep`.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Mechanisms that are not known for the utility are left out. The band above an optimum reaches to its proven upper
+    bound; a certified design has a band without width. A bound from the papers is a thin line, if it stays within the
+    picture for all eta below tanh(epsilon/2). Returns the axes.
 
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
@@ -56,7 +58,7 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
         at = np.flatnonzero(frontier.column("epsilon") == epsilon)
         at = at[np.argsort(frontier.column("eta")[at], kind="stable")]
         eta, optimum, bound = (frontier.column(name)[at] for name in ("eta", "optimum", proved))
-        # One point is no line.
+        # A single point does not make a line.
         marker = "o" if len(at) == 1 else ""
         for name, (_, style, width) in reversed(known.items()):
             ax.plot(eta, frontier.column(name)[at], style, color=colour, lw=width, marker=marker, ms=4)

@@ -1,4 +1,4 @@
-"""The optimality gap of a mechanism over (epsilon, eta)."""
+"""The gap between a mechanism and the optimum, over (epsilon, eta)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 
 def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
-    """Draw the share of the optimum that a mechanism misses, 1 - baseline / optimum, at every (epsilon, eta).
+    """Draw the share of the optimum that a mechanism loses, 1 - baseline / optimum, at every (epsilon, eta).
 
-    frontier : from `ldpopt.frontier`, over a grid. baseline : a column of it, such as
-    ``"binary_with_erasure"``. ax : matplotlib axes; a new figure without one. Returns the axes. Above the
-    curve eta = tanh(epsilon/2) the cap does not bind [GI, Prop 2]. Raises `InvalidInput` for an unknown column.
+    frontier : from `ldpopt.frontier`, over a grid. baseline : one of its columns, such as ``"binary_with_erasure"``.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Above the curve eta = tanh(epsilon/2) the cap on eta has no effect [GI, Prop 2]. Returns the axes. Raises
+    `InvalidInput` for an unknown column.
 
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
@@ -61,7 +63,10 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None) -> Axes:
 
 
 def _edges(centres: Array) -> Array:
-    """Cell borders halfway between sorted positive `centres`; one cell reaches a tenth to either side."""
+    """Cell borders halfway between sorted positive `centres`.
+
+    A single cell reaches a tenth of its centre to either side.
+    """
     if len(centres) == 1:
         return np.array([centres[0] - 0.1, centres[0] + 0.1])
     middle = (centres[1:] + centres[:-1]) / 2

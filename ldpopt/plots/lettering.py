@@ -1,4 +1,4 @@
-"""Labels on pictures: wrapped, taken literally, and in a font that has their characters."""
+"""Labels on pictures: they are wrapped, shown literally, and set in a font that has their characters."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PREFERRED = ("Noto Sans", "Noto Sans CJK", "Noto", "FreeSans", "Unifont", "WenQ
 
 
 def written(label: object, limit: int = LINE, lines: int = LINES) -> str:
-    """A label as text in at most `lines` lines of `limit` characters, which matplotlib shows as it is.
+    """A label as text in at most `lines` lines of `limit` characters, which matplotlib shows literally.
 
-    A dollar sign is a dollar sign, not the beginning of a formula. A character that no font of this machine has is
-    shown by its code point, as in U+4E2D, since a box says nothing.
+    A dollar sign does not begin a formula. A character that no font of this machine has is written as its code point,
+    such as U+4E2D, since the usual box says nothing.
 
     >>> written("up to $5 and more than $10, every other week", 20)
     'up to \\\\$5 and more\\nthan \\\\$10, every\\nother week'
@@ -33,10 +33,10 @@ def written(label: object, limit: int = LINE, lines: int = LINES) -> str:
 
 
 def in_fonts(figure: Any) -> None:
-    """Give every text of a figure fonts that have its characters, where some font of this machine does."""
+    """Give every text of a figure fonts that have its characters, if this machine has such fonts."""
     from matplotlib.text import Text
 
-    for ax in figure.axes:  # tick labels have no text before they are asked for
+    for ax in figure.axes:  # matplotlib sets the text of tick labels when asked
         ax.get_xticklabels(), ax.get_yticklabels()
     for text in figure.findobj(Text):
         families = ["DejaVu Sans"]
@@ -55,9 +55,9 @@ def _plain(character: str) -> bool:
 
 
 def rows_written(labels: Sequence[object]) -> tuple[list[str], float]:
-    """Labels of rows below one another, and the inches that a row needs for the longest of them.
+    """Labels for the rows of a picture, and the height of a row, in inches, that fits the longest of them.
 
-    Of more than twelve rows, each has one line.
+    With more than twelve rows, each label has one line.
 
     >>> rows_written(["a", "b"])
     (['a', 'b'], 0.27)
@@ -68,7 +68,7 @@ def rows_written(labels: Sequence[object]) -> tuple[list[str], float]:
 
 @cache
 def _font_with(code: int) -> str | None:
-    """A font of this machine that has a character, plain ones first."""
+    """The name of a font of this machine that has a character; plain fonts are preferred."""
     from matplotlib.font_manager import fontManager
 
     _list_new_fonts()
@@ -83,7 +83,7 @@ def _font_with(code: int) -> str | None:
 
 @cache
 def _list_new_fonts() -> None:
-    """Fonts that were installed after matplotlib made its list, which it keeps on the disk."""
+    """Add fonts that were installed after matplotlib made its list, which it keeps on the disk."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     known = {entry.fname for entry in fontManager.ttflist}
@@ -98,7 +98,7 @@ def _has(family: str, code: int) -> bool:
 
 @cache
 def _characters(family: str) -> frozenset[int]:
-    """The characters of a font; none of one that cannot be read."""
+    """The characters of a font; none if it cannot be read."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     try:

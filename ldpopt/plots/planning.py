@@ -1,4 +1,4 @@
-"""A planned survey: how the budget is split over its questions, and what more respondents would reach."""
+"""A planned survey: how the budget is split over its questions, and the precision with more respondents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ STYLES = ("-", "--", ":", "-.")
 
 
 def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
-    """A bar for every question of a `Plan`, as long as its epsilon, the first on top; returns the axes.
+    """Draw a bar for every question of a `Plan`, as long as its epsilon, with the first question on top.
 
-    plan : a planned survey's plan. ax : matplotlib axes; a new figure without one.
+    plan : a `Plan`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3))), epsilon=2.0)
@@ -41,9 +41,10 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
-    """The half-width of each question's widest 95 % interval against the respondents, by `expected` of a `Plan`.
+    """Draw the half-width of each question's widest 95 % interval against the number of respondents.
 
-    plan, ax : as in `budget_split`. A dot marks the target. Returns the axes.
+    plan, ax : as in `budget_split`. The numbers come from `expected` of the planned questions, and a dot marks the
+        target. Returns the axes.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
@@ -79,10 +80,12 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
 
 
 def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
-    """The power of each question's goodness-of-fit test against the respondents, at its epsilon and without privacy.
+    """Draw the power of each question's goodness-of-fit test against the number of respondents.
 
-    plan, ax : as in `budget_split`. alternatives : shares by the question's name, (k,), that the test is to find; other
-    questions are left out. level : of significance, in (0, 1). Returns the axes.
+    plan, ax : as in `budget_split`. level : of significance, in (0, 1).
+    alternatives : by a question's name, the shares (k,) that the test should detect; other questions are left out.
+
+    For comparison it draws the power without privacy, too. Returns the axes.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
@@ -121,9 +124,9 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
 
 
 def planning(plan: Any, alternatives: Any = None) -> Axes:
-    """`budget_split`, `half_widths` and, with `alternatives`, `power_curves` side by side; returns the first axes.
+    """Draw `budget_split`, `half_widths` and, with `alternatives`, `power_curves` side by side.
 
-    plan, alternatives : as in these.
+    plan, alternatives : as in these functions. Returns the first axes.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
@@ -140,7 +143,7 @@ def planning(plan: Any, alternatives: Any = None) -> Axes:
 
 
 def _finish(ax: Axes, lines: int) -> None:
-    """A legend off the data, a light grid, and respondents as people write them."""
+    """Add a legend beside the data, a light grid, and numbers of respondents such as 1,000."""
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.xaxis.set_minor_formatter(lambda x, _: "")
     ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)

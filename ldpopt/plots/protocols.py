@@ -1,4 +1,4 @@
-"""Protocols by the respondents that they need."""
+"""Protocols compared by the respondents that they need."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on
 
 
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
-    """A bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents; returns the axes.
+    """Draw a bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
 
-    table : from `survey.compare_protocols`. ax : matplotlib axes; a new figure without one.
+    table : from `survey.compare_protocols`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
 
     >>> from ldpopt.survey import HalfWidth, compare_protocols
     >>> protocols(compare_protocols([0.3, 0.7], HalfWidth(0.05), 1.0)).get_xlabel()

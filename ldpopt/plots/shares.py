@@ -15,9 +15,10 @@ from ldpopt.plots.lettering import rows_written
 def shares(
     labels: Sequence[object], values: Any, lower: Any, upper: Any, truth: Any = None, ax: Axes | None = None
 ) -> Axes:
-    """A point and an interval for each of k answers, the first on top; `truth` marks known shares.
+    """Draw a point and an interval for each of k answers, with the first answer on top.
 
-    values, lower, upper, truth : arrays (k,). Returns the axes.
+    values, lower, upper : arrays (k,). truth : known shares to mark, (k,), if any.
+    ax : matplotlib axes; without them a new figure is made. Returns the axes.
 
     >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
     'share of respondents'
@@ -49,9 +50,10 @@ def shares(
 def coefficients(
     labels: Sequence[object], values: Any, lower: Any, upper: Any, ax: Axes | None = None, what: str = "coefficient"
 ) -> Axes:
-    """A point and an interval for each of k numbers, with a line at zero, the first on top; `what` names the scale.
+    """Draw a point and an interval for each of k numbers, with the first on top and a line at zero.
 
-    values, lower, upper : arrays (k,). ax : matplotlib axes; a new figure without one. Returns the axes.
+    values, lower, upper : arrays (k,). what : the name of the scale. ax : matplotlib axes; without them a new figure is
+        made. Returns the axes.
 
     >>> coefficients(["Intercept", "age"], [-1.0, 0.2], [-1.5, 0.1], [-0.5, 0.3]).get_xlabel()
     'coefficient'

@@ -1,4 +1,7 @@
-"""Which staircase patterns are optimal, over epsilon."""
+"""The staircase patterns that are optimal at each epsilon.
+
+A pattern is the set of answers that a report favours: they make it e^epsilon times likelier than the other answers.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def structures(found: Structures, ax: Axes | None = None) -> Axes:
-    """Draw a bar for every pattern over the epsilons where it carries mass, and a line at every break point.
+    """Draw a bar for every pattern over the epsilons (nats) at which the optimal channel uses it.
 
-    found : from `ldpopt.design.structures`. ax : matplotlib axes; a new figure without one. Returns the axes.
+    found : from `ldpopt.design.structures`. ax : matplotlib axes; without them a new figure is made. A line marks every
+        epsilon at which the patterns change. Returns the axes.
 
     >>> from ldpopt.design import Divergence, structures as seek
     >>> from ldpopt.divergences import KL

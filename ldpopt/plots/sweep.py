@@ -1,4 +1,4 @@
-"""The sweep: what the optimal channel keeps along the parameter of a family of constraints."""
+"""The sweep: the value of the optimal channel along the parameter of a family of constraints."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
-    """Draw the value of every design of a sweep, with a bar up to its proven bound where it is not certified.
+    """Draw the value of every design of a sweep, with a bar up to its proven bound if it is not certified.
 
-    sweep : from `ldpopt.sweep`; parameters that are tuples stand side by side in their order.
-    ax : matplotlib axes; a new figure without one. Returns the axes.
+    sweep : from `ldpopt.sweep`; parameters that are tuples are drawn side by side in their order.
+    ax : matplotlib axes; without them a new figure is made. Returns the axes.
 
     >>> from ldpopt import LocalDP, MutualInformation, frontiers
     >>> sweep(frontiers.sweep(MutualInformation([0.6, 0.4]), LocalDP, [0.5, 1.0])).get_ylabel()

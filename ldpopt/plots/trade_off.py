@@ -1,4 +1,4 @@
-"""What a test can find out: the trade-off curve, and the deltas of a composition."""
+"""How well a test can tell two answers apart: the trade-off curve, and the privacy profile of a composition."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ldpopt.plots.figure import FIRST, Axes, axes_on
 def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     """Draw the least type II error against the type I error, with the line of perfect privacy [GI, section III].
 
-    curve : a `TradeOffCurve`, or what has one, such as a `FinitePair`. ax : matplotlib axes; a new figure without one.
-    Returns the axes. No test reaches the shaded region, in which both errors are small.
+    curve : a `TradeOffCurve`, or an object that has one, such as a `FinitePair`.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Both errors are small in the shaded region, which no test reaches. Returns the axes.
 
     >>> from ldpopt.privacy import TradeOffCurve
     >>> trade_off(TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])).get_xlabel()
@@ -35,8 +37,10 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
 def profile(composed: Any, ax: Axes | None = None) -> Axes:
     """Draw the smallest delta at every epsilon, on a logarithmic scale.
 
-    composed : a `ComposedPair`, or anything with `hockey_stick` and `local_dp`. ax : matplotlib axes; a new figure
-    without one. Returns the axes. Both are in nats as far as they have a unit [GI, Def 1].
+    composed : a `ComposedPair`, or another object with `hockey_stick` and `local_dp`.
+    ax : matplotlib axes; without them a new figure is made.
+
+    Epsilon is in nats; delta is a probability [GI, Def 1]. Returns the axes.
 
     >>> from ldpopt import compose
     >>> profile(compose([(0.5,)] * 4)).get_ylabel()

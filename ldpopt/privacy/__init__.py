@@ -1,4 +1,4 @@
-"""What a channel guarantees: one file a notion, each measure a function from a channel to a `Guarantee`."""
+"""What a channel guarantees: one file for each notion of privacy, whose function maps a channel to a `Guarantee`."""
 
 from ldpopt.privacy import calibrate, conversions, group, information
 from ldpopt.privacy.antipodal import antipodal_pair

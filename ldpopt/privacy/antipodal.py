@@ -1,4 +1,4 @@
-"""The antipodal reduction: every pair of distributions, refined to losses -epsilon, 0 and epsilon."""
+"""The antipodal reduction: a pair of distributions is refined so that every log-ratio is -epsilon, 0 or epsilon."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ldpopt.errors import invalid
 
 
 def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
-    """The pair split so that every log ratio is -epsilon, 0 or epsilon, shape (2k,) each [DR, Lemma 3.9].
+    """Split every outcome in two, so that every log ratio is -epsilon, 0 or epsilon, shape (2k,) each [DR, Lemma 3.9].
 
-    epsilon is the largest |log p/q|. Outcome x with ratio r becomes x, with masses q w e^(+-epsilon) and q w for
-    w = (r - 1)/(e^(+-epsilon) - 1), and k + x, with q (1 - w) in both: the sums are kept, so merging x and k + x
-    gives the pair back, and no divergence falls. Raises `InvalidInput` when a ratio is infinite.
+    p, q : distributions of shape (k,).
+
+    epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x, with masses
+    q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1), and k + x, with q (1 - w) in both. Merging x and
+    k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
 
     >>> split_p, split_q = antipodal_pair([0.2, 0.5, 0.3], [0.3, 0.4, 0.3])
     >>> used = split_q > 0

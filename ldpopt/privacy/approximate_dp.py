@@ -23,9 +23,12 @@ REFERENCE = "[GI, Def 1]"
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:
     """The smallest epsilon, in nats, for which the channel is (epsilon, delta)-LDP, for delta in [0, 1].
 
-    Exact: delta is a maximum of lines in e^epsilon, one for each event that a likelihood-ratio test accepts
-    [GI, Thm 1]. inf if no epsilon does. `delta = 0` is pure LDP. What one input alone can report counts as it stands in
-    its row, where that sums to one but for rounding: (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
+    It is inf if no epsilon suffices; `delta = 0` gives pure LDP. The value is exact: delta is the maximum of finitely
+    many lines in e^epsilon, one for each event that a likelihood-ratio test can accept [GI, Thm 1]. With a policy
+    `graph`, only adjacent inputs are compared.
+
+    Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there.
+    So (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
 
     >>> g = approximate_dp([[0.75, 0.25], [0.25, 0.75]], 0.25)
     >>> round(float(g), 9)
@@ -41,7 +44,7 @@ def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> 
 
 
 def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
-    """Bounds below and above on the epsilon at `delta` of each stacked pair, arrays (n, m) -> (n,), (n,)."""
+    """Lower and upper bounds on the epsilon at `delta` of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     level = unit_interval(delta, "delta")
     identical = (p == q).all(axis=1)
@@ -57,23 +60,24 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             logs = np.log(np.maximum(excess, 5e-324)) - np.log(lost) - by.value[:, None]
             logs += sign * (2 * error + 4 * ULP * np.abs(np.log(lost)) + 4 * ULP * np.abs(logs) + by.error[:, None])
-            # Near t = 1 the logarithm of the quotient loses what the difference keeps.
+            # Near t = 1 the logarithm of the quotient loses digits, which the difference keeps.
             off = error * size + 4 * ULP * (allowed + lost * np.abs(growth)) + 2 * lost * by.error[:, None]
             part = (gained - allowed - lost * growth + sign * (off + 8 * SUBNORMAL)) / (lost * (1 + growth))
             near = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))
             logs = np.where(np.abs(part) < 0.5, near * (1 + sign * 4 * ULP), logs)
         logs = np.where(excess > 0, np.where(lost > 0, logs, np.inf), -np.inf)
         bounds.append(logs)
-    for at, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding does not say whether it is infinite
+    for at, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
         bounds[0][at, n] = bounds[1][at, n] = np.inf if _exceeds(p[at], q[at], level) else -np.inf
     low, high = (np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)) for logs in bounds)
     return low, high
 
 
 def _exceeds(p: Array, q: Array, level: float) -> bool:
-    """Whether the outputs that q never gives have, under the law of p, a probability above `level`, without rounding.
+    """Whether the outputs that are impossible under q have a probability above `level` under p, computed exactly.
 
-    A row that sums to one but for the rounding of its entries has them as they stand: 1 - d beside d is short of it.
+    A row whose entries sum to one up to their rounding is not divided by its sum: 1 - d and d, both rounded, need not
+    sum to exactly one.
     """
     lost = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)
@@ -82,7 +86,7 @@ def _exceeds(p: Array, q: Array, level: float) -> bool:
 
 
 def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
-    """Sums over the likelihood-ratio events, the likeliest outputs first: of p, of q, of p - q, and of |p - q|."""
+    """Running sums of p, q, p - q and |p - q| over the outputs, sorted by falling likelihood ratio p/q."""
     inside = (p > 0) & (q > 0)
     ratio = log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0))
     order = np.argsort(-np.select([inside, p > 0], [ratio, np.inf], -np.inf), axis=1, kind="stable")
@@ -96,7 +100,7 @@ def _event(p: Array, q: Array, level: float) -> npt.NDArray[np.bool_]:
 
 
 def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
-    """Newton's method on the worst pair: bounds that single out the pairs that may exceed its answer."""
+    """Bounds on the epsilon of every pair, from Newton's method on the worst pair; few pairs can exceed its answer."""
     epsilon, k = 0.0, len(matrix)
     while True:
         low, high = screen(matrix, epsilon)
@@ -110,7 +114,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
         bound = np.zeros((k, k))
         bound[x, other] = np.inf
         return bound, bound
-    # A pair whose delta at some epsilon is within the level needs no more than that epsilon.
+    # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
     later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
     return np.full((k, k), epsilon), upper

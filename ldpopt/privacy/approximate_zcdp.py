@@ -1,4 +1,4 @@
-"""Approximate zCDP: zero-concentrated privacy after an event of small probability is set aside."""
+"""Approximate zCDP: zero-concentrated privacy, after events of small probability are set aside."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ REFERENCE = "[BS, Def 8.1]"
 def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph: Policy = None) -> Guarantee:
     """The smallest rho for which the channel is delta-approximate (xi, rho)-zCDP [BS, Def 8.1].
 
-    The definition asks, for each pair of rows, for events of probability at least 1 - delta on which the
-    conditional laws are (xi, rho)-zCDP in both directions. Conditioning turns p into any p' <= p/(1 - delta),
-    and among those the pair min(p, t q)/(1 - delta), min(q, t' p)/(1 - delta), with t and t' such that each
-    loses delta, is least favourable: for every test of their likelihood ratio it has the largest error
-    probabilities, so it minimises every Rényi divergence at once [HS, Thm 4.1]. The value is therefore exact, up
-    to the bracket of `zcdp`. With a directed policy graph both directions of an edge still count, as defined.
+    For each pair of rows p and q, the definition asks for events of probability at least 1 - delta, such that the laws
+    conditional on them are (xi, rho)-zCDP in both directions.
+
+    Conditioning can turn p into any law p' <= p/(1 - delta). The best choice is min(p, t q)/(1 - delta) and
+    min(q, t' p)/(1 - delta), where t and t' remove the probability delta from each: these two laws are the hardest to
+    tell apart, and minimise every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to the
+    width of the bounds of `zcdp`. With a directed policy graph, both directions of an edge count, as defined.
 
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> round(float(approximate_zcdp(q, 0.0)), 6), round(float(approximate_zcdp(q, 0.25)), 6)
@@ -42,11 +43,11 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
 
 
 def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0) -> tuple[Array, Array]:
-    """Bounds below and above on rho of each stacked pair, the worse direction, arrays (n, m) -> (n,), (n,)."""
+    """Lower and upper bounds on rho of n pairs of rows, in the worse direction, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     level = unit_interval(delta, "delta")
     sides = []
-    for side in (0, 1):  # a cut slightly too high loses less than delta, so its pair bounds rho above; and back
+    for side in (0, 1):  # a cut slightly too low removes more than delta and bounds rho below; too high, above
         left, right, off = _conditioned(p, q, level, side)
         forward, back = (zcdp_of_pairs(*pair, xi, off=off) for pair in ((left, right), (right, left)))
         sides.append(np.maximum(forward, back)[side])
@@ -54,20 +55,20 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
 
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
-    """The least favourable pairs, up to their scale, cut a little too low (side 0) or too high (side 1).
+    """The best conditional laws up to their scale, cut a little too low (side 0) or too high (side 1), (n, m) each.
 
-    With them, how far their entries may be from that, relatively, (n,).
+    The third result is a bound on the relative error of their entries, (n,).
     """
     by = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
-    none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta reaches the total variation: the laws can agree
+    none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal
     left, right = np.where(none, p, _cut(p, q, cut_p, by)), np.where(none, p, _cut(q, p, cut_q, -by))
     factors = np.where(np.isinf(cut_p), 0.0, cut_p) + np.where(np.isinf(cut_q), 0.0, cut_q)
     return left, right, ULP * (16 + 4 * factors)
 
 
 def _screen(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
-    """Bounds above on every pair, in one order of its two inputs, and below on the pair that seems the worst."""
+    """Upper bounds on every pair of inputs, in one order of the two, and a lower bound on the worst-looking pair."""
     k, m = matrix.shape
     low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
     i, j = np.triu_indices(k, 1)
@@ -82,7 +83,7 @@ def _screen(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
 
 
 def _at_most(p: Array, q: Array, xi: float, off: Array) -> Array:
-    """Bounds above on rho from a grid of orders: D rises, so D/alpha is at most its end's D over its start."""
+    """Upper bounds on rho from a grid of orders: between two, D/alpha is at most the later D over the earlier order."""
     loss = privacy_loss(p, q, off)
     size = loss.centred + loss.mean_upper[:, None]
     error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(size).max(axis=1))) * 4

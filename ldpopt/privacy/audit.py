@@ -38,8 +38,8 @@ ORDERS = (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 class Audit(Pictured):
     """The guarantees of a channel with `shape` (inputs, outputs), and its trade-off curve.
 
-    `audit["zcdp"]` is the first guarantee of that notion. Printing gives a table; `to_html`, `to_dict` and
-    `to_json` give the same elsewhere. Printed values are rounded up.
+    Indexing by a notion, as in ``report["zcdp"]``, gives its first guarantee. Printing gives a table; `to_html`,
+    `to_dict` and `to_json` give the same in other forms. Printed values are rounded up.
 
     >>> from ldpopt.privacy import audit
     >>> report = audit([[0.75, 0.25], [0.25, 0.75]])
@@ -63,7 +63,7 @@ class Audit(Pictured):
         raise KeyError(notion)
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """What the tables show: notion with its parameters, sign, value, witness and source."""
+        """The rows of the tables: notion with its parameters, sign, value, witness and source."""
         return [_row(guarantee) for guarantee in self.guarantees]
 
     def _title(self) -> str:
@@ -124,9 +124,12 @@ def audit(
 ) -> Audit:
     """Every guarantee that the channel offers: pure, approximate, Rényi, concentrated, f-DP and leakage.
 
-    graph : the policy; only adjacent inputs are compared. features : an array (m,) or (m, d), one row an output,
-    or `Affine` or `Polynomial`: adds the guarantees against adversaries of that capacity. Mutual information is
-    that of the uniform prior. report : is told the share of the notions that are measured, in [0, 1], as they are.
+    graph : a policy graph over the inputs (networkx); only adjacent inputs are compared.
+    features : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
+        against adversaries who can compute only such functions of the features.
+    report : a function that is called with the share of notions measured so far, in [0, 1].
+
+    Mutual information is that of the uniform prior.
 
     >>> report = audit([[0.75, 0.25], [0.25, 0.75]])
     >>> round(report["local_dp"].value, 6), round(report["zcdp"].value, 6)
@@ -144,7 +147,7 @@ def audit(
 
 
 def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[], Iterable[Guarantee]]]:
-    """What is measured, one notion after another."""
+    """The measures of the audit, in their order."""
 
     def concentrated() -> Iterable[Guarantee]:
         both = mcdp(channel, graph)

@@ -1,4 +1,4 @@
-"""Calibration: the weakest claim that still meets a target, rounded to the private side."""
+"""Calibration: the largest parameters of one notion that still imply a target in another, rounded down."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ldpopt.rounding import down
 
 
 def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
-    """The rho that suffices for `target`: (sqrt(eps - xi + log 1/delta) - sqrt(log 1/delta))^2 [BS, Lemma 3.5].
+    """A rho for which zCDP implies `target`: (sqrt(eps - xi + log 1/delta) - sqrt(log 1/delta))^2 [BS, Lemma 3.5].
 
-    Rounded down, to the private side; `largest_rho_sharp` allows more. 0 when epsilon does not exceed xi.
+    It is rounded down, and 0 if epsilon does not exceed xi. `largest_rho_sharp` finds a larger one.
 
     >>> round(largest_rho(ApproximateDP(1.0, 1e-6)).rho, 9)
     0.017468905
@@ -29,7 +29,7 @@ def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
 
 
 def largest_rho_sharp(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
-    """The largest rho whose `zcdp_to_approximate_sharp` meets `target`, to 12 digits, from below.
+    """The largest rho for which `zcdp_to_approximate_sharp` meets `target`, to 12 digits, rounded down.
 
     >>> largest_rho_sharp(ApproximateDP(1.0, 1e-6))
     ZCDP(xi=0, rho=0.0243559) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
@@ -52,7 +52,9 @@ def largest_rho_sharp(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
 
 
 def largest_renyi(target: ApproximateDP, order: float) -> RenyiDP:
-    """The largest Rényi epsilon at `order` > 1 that implies `target` [ALCKS, Thm 3]; raises if none does.
+    """The largest Rényi epsilon at `order` > 1, in nats, that implies `target` [ALCKS, Thm 3].
+
+    Raises `InvalidInput` if none does.
 
     >>> largest_renyi(ApproximateDP(1.0, 1e-6), 32.0)
     RenyiDP(order=32, epsilon=0.6978849997) (not tight, [ALCKS, Thm 3])
@@ -72,9 +74,9 @@ def largest_renyi(target: ApproximateDP, order: float) -> RenyiDP:
 
 
 def largest_pure(target: ApproximateDP) -> PureDP:
-    """The largest epsilon for which every epsilon-DP mechanism meets (epsilon', delta)-DP [GI, Cor 1].
+    """The largest epsilon for which every epsilon-DP mechanism meets `target`, (epsilon', delta)-DP [GI, Cor 1].
 
-    From delta = (e^epsilon - e^epsilon')/(1 + e^epsilon): e^epsilon = (e^epsilon' + delta)/(1 - delta).
+    It solves delta = (e^epsilon - e^epsilon')/(1 + e^epsilon): e^epsilon = (e^epsilon' + delta)/(1 - delta).
 
     >>> largest_pure(ApproximateDP(1.0, 0.01))
     PureDP(epsilon=1.01372) (tight, [GI, Cor 1])

@@ -1,4 +1,4 @@
-"""Capacity-bounded local differential privacy: what an adversary from a restricted class can tell apart."""
+"""Capacity-bounded local differential privacy: privacy against adversaries who can compute only some functions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ldpopt.rounding import down, up
 
 REFERENCE = "[CIM, Def 3]"
 ATTAINED = 1e-7
-"""A value whose bracket is relatively wider than this is a bound, not attained."""
+"""If the lower and upper bounds differ relatively by more than this, the value counts as a bound, not as attained."""
 
 
 class Restricted(Protocol):
-    """A divergence that can be restricted to a class of functions."""
+    """A divergence that can be restricted to a class of functions, those that an adversary can compute."""
 
     @property
     def notion(self) -> str:
@@ -33,20 +33,21 @@ class Restricted(Protocol):
 
     @property
     def parameters(self) -> dict[str, float]:
-        """What the divergence takes."""
+        """The parameters of the divergence."""
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        """Bounds on the restricted divergence of one pair of rows (m,), laws but for their scale; a class (m, r)."""
+        """Lower and upper bounds for one pair of rows, shape (m,), and the class that `basis`, shape (m, r), spans."""
 
     def unrestricted(self, p: Array, q: Array) -> Array:
-        """The divergence for every adversary, bounded above, for stacked pairs (n, m) -> (n,)."""
+        """Upper bounds on the divergence without a restriction, for n pairs of rows, (n, m) -> (n,)."""
 
 
 @dataclass(frozen=True)
 class RestrictedRenyi:
     """The restricted Rényi divergence of `order` in [1, inf), in nats; order 1 is the restricted KL [CIM, eq. 3].
 
-    log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with A = a/(a - 1).
+    It is log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with a = `order`, A = a/(a - 1) and H the
+    class of functions.
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedRenyi(2.0)).value, 6)
@@ -68,7 +69,7 @@ class RestrictedRenyi:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The order."""
+        """The order, by its name."""
         return {"order": self.order}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -83,7 +84,7 @@ class RestrictedRenyi:
 
 @dataclass(frozen=True)
 class RestrictedKL:
-    """The restricted KL divergence, sup over h in H of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
+    """The restricted KL divergence, sup over h in the class of E_p h - E_q exp(h - 1), in nats [CIM, Lem 1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedKL()).value, 6)
@@ -97,7 +98,7 @@ class RestrictedKL:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """None."""
+        """An empty dictionary: this divergence has no parameters."""
         return {}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -112,9 +113,9 @@ class RestrictedKL:
 
 @dataclass(frozen=True)
 class RestrictedAlpha:
-    """The restricted alpha-divergence, f(t) = (|t|^a - 1)/(a^2 - a), of `order` in [1, inf) [CIM, Lem 3 corrected].
+    """The restricted alpha-divergence, f(t) = (|t|^a - 1)/(a^2 - a), of `order` a in [1, inf) [CIM, Lem 3 corrected].
 
-    sup over h in H of E_p h - C E_q |h|^(a/(a-1)) - 1/(a^2 - a) with C = (a-1)^(a/(a-1))/a.
+    It is the sup over h in the class of E_p h - C E_q |h|^(a/(a-1)) - 1/(a^2 - a), with C = (a-1)^(a/(a-1))/a.
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedAlpha(2.0)).value, 6)
@@ -133,7 +134,7 @@ class RestrictedAlpha:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The order."""
+        """The order, by its name."""
         return {"order": self.order}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -154,7 +155,7 @@ class RestrictedAlpha:
 
 @dataclass(frozen=True)
 class RestrictedTotalVariation:
-    """The restricted total variation, sup of E_p h - E_q h over h in H with values in [0, 1] [CIM, Def 4].
+    """The restricted total variation, sup of E_p h - E_q h over h in the class with values in [0, 1] [CIM, Def 4].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedTotalVariation()).value, 6)
@@ -168,7 +169,7 @@ class RestrictedTotalVariation:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """None."""
+        """An empty dictionary: this divergence has no parameters."""
         return {}
 
     def bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
@@ -183,16 +184,17 @@ class RestrictedTotalVariation:
 def capacity_bounded(
     channel: ChannelLike, features: Affine | Polynomial | Any, divergence: Restricted, graph: Policy = None
 ) -> Guarantee:
-    """The largest `divergence` between two rows that an adversary limited to functions of `features` finds.
+    """The largest `divergence` between two rows as an adversary limited to functions of `features` sees it.
 
-    features : an array (m,) or (m, d), one row an output, for the affine functions of them; or `Affine`,
-        `Polynomial`. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
+    features : an array (m,) or (m, d), one row for each output: the adversary computes affine functions of them. Or a
+        class `Affine` or `Polynomial`.
+    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
         `RestrictedTotalVariation()`.
 
-    Solved as convex programs; the value is that of a dual solution, hence never below the truth, and `lower` is
-    attained [CIM, Def 3]. Entries so small that float64 cannot resolve the program (below about 1e-14) may leave
-    a wide bracket; then `exact` is False. It is closed only under
-    post-processing that composes inside the class [CIM, Thm 1].
+    It is the optimum of convex programs [CIM, Def 3]. `value` belongs to a solution of the dual program, so it is never
+    too low, and `lower` is attained by a function. For entries below about 1e-14, floats may leave the two far apart;
+    then `exact` is False. With a policy `graph`, only adjacent inputs are compared. Post-processing keeps this
+    guarantee only if it turns functions of the class into functions of the class [CIM, Thm 1].
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(float(capacity_bounded(q, [0, 1, 2], RestrictedKL())), 9)
@@ -209,7 +211,7 @@ def capacity_bounded(
         rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
         for at in np.argsort(-bound, kind="stable"):
             if bound[at] <= lower:
-                break  # no adversary at all finds more in what is left
+                break  # not even an unrestricted adversary finds more in the remaining pairs
             x, other = (int(i) for i in pair[at])
             low, high = (0.0, 0.0) if bound[at] == 0 else divergence.bracket(rows[x], rows[other], basis)
             if high > upper:

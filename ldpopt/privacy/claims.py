@@ -1,4 +1,4 @@
-"""Claims: guarantees given as numbers, to be converted, grouped and composed."""
+"""Claims: privacy guarantees given as numbers, without a channel, which can be converted, grouped and composed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ C = TypeVar("C", bound="Claim")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claim(Result):
-    """A guarantee as numbers, without a channel. How it was derived is kept beside it and takes no part in comparisons.
+    """A guarantee as numbers, without a channel. The fields below tell how it was derived; comparisons ignore them.
 
-    tight : True when some mechanism with the premise attains the conclusion, so that no better conversion exists;
-        False when it is sound but loose; None for a claim that was not derived.
-    budget : True for the most that meets a target; shown rounded down, where a guarantee is rounded up.
+    tight : True if some mechanism that meets the premise attains the conclusion, so that no better conversion exists;
+        False if better ones may exist; None for a claim that was not derived.
+    reference : the theorem from which it was derived.
+    budget : True for the largest parameters that meet a target. They are printed rounded down, guarantees rounded up.
     """
 
     tight: bool | None = field(default=None, compare=False, kw_only=True)
@@ -34,13 +35,13 @@ class Claim(Result):
         return f"{type(self).__name__}({numbers}){worth}"
 
     def _shown(self, name: str) -> str:
-        """A number rounded up; an order, of which more would claim more, rounded down. The reverse for a budget."""
+        """A number rounded up, or an order rounded down, as a larger order claims more; reversed for a budget."""
         down = (name == "order") is not self.budget
         return (floor_digits if down else ceil_digits)(getattr(self, name))
 
 
 def nonnegative(value: Any, what: str) -> float:
-    """`value` as a float of at least 0, inf included."""
+    """`value` as a float of at least 0; inf is allowed."""
     if isinstance(value, float) and value == math.inf:
         return math.inf
     result = number(value, what, "a non-negative number")
@@ -70,7 +71,7 @@ class _Checked:
 
 @dataclass(frozen=True, repr=False)
 class PureDP(_Checked, Claim):
-    """The claim of epsilon-differential privacy, local or central, epsilon in nats [GI, Def 6].
+    """The claim of epsilon-differential privacy, called pure, local or central; epsilon in nats [GI, Def 6].
 
     >>> PureDP(1)
     PureDP(epsilon=1)
@@ -82,7 +83,7 @@ class PureDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class ApproximateDP(_Checked, Claim):
-    """The claim of (epsilon, delta)-differential privacy, local or central [GI, Def 1].
+    """The claim of (epsilon, delta)-differential privacy, local or central, epsilon in nats [GI, Def 1].
 
     >>> ApproximateDP(1.0, 1e-6).delta
     1e-06
@@ -96,7 +97,7 @@ class ApproximateDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class TV(_Checked, Claim):
-    """The claim of eta-TV: total variation at most eta between any two rows [GI, Def 7].
+    """The claim of eta-TV: the total variation distance between any two rows is at most eta, in [0, 1] [GI, Def 7].
 
     >>> TV(0.25).eta
     0.25
@@ -108,7 +109,9 @@ class TV(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class RenyiDP(_Checked, Claim):
-    """The claim of a Rényi divergence of `order` >= 1 of at most epsilon [M, Def 4]; order inf is pure, order 1 is KL.
+    """The claim that the Rényi divergence of `order` >= 1 is at most epsilon, in nats [M, Def 4].
+
+    Order 1 bounds the KL divergence, and order inf is pure differential privacy.
 
     >>> RenyiDP(2.0, 0.5).order
     2.0
@@ -126,7 +129,9 @@ class RenyiDP(_Checked, Claim):
 
 @dataclass(frozen=True, repr=False)
 class ApproximateZCDP(Claim):
-    """The claim of delta-approximate (xi, rho)-zCDP [BS, Def 8.1]; xi may be negative.
+    """The claim of delta-approximate (xi, rho)-zCDP: events of probability delta are set aside [BS, Def 8.1].
+
+    On what remains, (xi, rho)-zCDP holds as in `ZCDP`. xi may be negative, xi + rho not.
 
     >>> ApproximateZCDP(1e-6, 0.0, 0.5).rho
     0.5
@@ -143,7 +148,9 @@ class ApproximateZCDP(Claim):
 
 @dataclass(frozen=True, repr=False)
 class ZCDP(Claim):
-    """(xi, rho)-zCDP: D_alpha <= xi + rho alpha for all alpha > 1 [BS, Def 1.1]; xi may be negative, xi + rho not.
+    """The claim of (xi, rho)-zCDP, zero-concentrated differential privacy [BS, Def 1.1].
+
+    The Rényi divergence of every order alpha > 1 is at most xi + rho alpha. xi may be negative, xi + rho not.
 
     >>> ZCDP(0.0, 0.5)
     ZCDP(xi=0, rho=0.5)
@@ -158,7 +165,10 @@ class ZCDP(Claim):
 
 @dataclass(frozen=True, repr=False)
 class MCDP(_Checked, Claim):
-    """(mu, tau)-mCDP: the privacy loss has mean at most mu and is tau-subgaussian around its mean [DR, Def 3.3].
+    """The claim of (mu, tau)-mCDP, mean-concentrated differential privacy [DR, Def 3.3].
+
+    The privacy loss, the log-ratio of the report's probabilities under two inputs, has a mean of at most mu, and is
+    tau-subgaussian around its mean.
 
     >>> MCDP(0.5, 1.0)
     MCDP(mu=0.5, tau=1)
@@ -179,7 +189,7 @@ def _set_zcdp(claim: ZCDP | ApproximateZCDP) -> None:
 
 
 def as_claim(guarantee: Guarantee) -> Claim:
-    """The claim that a measured `Guarantee` makes.
+    """The claim with the numbers of a measured `Guarantee`. Raises `InvalidInput` for notions that have no claim.
 
     >>> as_claim(Guarantee("renyi", 0.5, 0.5, None, True, "[M, Def 3]", {"order": 2.0})).order
     2.0
@@ -203,7 +213,7 @@ def as_claim(guarantee: Guarantee) -> Claim:
 
 
 def need(kind: type[C], claim: Claim | Guarantee, what: str = "claim") -> C:
-    """`claim` as a claim of the given kind; a `Guarantee` of that notion is taken too."""
+    """`claim` if it is of the given kind, or the claim of a `Guarantee` of that notion; else `InvalidInput`."""
     if isinstance(claim, Guarantee):
         claim = as_claim(claim)
     if not isinstance(claim, kind):

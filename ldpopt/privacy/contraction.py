@@ -22,8 +22,10 @@ _STEPS = 60
 def chi_squared_contraction(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """The contraction coefficient in [0, 1] of chi-squared, equal to that of KL: D(M0 || M1) <= value D(P0 || P1).
 
-    Two inputs attain it [OP, Thm 1]: max over pairs and b in [0, 1] of b (1-b) sum (p-q)^2/(b p + (1-b) q). An
-    epsilon-LDP channel has at most tanh(epsilon/2)^2 [AZ]. With a policy `graph`, the worst adjacent pair.
+    M0 and M1 are the distributions of the report if the answer has the distribution P0 or P1. Two inputs attain the
+    value [OP, Thm 1]: it is the max over pairs of rows p, q and b in [0, 1] of
+    b (1-b) sum (p-q)^2/(b p + (1-b) q). For an epsilon-LDP channel it is at most tanh(epsilon/2)^2 [AZ]. With a policy
+    `graph`, only adjacent inputs are compared.
 
     >>> round(float(chi_squared_contraction([[0.75, 0.25], [0.25, 0.75]])), 9)
     0.25
@@ -35,8 +37,9 @@ def chi_squared_contraction(channel: ChannelLike, graph: Policy = None) -> Guara
 def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy = None) -> Guarantee:
     """The contraction coefficient in [0, 1] of the hockey-stick divergence E_gamma, gamma >= 1 [ADC, Thm 2].
 
-    It is the largest E_gamma between two rows; gamma = 1 gives the Dobrushin coefficient, and gamma = e^epsilon
-    gives zero exactly for epsilon-LDP channels.
+    It is the largest E_gamma between two rows. gamma = 1 gives the Dobrushin coefficient, the total variation of the
+    channel; gamma = e^epsilon gives zero exactly for epsilon-LDP channels. With a policy `graph`, only adjacent inputs
+    are compared.
 
     >>> round(float(hockey_stick_contraction([[0.75, 0.25], [0.25, 0.75]], 1.0)), 6)
     0.5
@@ -52,13 +55,13 @@ def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy =
 
 
 def _e_gamma(p: Array, q: Array, gamma: float) -> tuple[Array, Array]:
-    # log rounds by a unit, so gamma is bracketed by the two epsilons around its logarithm
+    # The logarithm may be off by a unit in the last place, so its two neighbours are used.
     low, high = math.nextafter(math.log(gamma), math.inf), max(math.nextafter(math.log(gamma), -math.inf), 0.0)
     return hockey_stick_of_pairs(p, q, low)[0], hockey_stick_of_pairs(p, q, high)[1]
 
 
 def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
-    """Bounds below and above on max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q) of each stacked pair."""
+    """Lower and upper bounds on max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q), (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     identical = (p == q).all(axis=1)
     by = shift(p, q)
@@ -68,7 +71,7 @@ def chi_squared_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     p, q = normalised(p), normalised(q)
 
     def value(b: Array) -> tuple[Array, Array, Array]:
-        """The concave function of b, its derivative, and what the rounding of subnormal mixtures may add to either."""
+        """The concave function of b, its derivative, and a bound on the error from rounding subnormal mixtures."""
         b = b[:, None]
         mixed = b * p + (1 - b) * q
         safe = np.where(mixed > 0, mixed, 1.0)

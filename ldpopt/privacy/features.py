@@ -12,14 +12,14 @@ from ldpopt.errors import invalid
 from ldpopt.results import ByValue
 
 _DEPENDENT = 1e-13
-"""A function whose part outside the span of the earlier ones is this small is a combination of them."""
+"""If the part of a function outside the span of earlier ones is relatively this small, it counts as in the span."""
 
 
 @dataclass(frozen=True, eq=False)
 class Polynomial(ByValue):
     """The polynomials of total degree at most `degree` in the features of an output [CIM, section 3].
 
-    features : array (m,) or (m, d), one row an output of the channel. degree : at least 1.
+    features : array (m,) or (m, d), one row of d numbers for each output of the channel. degree : at least 1.
 
     >>> Polynomial([0, 1, 2], 2).basis(3).shape
     (3, 3)
@@ -42,7 +42,7 @@ class Polynomial(ByValue):
         columns = [np.full(outputs, outputs**-0.5)]
         level = [(columns[0], 0)]
         for _ in range(self.degree):
-            # Multiplying orthonormal functions, not powers, keeps high degrees well conditioned.
+            # Multiplying orthonormal functions instead of powers keeps high degrees well conditioned.
             grown = []
             for function, first in level:
                 for j in range(first, x.shape[1]):
@@ -58,7 +58,7 @@ class Polynomial(ByValue):
 class Affine(ByValue):
     """The functions a . phi(y) + b of the features phi of an output: linear adversaries [CIM, section 4].
 
-    features : array (m,) or (m, d), one row an output of the channel. Any feature map of one's own is this one.
+    features : array (m,) or (m, d), the d features of each output of the channel. Any feature map can be given so.
 
     >>> Affine([0, 1, 2]).basis(3).shape
     (3, 2)
@@ -70,7 +70,7 @@ class Affine(ByValue):
         object.__setattr__(self, "features", _columns(self.features))
 
     def basis(self, outputs: int) -> Array:
-        """As `Polynomial.basis`, of degree one."""
+        """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
         return Polynomial(self.features, 1).basis(outputs)
 
 

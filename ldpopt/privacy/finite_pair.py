@@ -1,4 +1,4 @@
-"""The finite pair: two distributions on one finite set, and every measure of what tells them apart."""
+"""The finite pair: two distributions on one finite set, with every measure of how well they can be told apart."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ from ldpopt.rounding import ULP
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FinitePair(Pictured):
-    """Two distributions on one finite set: the reports of two inputs that must stay indistinguishable.
+    """Two distributions p, q on one finite set: those of the report for two inputs that shall not be told apart.
 
     p, q : probability vectors of one length m. outputs : m distinct labels, 0..m-1 by default.
-    Its measures are those of `channel`, the channel with rows p and q, so both directions count; every function that
-    takes a channel takes a pair too. Raises `InvalidInput` for anything else.
+    The measures are those of `channel`, which has the rows p and q, so they cover both directions. Every function that
+    takes a channel also takes a pair. Raises `InvalidInput` for anything else.
+
+    One pair *dominates* another if every test of the other pair has a test of this pair with no larger errors of either
+    type. So a pair that dominates all pairs of rows of a channel bounds every measure of the channel.
 
     >>> pair = FinitePair([0.25, 0.75], [0.5, 0.5])
     >>> pair.losses.round(6)
@@ -65,7 +68,7 @@ class FinitePair(Pictured):
         p = distribution(p, "p")
         q = distribution(q, "q", size=len(p))
         if np.array_equal(p, q) and not np.array_equal(self.p, self.q):
-            # What rounding made equal keeps a loss of an ulp, so that the slack for rounding counts.
+            # If only rounding made p and q equal, they keep a difference of an ulp, so that error bounds apply.
             q = q.copy()
             q[q.argmax()] = np.nextafter(q.max(), 0.0)
             q.setflags(write=False)
@@ -73,14 +76,15 @@ class FinitePair(Pictured):
         object.__setattr__(self, "q", q)
         object.__setattr__(self, "outputs", distinct_labels(outputs, len(p), "outputs"))
 
-    # -- pairs that dominate -------------------------------------------------------------------------
+    # -- pairs that dominate others ------------------------------------------------------------------
 
     @classmethod
     def of_parameters(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> FinitePair:
         """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, eq. 7-8, 70-71].
 
-        With a the erasure mass, p is (delta, (1-delta)(1-a) e/(1+e), a (1-delta), (1-delta)(1-a)/(1+e), 0) and q is
-        p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
+        epsilon in nats; delta and eta in [0, 1]. p is
+        (delta, (1-delta)(1-a) e/(1+e), a (1-delta), (1-delta)(1-a)/(1+e), 0), where e = exp(epsilon) and a follows
+        from eta; q is p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
 
         >>> FinitePair.of_parameters(1.0, eta=0.25).p.round(6)
         array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])
@@ -93,10 +97,11 @@ class FinitePair(Pictured):
 
     @classmethod
     def of_channel(cls, channel: ChannelLike, graph: Policy = None) -> FinitePair:
-        """The least pair that dominates every ordered pair of rows: its tests beat all of theirs.
+        """The least pair that dominates every ordered pair of rows of the channel.
 
-        Its test curve (power against size) is the concave hull of the curves of all pairs, so composing it covers
-        every adaptive choice of inputs. With a policy `graph`, only adjacent inputs are compared.
+        Plot the power of the best test against its size for every pair of rows: the curve of the result is the concave
+        hull of all these curves. So the composition of the result bounds every adaptive choice of inputs. With a
+        policy `graph`, only adjacent inputs are compared.
         """
         channel = as_channel(channel)
         i, j = ordered_pairs(channel, graph)
@@ -105,7 +110,7 @@ class FinitePair(Pictured):
 
     @classmethod
     def least(cls, pairs: Iterable[FinitePair]) -> FinitePair:
-        """The least pair that dominates all of `pairs`; one of them when they are equal up to relabelling."""
+        """The least pair that dominates all of `pairs`. If all are equal up to relabelling, it is one of them."""
         distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
         if not distinct:
             raise invalid("pairs", "at least one pair", Phrase("none"))
@@ -115,22 +120,25 @@ class FinitePair(Pictured):
 
     @classmethod
     def through(cls, epsilons: Array, deltas: Array) -> FinitePair:
-        """The symmetric pair whose delta(epsilon) is the lower convex hull of points on or above a curve.
+        """The symmetric pair whose delta, as a function of epsilon, is the lower convex hull of given points.
 
-        epsilons : (n,), increasing from 0 to at most 700; deltas : (n,), in [0, 1], non-increasing. The pair
-        dominates whatever has these hockey sticks in both directions [GI, Thm 1].
+        epsilons : (n,), in nats, increasing from 0 to at most 700. deltas : (n,), in [0, 1], non-increasing.
+
+        The pair dominates every mechanism whose delta at these epsilons is at most that of the points, in both
+        directions [GI, Thm 1].
         """
         return cls(*pair_through(epsilons, deltas)).ordered
 
     def both_ways(self) -> FinitePair:
-        """The least pair that dominates this one in either direction; itself when it is symmetric."""
+        """The least pair that dominates this one in both directions; a symmetric pair gives itself."""
         return self if self.symmetric else FinitePair.least([self, self.swapped])
 
     def subsampled(self, rate: float) -> FinitePair:
-        """A pair that dominates r p + (1 - r) q against q: who is compared takes part with probability `rate` [ZDW].
+        """A pair that dominates r p + (1 - r) q against q, the pair after Poisson sampling with r = `rate` [ZDW].
 
-        p is with the member's answer and q without; members take part independently (Poisson sampling). The rate
-        is raised until the pair of floats dominates: by a few ulps where floats tell r p + (1 - r) q from q.
+        Each person takes part with probability r, in [0, 1], independently of the others. Here p is the release with a
+        person's answer, and q the release without it. To cover rounding, the rate is raised until the rounded pair
+        dominates, usually by a few units in the last place.
 
         >>> round(float(FinitePair.of_parameters(1.0).subsampled(0.1).local_dp()), 9)  # log(1 + (e - 1)/10)
         0.158565079
@@ -144,9 +152,9 @@ class FinitePair(Pictured):
             if _covers(made, self, share):
                 return made
             step *= 4
-        return self  # a larger rate only tells more
+        return self  # the rate 1, which dominates every smaller one
 
-    # -- what it is ----------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------
 
     @cached_property
     def channel(self) -> Channel:
@@ -155,7 +163,7 @@ class FinitePair(Pictured):
 
     @cached_property
     def losses(self) -> Array:
-        """The privacy losses log p/q, inf where q alone is 0, -inf where p alone is, 0 where both are."""
+        """The privacy losses log p/q, shape (m,): inf where only q is 0, -inf where only p is 0, 0 where both are 0."""
         inside = (self.p > 0) & (self.q > 0)
         finite = log_ratios(np.where(inside, self.p, 1.0), np.where(inside, self.q, 1.0))
         return np.select([inside, self.p > 0, self.q > 0], [finite, np.inf, -np.inf], 0.0)
@@ -172,7 +180,7 @@ class FinitePair(Pictured):
 
     @cached_property
     def ordered(self) -> FinitePair:
-        """The same pair by falling loss, without labels and outcomes that neither gives: what relabelling keeps."""
+        """The same pair sorted by falling loss, without labels and impossible outcomes; equal for relabelled pairs."""
         order = np.argsort(-self.losses, kind="stable")
         order = order[(self.p[order] > 0) | (self.q[order] > 0)]
         made = FinitePair(self.p[order], self.q[order])
@@ -180,45 +188,45 @@ class FinitePair(Pictured):
 
     @property
     def symmetric(self) -> bool:
-        """Whether both directions have the same law, exactly."""
+        """Whether exchanging p and q gives the same pair up to relabelling, exactly."""
         return np.array_equal(self.ordered.p, self.ordered.q[::-1])
 
     # -- measures ------------------------------------------------------------------------------------
 
     def local_dp(self) -> Guarantee:
-        """As `privacy.local_dp`."""
+        """The pure epsilon of the pair, in nats, as `privacy.local_dp` measures it."""
         return local_dp(self)
 
     def total_variation(self) -> Guarantee:
-        """As `privacy.total_variation`."""
+        """The total variation distance of p and q, as `privacy.total_variation` measures it."""
         return total_variation(self)
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """As `privacy.hockey_stick`."""
+        """The smallest delta at `epsilon` >= 0 (nats), as `privacy.hockey_stick` measures it."""
         return hockey_stick(self, epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
-        """As `privacy.approximate_dp`."""
+        """The smallest epsilon, in nats, at `delta` in [0, 1], as `privacy.approximate_dp` measures it."""
         return approximate_dp(self, delta)
 
     def trade_off(self) -> TradeOffCurve:
-        """As `privacy.trade_off`."""
+        """The trade-off curve of the pair in both directions, as `privacy.trade_off` gives it."""
         return trade_off(self)
 
     def renyi(self, order: Any) -> Any:
-        """As `privacy.renyi`, for one order or an array of them."""
+        """The Rényi divergence, in nats, of one order in [1, inf] or an array of orders; see `privacy.renyi`."""
         return renyi(self, order)
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
-        """As `privacy.zcdp`."""
+        """The smallest rho for which the pair is (xi, rho)-zCDP, as `privacy.zcdp` measures it."""
         return zcdp(self, xi, max_order)
 
     def approximate_zcdp(self, delta: float, xi: float = 0.0) -> Guarantee:
-        """As `privacy.approximate_zcdp`."""
+        """The smallest rho of delta-approximate (xi, rho)-zCDP, as `privacy.approximate_zcdp` measures it."""
         return approximate_zcdp(self, delta, xi)
 
     def mcdp(self) -> MeanConcentrated:
-        """As `privacy.mcdp`."""
+        """The mean of the privacy loss and its subgaussian parameter, in nats, as `privacy.mcdp` measures them."""
         return mcdp(self)
 
     def __repr__(self) -> str:
@@ -226,11 +234,12 @@ class FinitePair(Pictured):
 
 
 def _covers(made: FinitePair, pair: FinitePair, rate: float) -> bool:
-    """Whether every hockey stick of `made`, in each direction, is at least that of rate p + (1 - rate) q against q.
+    """Whether the hockey stick of `made` is at least that of rate p + (1 - rate) q against q, in both directions.
 
-    Both are convex in e^epsilon, and the first is linear between its losses: there it is decided.
+    Both are convex in e^epsilon, and that of `made` is linear between its losses. So it is enough to compare them at
+    the losses.
     """
-    # Of the laws, and a little beyond: past the largest loss nothing may be left.
+    # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
     sizes = np.abs(made.losses - shift(made.p[None], made.q[None]).value[0])
     sizes = sizes[np.isfinite(sizes)]
     for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():

@@ -1,4 +1,4 @@
-"""Group privacy: what a guarantee for one person says about a group of s."""
+"""Group privacy: what a guarantee for one person implies for a group of several people."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.rounding import up
 
 LARGEST = 2**53
-"""People in a group, at most: counted exactly by floats."""
+"""The largest size of a group, up to which floats count exactly."""
 DOUBLINGS = 600
-"""More of them are beyond the range of floats."""
+"""The most doublings; more would leave the range of floats."""
 
 
 def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
-    """A group of `size` has size * epsilon, attained by the Laplace mechanism [M, Table I].
+    """epsilon-DP for one person is (size epsilon)-DP for a group of `size`; Laplace noise attains it [M, Table I].
 
     >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
     True
@@ -28,7 +28,9 @@ def group_pure(claim: Claim | Guarantee, size: int) -> PureDP:
 
 
 def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
-    """(size epsilon, delta (e^(size epsilon) - 1)/(e^epsilon - 1))-DP: the definition applied `size` times.
+    """(epsilon, delta)-DP for one person is (size epsilon, delta')-DP for a group of `size`.
+
+    delta' = delta (e^(size epsilon) - 1)/(e^epsilon - 1), from the definition applied `size` times [GI, Def 1].
 
     >>> group_approximate(ApproximateDP(0.5, 1e-6), 3)
     ApproximateDP(epsilon=1.500000001, delta=5.36701e-06) (not tight, [GI, Def 1])
@@ -46,9 +48,10 @@ def group_approximate(claim: Claim | Guarantee, size: int) -> ApproximateDP:
 
 
 def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
-    """(xi size H_size, rho size^2)-zCDP with the harmonic number H [BS, Prop 5.3]; rho is tight, xi is not.
+    """(xi, rho)-zCDP for one person is (xi size H, rho size^2)-zCDP for a group of `size` [BS, Prop 5.3].
 
-    The proof needs xi >= 0; a negative xi is taken as 0.
+    H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is tight, that on xi is not. The proof needs
+    xi >= 0, so a negative xi counts as 0.
 
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
@@ -60,7 +63,9 @@ def group_zcdp(claim: Claim | Guarantee, size: int) -> ZCDP:
 
 
 def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
-    """(order/2^c, 3^c epsilon) for groups of 2^c, c = `doublings`, when order >= 2^(c + 1) [M, Prop 2].
+    """Rényi privacy (order, epsilon) for one person is (order/2^c, 3^c epsilon) for groups of 2^c [M, Prop 2].
+
+    c = `doublings`. Raises `InvalidInput` unless order >= 2^(c + 1).
 
     >>> group_renyi(RenyiDP(8, 0.1), 2).order
     2.0
@@ -72,9 +77,10 @@ def group_renyi(claim: Claim | Guarantee, doublings: int) -> RenyiDP:
 
 
 def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
-    """mCDP of the Gaussian mechanism for groups: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
+    """The mCDP of the Gaussian mechanism for a group: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
 
-    The source prints the second parameter as s D, without dividing by sigma.
+    s is `size`, D is `sensitivity`, and sigma the standard deviation of the noise. The paper gives the second
+    parameter as s D, without dividing by sigma.
 
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])

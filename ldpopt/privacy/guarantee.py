@@ -1,4 +1,4 @@
-"""The guarantee: a number that holds, with who attains it and where the notion is defined."""
+"""The guarantee: a proved bound on a privacy measure, the inputs that attain it, and where the notion is defined."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ldpopt.results import Result
 from ldpopt.rounding import ceil_digits, floor_digits
 
 MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
-"""Notions of which more is more private, so that a lower bound is what holds."""
+"""Notions for which a larger value means more privacy, so that the lower bound is the guarantee."""
 
 
 @dataclass(frozen=True, eq=False)
 class Witness(Result):
-    """The pair of inputs, and the event (set of outputs), at which a guarantee is attained.
+    """The two inputs, and the event (a set of outputs), for which the privacy loss is as large as the guarantee says.
 
     >>> from ldpopt.privacy import total_variation
     >>> print(total_variation([[0.75, 0.25], [0.25, 0.75]]).witness)
@@ -38,15 +38,15 @@ class Witness(Result):
 
 @dataclass(frozen=True, eq=False)
 class Guarantee(Result):
-    """What a channel guarantees under one notion of privacy.
+    """The privacy that a channel guarantees, under one notion.
 
-    value : never below the true value; outward-rounded. In nats where the notion has a unit. May be inf.
-    lower : the true value lies in [lower, value].
+    value : an upper bound on the true value, rounded up. In nats where the notion has a unit. May be inf.
+    lower : a lower bound, so that the true value lies in [lower, value].
     notion : the name of the measure, e.g. ``"local_dp"``.
-    witness : the inputs and event that attain it, if something does.
-    exact : True when the value is attained (up to the outward rounding), False for an upper bound.
-    reference : the definition, e.g. ``"[GI, Def 6]"``.
-    parameters : what else the notion takes, e.g. ``{"order": 2.0}``.
+    witness : the inputs and the event that attain the value, or None.
+    exact : True if the value is attained, up to rounding; False if it is only an upper bound.
+    reference : where the notion is defined, e.g. ``"[GI, Def 6]"``.
+    parameters : the parameters of the notion, e.g. ``{"order": 2.0}``.
 
     `float(guarantee)` is the value.
 
@@ -80,7 +80,7 @@ class Guarantee(Result):
 
     @property
     def printed(self) -> tuple[str, str]:
-        """The sign and the number that are printed: what holds is rounded up, and of a coefficient at least, down."""
+        """The sign and the number to print: ≤ and `value` rounded up, or, if more is more private, ≥ and `lower`."""
         if self.notion in MORE_IS_MORE_PRIVATE:
             return "≥", floor_digits(self.lower)
         return "≤", ceil_digits(self.value)

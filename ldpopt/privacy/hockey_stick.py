@@ -23,8 +23,9 @@ REFERENCE = "[GI, Def 1]"
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
     """The smallest delta in [0, 1] for which the channel is (epsilon, delta)-LDP, for epsilon >= 0 in nats.
 
-    delta = max over pairs of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ [GI, Def 1], of the laws that rows are
-    proportional to; at epsilon = 0 it is the total variation. The witness's outputs are the event that attains it.
+    delta = max over inputs x, x' of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+, the hockey-stick divergence of two rows,
+    after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. The outputs of the
+    witness are the event that attains it. With a policy `graph`, only adjacent inputs are compared.
 
     >>> g = hockey_stick([[0.75, 0.25], [0.25, 0.75]], 0.5)
     >>> round(float(g), 9), g.witness.outputs
@@ -48,7 +49,7 @@ def nonnegative(value: Any, what: str) -> float:
 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
-    """Bounds below and above on sum (p - e^epsilon q)_+ of the laws of stacked pairs, arrays (n, m) -> (n,), (n,)."""
+    """Lower and upper bounds on sum (p - e^epsilon q)_+ of n pairs of laws, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     eps = nonnegative(epsilon, "epsilon")
     identical = (p == q).all(axis=1)
@@ -56,7 +57,7 @@ def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Ar
     above, error = _positive_part(p, q, eps, by)
     m, value = p.shape[1], above.sum(axis=1)
     error = error.sum(axis=1) + (m + 2) * ULP * value
-    # Subnormal products and sums are off by a unit each, which no relative error covers.
+    # Subnormal products and sums have an absolute error of a unit each, which a relative error does not cover.
     error = np.where((error > 0) | (value > 0), error + (2 * m + 8) * SUBNORMAL, 0.0)
     total = 1 + by.above
     low = np.where(value > error, (value - error) / total * (1 - 4 * ULP), 0.0)
@@ -65,10 +66,10 @@ def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Ar
 
 
 def _positive_part(p: Array, q: Array, epsilon: float, by: Shift) -> tuple[Array, Array]:
-    """(p - e^(epsilon + c) q)_+ of stacked rows, and how far each entry may be off."""
+    """(p - e^(epsilon + c) q)_+ of stacked rows, where c = `by.value`, and a bound on the error of each entry."""
     exponent = epsilon + by.value
     rounding = by.error + ULP * np.where(by.value == 0, 0.0, np.abs(exponent))
-    if epsilon <= 0.5:  # p - q is exact where the two are close, and what is taken off is small
+    if epsilon <= 0.5:  # p - q is exact where the two are close, and the rest that is subtracted is small
         growth = np.expm1(exponent)
         taken = growth[:, None] * q
         difference = (p - q) - taken
@@ -85,7 +86,7 @@ def _positive_part(p: Array, q: Array, epsilon: float, by: Shift) -> tuple[Array
 
 
 def _tiny(p: Array) -> Array:
-    """What an operation on entries so small that they have lost digits may be off by."""
+    """The absolute error of an operation on entries that are so small that they have lost digits."""
     return np.where(p < 2.0**-960, 4 * SUBNORMAL, 0.0)
 
 
@@ -95,10 +96,11 @@ def positive_event(p: Array, q: Array, epsilon: float) -> npt.NDArray[np.bool_]:
 
 
 def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
-    """Bounds on every ordered pair: sum (p - v)_+ = (1 - e^epsilon + sum |p - v|)/2 for laws p, q and v = e^epsilon q.
+    """Bounds on the hockey stick of every ordered pair of rows, (k, k) each, from a matrix of distances.
 
-    v is cut at the largest entry of its column, which changes nothing and keeps the sums small. Where all rows are
-    close, and epsilon is small, what they differ from one row by stands for them.
+    For laws p, q and v = e^epsilon q it is sum (p - v)_+ = (1 - e^epsilon + sum |p - v|)/2. Entries of v above the
+    largest entry of their column are lowered to it; the result is the same, and the sums stay small. Where all rows
+    are close and epsilon is small, the differences from the first row are used, which keep more digits.
     """
     from scipy.spatial.distance import cdist
 
@@ -117,6 +119,6 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
         unsure = ulps * np.where(uncut * (1 - 2 * ulps * ULP) < top, v, 0.0).sum(axis=1)
         p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
         value = (p_sum - v_sum + cdist(p, v, "cityblock")) / 2
-        error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # sums of rows: subnormal errors are nothing to them
+        error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # subnormal errors do not matter beside sums of rows
     bounds: tuple[Array, Array] = (value - error, np.minimum(value + error, 1.0))
     return bounds

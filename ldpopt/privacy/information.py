@@ -1,4 +1,4 @@
-"""What a guarantee bounds: information, Bayes factors, bad outcomes, generalization."""
+"""What a privacy guarantee implies: bounds on information, Bayes factors, bad outcomes and generalization."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Given = Claim | Guarantee
 def information_any(claim: Given, size: int) -> float:
     """I(X; M(X)) <= xi n (1 + log n) + rho n^2 nats for n people with any joint distribution [BS, Prop 6.1].
 
-    Computed with the harmonic number in place of 1 + log n, as its proof does; xi below 0 counts as 0.
+    The claim is (xi, rho)-zCDP and n is `size`. The harmonic number of n replaces 1 + log n, as in the proof. A
+    negative xi counts as 0 if n is above 1.
 
     >>> round(information_any(ZCDP(0.0, 0.01), 10), 6)
     1.0
@@ -24,7 +25,7 @@ def information_any(claim: Given, size: int) -> float:
 
 
 def information_independent(claim: Given, size: int) -> float:
-    """I(X; M(X)) <= (xi + rho) m nats for m independent people [BS, Lemma 6.2].
+    """I(X; M(X)) <= (xi + rho) m nats for m = `size` independent people, for a claim of zCDP [BS, Lemma 6.2].
 
     >>> round(information_independent(ZCDP(0.0, 0.5), 10), 9)
     5.0
@@ -35,6 +36,8 @@ def information_independent(claim: Given, size: int) -> float:
 
 def information_blocks(claim: Given, blocks: int, size: int) -> float:
     """I(X; M(X)) <= m (xi l (1 + log l) + rho l^2) nats for m independent blocks of l people [BS, Thm 6.3].
+
+    The claim is (xi, rho)-zCDP, m is `blocks` and l is `size`. A negative xi counts as 0 if l is above 1.
 
     >>> round(information_blocks(ZCDP(0.0, 0.01), 5, 2), 6)
     0.2
@@ -48,9 +51,10 @@ def information_blocks(claim: Given, blocks: int, size: int) -> float:
 
 
 def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
-    """Bounds (low, high) on an event's probability under an adjacent input where it had `probability` [M, Table I].
+    """Bounds (low, high) on an event's probability P' under one input, if it has `probability` P under another.
 
-    For a `RenyiDP` claim: e^-eps P^(a/(a - 1)) <= P' <= (e^eps P)^((a - 1)/a); for a `PureDP` one, e^-+eps P.
+    For a `RenyiDP` claim of order a, e^-eps P^(a/(a - 1)) <= P' <= (e^eps P)^((a - 1)/a); for a `PureDP` claim,
+    e^-eps P <= P' <= e^eps P [M, Table I].
 
     >>> [round(bound, 6) for bound in bad_outcome(RenyiDP(2.0, 0.1), 0.01)]
     [9e-05, 0.105127]
@@ -68,10 +72,11 @@ def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
 
 
 def bayes_factor_moment(claim: Given) -> tuple[float, float]:
-    """(order, e^((order - 1) epsilon)): E (posterior odds / prior odds)^order is at most the second [M, Table I].
+    """(order, bound): the mean of the Bayes factor to the power `order` is at most `bound` [M, Table I].
 
-    The odds are of an input D against D', the report is drawn under D'. For a `PureDP` claim (inf, e^epsilon): the
-    factor itself is at most e^epsilon, always.
+    The Bayes factor is posterior odds / prior odds, of an input D against D', for a report drawn under D'. For a
+    `RenyiDP` claim the bound is e^((order - 1) epsilon). For a `PureDP` claim the result is (inf, e^epsilon): the
+    factor itself is never above e^epsilon.
 
     >>> order, bound = bayes_factor_moment(RenyiDP(2.0, 0.5))
     >>> order, round(bound, 6)
@@ -85,7 +90,9 @@ def bayes_factor_moment(claim: Given) -> tuple[float, float]:
 
 
 def bayes_factor_log(claim: Given) -> float:
-    """The expected change of log odds is at most epsilon, at any order [M, Table I]; for pure DP, always.
+    """The bound epsilon, in nats, on the expected change of log odds, for a claim of any order [M, Table I].
+
+    For a `PureDP` claim, the change itself is at most epsilon.
 
     >>> round(bayes_factor_log(RenyiDP(2.0, 0.5)), 6)
     0.5
@@ -94,7 +101,9 @@ def bayes_factor_log(claim: Given) -> float:
 
 
 def bayes_factor_tail(claim: Given, factor: float) -> float:
-    """A bound on the probability that the odds move by more than `factor` >= 1: Markov on the moment [M, Table I].
+    """A bound on the probability that the odds change by more than `factor` >= 1 [M, Table I].
+
+    It is Markov's inequality for `bayes_factor_moment`.
 
     >>> round(bayes_factor_tail(RenyiDP(4.0, 0.5), 10.0), 6)
     0.004482
@@ -108,10 +117,10 @@ def bayes_factor_tail(claim: Given, factor: float) -> float:
 
 
 def composed_event(epsilon: float, count: int, probability: float) -> float:
-    """P' <= exp(2 epsilon sqrt(n log 1/P)) P for n composed epsilon-DP mechanisms [M, Prop 4].
+    """The bound exp(2 epsilon sqrt(n log 1/P)) P on an event's probability under n epsilon-DP mechanisms [M, Prop 4].
 
-    The printed proof multiplies by exp(3 epsilon ...) from its own Lemma 1; the claim holds through the constant 1/2
-    of [BS, Prop 1.4].
+    n is `count`, epsilon is in nats, and P is the event's `probability` under an adjacent input. The paper's own Lemma
+    1 gives exp(3 epsilon ...) in the proof; the statement holds by the constant 1/2 of [BS, Prop 1.4].
 
     >>> round(composed_event(0.1, 10, 1e-6), 9)
     1.0494e-05
@@ -125,10 +134,10 @@ def composed_event(epsilon: float, count: int, probability: float) -> float:
 
 
 def generalization_gap(restricted_kl: float) -> float:
-    """|E (query on the sample - query on the population)| <= 8 sqrt(epsilon) [CIM, Thm 6].
+    """The bound 8 sqrt(epsilon) on |E (query on the sample - query on the population)|, at most 1 [CIM, Thm 6].
 
-    For queries with values in [0, 1] chosen by a mechanism of (H, KL)-capacity bounded privacy epsilon, H containing
-    the evaluations q -> q(x). At most 1, which any query meets.
+    A mechanism chooses queries with values in [0, 1] from the data. Its KL divergence restricted to a class H of
+    functions, `restricted_kl`, is at most epsilon, in nats; H must contain the evaluations q -> q(x).
 
     >>> round(generalization_gap(1e-4), 6)
     0.08
@@ -137,9 +146,10 @@ def generalization_gap(restricted_kl: float) -> float:
 
 
 def restricted_pinsker(restricted_kl: float) -> float:
-    """IPM_H(P, Q) <= 8 sqrt(KL_H(P, Q)) [CIM, Thm 7].
+    """The bound 8 sqrt(KL_H(P, Q)) on sup over h in H of E_P h - E_Q h [CIM, Thm 7].
 
-    H convex, translation invariant, closed under negation, with range [-1, 1].
+    KL_H is the KL divergence restricted to the class H, in nats. H must be convex, translation invariant and closed
+    under negation, with values in [-1, 1].
 
     >>> round(restricted_pinsker(1e-4), 6)
     0.08

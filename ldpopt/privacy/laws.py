@@ -1,9 +1,9 @@
-"""A row read as the law that it is proportional to.
+"""The laws that rows stand for: each row divided by its sum.
 
-Rows sum to one within `tolerances.ROW_SUM` only. Every measure is that of the laws p/P and q/Q, P and Q the sums of the
-rows: with c = log(P/Q), the log-ratio of the laws is log(p/q) - c, and their difference at a factor e^epsilon is
-(p - e^(epsilon + c) q)/P. So c, which is known to its last places, is all that is ever corrected, and no rounding of a
-division hides how close two rows are.
+Rows of a channel sum to one only within `tolerances.ROW_SUM`. Every measure is that of the laws p/P and q/Q, where P
+and Q are the sums of the rows p and q. With c = log(P/Q), the log-ratio of the laws is log(p/q) - c, and their
+difference at a factor e^epsilon is (p - e^(epsilon + c) q)/P. So measures use the rows as they are, and correct by c,
+which is known to its last digits. Dividing the rows would add rounding that hides how close two rows are.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _LN2 = math.log(2.0)
 
 
 BITS = 26
-"""Bits of a part of an entry: the parts of a row sum without rounding."""
+"""The number of bits of each part into which entries are cut, so that the parts of a row sum without rounding."""
 
 BLOCK = 1 << 16
 """Entries that are split at a time."""
 
 
 def defects(rows: Array) -> Array:
-    """What every row of an array (n, m) sums to, less one, correctly rounded; shape (n,)."""
+    """The sum of every row of an array (n, m) minus one, correctly rounded; shape (n,)."""
     n, m = rows.shape
     if not 0 < m < 1 << BITS:
         return np.array([math.fsum([*row, -1.0]) for row in rows.tolist()])
@@ -36,10 +36,11 @@ def defects(rows: Array) -> Array:
 
 
 def _defects(rows: Array) -> Array:
-    """Entries below two are cut into parts that are multiples of 2^-26, 2^-52 and 2^-78, each less than 2^26 of them.
+    """`defects` of a block of rows, by exact sums of parts.
 
-    So the sums of these parts have no rounding, and what is left of all entries seldom decides the last place: where it
-    might, and for larger entries, the terms are summed by `math.fsum`.
+    Entries below two are cut into multiples of 2^-26, 2^-52 and 2^-78, so small that their sums have no rounding. The
+    remainders seldom decide the last digit of the result. Where they might, and for larger entries, `math.fsum` is
+    used.
     """
     rest, total, lost = rows, np.full(len(rows), -1.0), np.zeros(len(rows))
     unsure = np.zeros(len(rows))
@@ -61,7 +62,7 @@ def _defects(rows: Array) -> Array:
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum, and what rounding took from it [HIG, section 4.3]."""
+    """The rounded sum, and its rounding error [HIG, section 4.3]."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -74,9 +75,9 @@ def log_sums(rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class Shift:
-    """How the sums P and Q of stacked rows p and q correct a comparison of the two, arrays (n,).
+    """The correction of comparisons of stacked rows p and q by their sums P and Q, arrays (n,).
 
-    above : P - 1. value : c = log(P/Q). error : how far the value may be off.
+    above : P - 1. value : c = log(P/Q). error : a bound on the error of `value`.
     """
 
     above: Array
@@ -96,7 +97,7 @@ def shift(p: Array, q: Array) -> Shift:
 def scaled(q: Array, exponent: Array) -> Array:
     """e^exponent q for rows q (n, m) and exponents (n,), within (4 + 2 |exponent|) ulps and a subnormal.
 
-    In mantissas and powers of two, so that neither a huge factor nor a subnormal entry costs digits.
+    Mantissas and powers of two are multiplied separately, so that huge factors and subnormal entries lose no digits.
     """
     with np.errstate(over="ignore", under="ignore"):
         near = np.abs(exponent) <= 700.0
@@ -112,8 +113,8 @@ def scaled(q: Array, exponent: Array) -> Array:
 def centred(matrix: Array) -> tuple[Array, Array, Array]:
     """(reference, away, error): the law of each row of a matrix (k, m) is reference + away.
 
-    The reference is the first row, and where rows are close, `away` is small and keeps what they differ by. The errors
-    of the entries of a row sum to at most `error`, (k,).
+    The reference is the first row. Where rows are close, `away` is small and keeps the digits of their differences. The
+    errors of the entries of a row sum to at most `error`, (k,).
     """
     reference, sums = matrix[0], defects(matrix)
     # q/(1 + d) - r = ((q - r) - d r)/(1 + d)

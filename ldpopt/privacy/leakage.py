@@ -20,11 +20,11 @@ from ldpopt.rounding import SUBNORMAL, ULP, down, up
 
 
 def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """The Doeblin coefficient, sum over outputs of min_x Q[x, y], in [0, 1]: the mass that ignores the input.
+    """The Doeblin coefficient, sum over outputs of min_x Q[x, y], in [0, 1]: the probability that ignores the input.
 
-    The channel erases its input with this probability, so its Dobrushin coefficient is at most one minus it. More
-    is more private: `lower` is the safe end. With a policy `graph` the least over its maximal cliques, the sets
-    of inputs that are all compared with each other [Dobrushin].
+    With this probability the report can be drawn without looking at the input. So one minus it bounds the total
+    variation of the channel. More is more private here, so `lower` is the guarantee. With a policy `graph` it is the
+    least coefficient over maximal cliques, the sets of inputs that are all compared with each other [Dobrushin].
 
     >>> round(float(doeblin([[0.75, 0.25], [0.25, 0.75]])), 9)
     0.5
@@ -39,7 +39,8 @@ def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Maximal leakage, log of the sum over outputs of max_x Q[x, y], in nats [IWK, Thm 1].
 
-    With a policy `graph` the most over its maximal cliques, the sets of inputs all compared with each other.
+    It is the log of the largest factor by which a report raises the chance of guessing any function of the input.
+    With a policy `graph` it is the largest over maximal cliques, the sets of inputs all compared with each other.
 
     >>> round(float(maximal_leakage([[0.75, 0.25], [0.25, 0.75]])), 9)  # log 1.5
     0.405465108
@@ -51,7 +52,7 @@ def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         if (rows == rows[0]).all():
             continue
         _, away, lost = centred(rows)
-        # sum of maxima minus one, as the gain over the clique's first row
+        # The sum of maxima minus one: how much it exceeds the sum of the clique's first row.
         gain = float((away - away[0]).max(axis=0).sum())
         off = (m + 8) * ULP * (gain + float(np.abs(away).max(axis=0).sum())) + 2 * float(lost.max()) * len(rows)
         low, high = max(low, gain - off), max(high, gain + off)
@@ -60,7 +61,7 @@ def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
 
 def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
-    """The mutual information in nats of an answer with law `prior`, shape (k,), and its report [CT, section 2.3].
+    """The mutual information, in nats, of the report and an answer with law `prior`, shape (k,) [CT, section 2.3].
 
     >>> round(float(mutual_information([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])), 9)
     0.130812036
@@ -87,7 +88,7 @@ def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
     terms = np.where(near, q * excess(np.where(near, -loss, 0.0)), mixture - q + q * loss)
     terms = np.where(inside, terms, mixture)
     value = float((weights[:, None] * terms).sum())
-    # What each difference may be off by moves its term by the loss, and by its own square.
+    # An error of a difference changes its term by the error times the loss, and by the square of the error.
     size = np.abs(away) + np.asarray(weights @ np.abs(away))
     off = np.where(near, 4 * ULP * size + 2 * float(lost.max()) * q, 0.0)
     moved = np.where(

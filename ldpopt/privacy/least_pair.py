@@ -1,4 +1,4 @@
-"""The least pair that dominates several: the concave hull of their test curves (power against size)."""
+"""The least pair that dominates several pairs: the concave hull of their test curves (power against size)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ldpopt.rounding import ULP
 _OUTWARD = 1 + 32 * ULP
 
 _FLAT = 2.0**-10
-"""No more than this of what has ratio one is taken to make up for what rounding may hide there."""
+"""At most this share of the mass with likelihood ratio one is used to cover what rounding may hide there."""
 
 
 def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """(p, q) whose every test is as powerful as the best test of any of `pairs`, and no more than a mixture of them.
+    """(p, q) whose best test of every size is as powerful as the best mixture of tests of `pairs`.
 
-    Each pair is (p, q) with the likelihood ratios falling. Masses are summed from the end with the larger ratios
-    down to ratio one and from the other end up to it, so that rare telling outcomes keep their relative accuracy;
-    `_OUTWARD` raises every power by more than rounding and hulls may lose.
+    Each pair is (p, q) with falling likelihood ratios. Masses are summed from the largest ratio down to one, and from
+    the smallest up to one, so that rare outcomes with extreme ratios keep their relative accuracy. `_OUTWARD` raises
+    every power by more than rounding may lose.
     """
     above, below = [], []
     for p, q in pairs:
@@ -30,22 +30,22 @@ def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
         below.append(np.stack([_sums(p[split:][::-1]), _sums(q[split:][::-1])], axis=1))
     top, bottom = (_chain(np.concatenate(side)) for side in (above, below))
     excess = max(top[:, 1].sum() + bottom[:, 0].sum(), top[:, 0].sum() + bottom[:, 1].sum()) - 1
-    if excess > 256 * ULP:  # so nearly equal that either end takes all that has ratio one for its own
+    if excess > 256 * ULP:  # nearly equal laws: both ends have taken the mass with ratio one
         top = _shortened(top, float(excess))
-    # What lies between has ratio one: the two ends gain the same total variation.
+    # The mass in the middle has ratio one: the two ends have the same total variation.
     middle = max(0.0, 1 - math.fsum(top[:, 1].tolist()) - math.fsum(bottom[:, 0].tolist()))
     p = np.concatenate([top[:, 1], [middle], bottom[:, 0]])
     return p, np.concatenate([top[:, 0], [middle], bottom[:, 1]])
 
 
 def _shortened(chain: Array, excess: float) -> Array:
-    """A chain without its flattest steps, to a height less by `excess`."""
+    """A chain whose height is lower by `excess`: its last steps, the flattest ones, are removed."""
     keep = np.clip((chain[:, 1].sum() - excess) - np.cumsum(chain[:, 1]) + chain[:, 1], 0.0, chain[:, 1])
     return np.asarray(chain * (keep / chain[:, 1])[:, None])
 
 
 def _sums(masses: Array) -> Array:
-    """Running sums, each to an ulp however many there are: what every addition rounds away is summed too."""
+    """Running sums, accurate to an ulp however many there are, because rounding errors are summed, too."""
     sums = np.cumsum(masses)
     before = np.concatenate([[0.0], sums[:-1]])
     added = sums - before
@@ -56,9 +56,9 @@ def _sums(masses: Array) -> Array:
 def _chain(points: Array) -> Array:
     """The steps (dx, dy) of the concave hull of `points` from the origin to the point with the largest y - x, raised.
 
-    The chain ends at the first point that nothing exceeds by more than the rounding of both, but for one flat step to
-    what a later point may add, at most 16 ulps of its own height: beside a height of 1e-13 that is much. A corner
-    within 16 ulps of its chord counts as on it, with all that it stands for.
+    The chain ends at the first point whose y - x no other point exceeds by more than rounding. If a later point might
+    exceed it within rounding, one flat step is added to cover that. Corners within 16 ulps of a chord are merged into
+    it.
     """
     if not len(points):
         return np.empty((0, 2))
@@ -75,7 +75,7 @@ def _chain(points: Array) -> Array:
         points = points[kept]
     points = points * (1.0, _OUTWARD)
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
-    # Each corner with the steepest way to it: its own step, or one to a corner that counts as on that step.
+    # Each corner is kept with the steepest slope that leads to it, from its own step or from a corner merged into it.
     chain: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
     for x, y in points.tolist():
         if y <= chain[-1][1]:
@@ -88,16 +88,17 @@ def _chain(points: Array) -> Array:
 
 
 def _slope(start: tuple[float, float, float], x: float, y: float) -> float:
-    """The slope from `start` to (x, y), at least 1 in its own unit, which is so large that no slope overflows."""
+    """The slope from `start` to (x, y), divided by 2**100 so that it cannot overflow."""
     run = (x - start[0]) * 2.0**100
     return (y - start[1]) / run if run else math.inf
 
 
 def pair_through(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
-    """The symmetric (p, q) whose delta(epsilon) is the lower convex hull, in e^epsilon, of the given points.
+    """The symmetric (p, q) whose delta, as a function of e^epsilon, is the lower convex hull of the given points.
 
-    epsilons : (n,) increasing from 0; deltas : (n,), bounds above on a curve of hockey sticks. That curve is convex in
-    e^epsilon, so it lies below the hull, and the pair dominates; what is left at the last epsilon is an infinite loss.
+    epsilons : (n,) increasing from 0; deltas : (n,), upper bounds on a hockey-stick curve. That curve is convex in
+    e^epsilon, so it lies below the hull, and the pair dominates. The delta at the last epsilon becomes the probability
+    of an infinite loss.
     """
     t = np.exp(epsilons)
     hull = [0]

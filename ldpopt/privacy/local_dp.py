@@ -1,4 +1,4 @@
-"""Pure local differential privacy: the largest log-likelihood ratio between two rows."""
+"""Pure local differential privacy: how much likelier any report can be under one input than under another."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ REFERENCE = "[GI, Def 6]"
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """The smallest epsilon, in nats, for which the channel is epsilon-LDP; inf if supports differ [GI, Def 6].
 
-    epsilon = max over pairs of inputs and outputs of log Q[x, y] / Q[x', y], of the laws that rows are proportional to.
-    With a policy `graph`, only adjacent inputs are compared. O(k m) without a graph, O(edges m) with one.
+    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. With
+    a policy `graph` over the inputs (networkx), only adjacent inputs are compared. Takes O(k m) time without a graph,
+    O(edges m) with one.
 
     >>> g = local_dp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness.inputs
@@ -30,7 +31,7 @@ def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """
     channel = as_channel(channel)
     low, high, best = _every_pair(channel) if graph is None else _adjacent(channel, graph)
-    if best is None or high <= 0:  # below it: a directed graph, and rows that differ by the rounding of their sums
+    if best is None or high <= 0:  # below 0 only with a directed graph, for rows whose sums differ by rounding
         return Guarantee("local_dp", 0.0, 0.0, None, True, REFERENCE)
     x, other, y = best
     witness = Witness((channel.inputs[x], channel.inputs[other]), (channel.outputs[y],))
@@ -41,7 +42,7 @@ Found = tuple[float, float, tuple[int, int, int] | None]
 
 
 def _every_pair(channel: Channel) -> Found:
-    """The largest spread of the logarithms in a column, relative to its largest entry and corrected by the row sums."""
+    """The largest spread of logarithms within a column, after rows are divided by their sums; and where it occurs."""
     q = channel.matrix
     used = np.flatnonzero(q.max(axis=0) > 0)
     if (q == q[0]).all():
@@ -65,7 +66,7 @@ def _every_pair(channel: Channel) -> Found:
 
 
 def _adjacent(channel: Channel, graph: Policy) -> Found:
-    """The same over the pairs of a policy graph."""
+    """The largest log-ratio over the pairs of a policy graph, and where it occurs."""
     q = channel.matrix
     low, high, best = 0.0, 0.0, None
     for i, j in blocks(channel, graph):
@@ -92,7 +93,7 @@ def _largest(p: Array, q: Array) -> tuple[Array, Array, Index]:
 
 
 def _log_error(raw: Array) -> Array:
-    """How far `log_ratios` may be off: a large one is mostly an exponent, which is right to an ulp."""
+    """A bound on the error of `log_ratios`. A large logarithm comes mostly from an exponent, which is accurate."""
     size = np.abs(raw)
     return np.asarray(ULP * (2 * size + 4 * np.minimum(size, 1.0)))
 

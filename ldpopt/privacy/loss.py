@@ -1,9 +1,9 @@
-"""The privacy loss Z = log p/q under p: its mean, and its centred cumulants K(s) = log E exp(s (Z - E Z)).
+"""The privacy loss Z = log p/q under p: its mean, and its centred cumulant K(s) = log E exp(s (Z - E Z)).
 
-Every Rényi-type notion is one of these: KL = E Z, D_alpha = E Z + K(alpha - 1)/(alpha - 1) [BS, Def 2.1], and
-the subgaussian standard of mCDP is the supremum of 2 K(s)/s^2 [DR, Def 3.3]. Both are sums of the non-negative
-g(x) = exp(x) - 1 - x, so nothing cancels, also for nearly equal rows and orders near one.
-A row stands for the law it is proportional to (`laws`).
+Every notion of Rényi type follows from these two: KL = E Z, D_alpha = E Z + K(alpha - 1)/(alpha - 1) [BS, Def 2.1],
+and tau^2 of mCDP is the supremum of 2 K(s)/s^2 [DR, Def 3.3]. Both are computed from sums of the non-negative
+g(x) = exp(x) - 1 - x, so nothing cancels, even for nearly equal rows and orders near one.
+Rows are divided by their sums (`laws`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ldpopt.rounding import SUBNORMAL, ULP
 
 _LARGE = 600.0
 _TERM = 40 * ULP
-"""Relative error of one term p g(x), x given: 9 units for g, 4 for p, and the sums of up to 10^5 terms."""
+"""Relative error of a sum of terms p g(x) with exact x: 9 units for g, 4 for p, and the rest for the summation."""
 
 
 @dataclass(frozen=True)
 class PrivacyLoss:
     """The privacy loss of n stacked pairs over m outputs.
 
-    p, centred : arrays (n, m), the law of the loss minus its mean (0 where p = 0).
-    slack : (n, m), absolute error bound of `centred`.
+    p, centred : arrays (n, m), the probabilities and the values of the loss minus its mean (0 where p = 0).
+    slack : (n, m), absolute error bounds of `centred`.
     mean_lower, mean_upper, top_lower, top_upper : (n,), bounds on E Z = KL(p || q) and on max Z.
-    infinite : (n,), where p is not absolutely continuous with respect to q; identical : where p = q.
+    infinite : (n,), whether some output is possible under p and impossible under q. identical : (n,), whether p = q.
     """
 
     p: Array
@@ -48,9 +48,9 @@ class PrivacyLoss:
         return PrivacyLoss(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
 
     def cumulant(self, s: Array) -> tuple[Array, Array]:
-        """Bounds below and above on K(s) >= 0 for one real s a pair, shape (n,).
+        """Lower and upper bounds on K(s) >= 0, with one real number s for each pair, shape (n,).
 
-        Meaningless for the pairs that are `infinite`; zero for those that are `identical`.
+        They are zero for pairs that are `identical`, and have no meaning for pairs that are `infinite`.
         """
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             x = s[:, None] * self.centred
@@ -63,7 +63,7 @@ class PrivacyLoss:
             total = (self.p * np.where(large, far, excess(inner) * scale)).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
-            error += 16 * self.p.shape[1] * SUBNORMAL  # products too small for their digits
+            error += 16 * self.p.shape[1] * SUBNORMAL  # for products that are subnormal
             bounds = []
             for value in (np.maximum(total - error, 0.0), total + error):
                 log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), np.log1p(value))
@@ -76,7 +76,7 @@ class PrivacyLoss:
         return low, high
 
     def _summed(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
-        """Bounds on K(s) as a sum of exponentials, where |s| is so large that the loss is not known to within 1/|s|."""
+        """Bounds on K(s) as a sum of exponentials, for |s| so large that the error of the loss exceeds 1/|s|."""
         p, slack = self.p[rows], self.slack[rows].max(axis=1)
         x = np.where(p > 0, s[:, None] * self.centred[rows], -np.inf)
         top = x.max(axis=1)
@@ -88,7 +88,7 @@ class PrivacyLoss:
         return np.where(low >= 0, low, 0.0), np.where(high >= 0, high, np.inf)
 
     def divergence(self, s: Array) -> tuple[Array, Array]:
-        """Bounds below and above on the Rényi divergence of order 1 + s, for s > 0 of shape (n,)."""
+        """Lower and upper bounds on the Rényi divergence of order 1 + s, for s > 0 of shape (n,)."""
         low, high = self.cumulant(s)
         low = (self.mean_lower + low / s) * (1 - 4 * ULP)
         high = np.minimum((self.mean_upper + high / s) * (1 + 4 * ULP), self.top_upper)
@@ -105,11 +105,11 @@ def excess(x: Array) -> Array:
 
 
 def log_ratios(p: Array, q: Array) -> Array:
-    """log(p/q) for positive arrays to a few units in the last place, near p = q and for subnormals too."""
+    """log(p/q) for positive arrays, accurate to a few units in the last place, also near p = q and for subnormals."""
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     near = (p <= 2 * q) & (q <= 2 * p)
     with np.errstate(all="ignore"):
-        found = np.asarray(np.log(p / q))  # right to an ulp of a quotient that is far from one and in the normal range
+        found = np.asarray(np.log(p / q))  # accurate if the quotient is far from one and in the normal range
         extreme = ~near & ~((found > -700) & (found < 700) & (p > 1e-300) & (q > 1e-300))
         close, other = p[near], q[near]
         found[near] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
@@ -120,14 +120,14 @@ def log_ratios(p: Array, q: Array) -> Array:
 
 
 ROUNDED = 4 * ULP
-"""How far, relatively, the entries of a row that was divided by its sum are from what is meant."""
+"""The relative error of the entries of a row that was divided by its sum."""
 
 
 def privacy_loss(p: Array, q: Array, off: Array | float = ROUNDED) -> PrivacyLoss:
     """The privacy loss log p/q under p of stacked pairs, arrays (n, m) as in `pairs.stacked`.
 
-    off : a number or (n,), how far, relatively, the entries of rows that differ may be from those that are meant; 0 for
-        the rows of a channel, which are meant as they are.
+    off : a number or (n,), a bound on the relative error of the entries, if the two rows of a pair differ; 0 for the
+        rows of a channel, which are taken as exact.
     """
     wide = np.broadcast_to(np.asarray(off, dtype=np.float64), (len(p),))[:, None]
     identical = np.asarray((p == q).all(axis=1))
@@ -136,7 +136,7 @@ def privacy_loss(p: Array, q: Array, off: Array | float = ROUNDED) -> PrivacyLos
     infinite = np.asarray(((p > 0) & ~inside).any(axis=1))
     raw = np.where(inside, log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0)), 0.0)
     loss = np.where(inside, raw - by.value[:, None], 0.0)
-    # The logarithm is right to 8 units of its own, what the sums correct to theirs, and the difference to one.
+    # The errors: 8 units of the logarithm, that of the correction by the sums, and one unit of the difference.
     slack = np.where(inside, 8 * ULP * np.abs(raw) + by.error[:, None] + ULP * np.abs(loss) + 4 * wide, 0.0)
     p, q = normalised(p), normalised(q)
     difference = np.abs(p - q)
@@ -144,7 +144,7 @@ def privacy_loss(p: Array, q: Array, off: Array | float = ROUNDED) -> PrivacyLos
     small = np.abs(loss) <= 0.5
     terms = np.where(small, p * excess(np.where(small, -loss, 0.0)), q - p + p * loss)
     mean = np.where(inside, terms, q).sum(axis=1)
-    # Rounding alone may have made the rows equal: the divergence of a perturbation is of second order.
+    # Even if rounding made the rows equal, the divergence of so small a difference is of second order.
     error = (
         (_TERM + 4 * wide[:, 0]) * mean
         + ((np.where(small, np.abs(loss) * p, difference) + p * slack) * slack * 2 + 8 * SUBNORMAL).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Mean-concentrated local differential privacy: the privacy loss has a small mean and is subgaussian around it."""
+"""Mean-concentrated local differential privacy: the privacy loss has a small mean, and is subgaussian around it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERENCE = "[DR, Def 3.3]"
 
 @dataclass(frozen=True, eq=False)
 class MeanConcentrated(Result):
-    """(mu, tau)-mCDP: the guarantees on the mean and on the subgaussian standard of the privacy loss.
+    """(mu, tau)-mCDP: the guarantees on the mean of the privacy loss and on its subgaussian parameter, in nats.
 
     >>> from ldpopt.privacy import mcdp
     >>> found = mcdp([[0.75, 0.25], [0.25, 0.75]])
@@ -44,9 +44,10 @@ class MeanConcentrated(Result):
 def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     """The smallest mu and tau, in nats, for which the channel is (mu, tau)-mCDP [DR, Def 3.3].
 
-    mu = max KL(p || q) over pairs of rows; tau^2 = max over pairs of sup over s != 0 of 2 K(s)/s^2, K the log
-    moment generating function of the centred privacy loss: its exact subgaussian standard, to a bracket of
-    relative width 1e-10. Post-processing can raise tau [BS, App A].
+    The privacy loss of two rows p, q is log p/q under p. mu is its largest mean over pairs of rows, KL(p || q).
+    tau^2 is the largest 2 K(s)/s^2 over pairs and over s != 0, where K is the log moment generating function of the
+    loss minus its mean; `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau
+    [BS, App A]. With a policy `graph`, only adjacent inputs are compared.
 
     >>> result = mcdp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(result.mu), 6), round(float(result.tau) ** 2, 6)  # 2 epsilon tanh(epsilon/2)
@@ -61,7 +62,7 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
 
 
 def _screen(matrix: Array) -> tuple[Array, Array]:
-    """Bounds on tau of every ordered pair from a grid of s, between which K is convex and lies below its chords."""
+    """Bounds on tau of every ordered pair from a grid of s; in between, the convex K lies below its chords."""
     moments = Moments.of(matrix)
     span = moments.span
     if span == 0 or moments.outside.any():
@@ -72,7 +73,7 @@ def _screen(matrix: Array) -> tuple[Array, Array]:
         s = 2.0**-6 / span
         below, above = _cumulant(moments, sign * s)
         low = np.maximum(low, 2 * below / s**2)
-        # 2 K/s^2 is a mean of tilted variances, which a tilt of s changes by a factor of at most exp(s span).
+        # 2 K/s^2 is a mean of variances of tilted laws; a tilt by s changes a variance by at most exp(s span).
         high = np.maximum(high, 2 * above / s**2 * np.exp(2 * s * span))
         while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
             following, before = 1.2 * s, above
@@ -103,20 +104,20 @@ def _mean(p: Array, q: Array) -> tuple[Array, Array]:
 
 
 def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
-    """Bounds below and above on the subgaussian standard tau of each stacked pair, arrays (n, m) -> (n,), (n,)."""
+    """Lower and upper bounds on the subgaussian parameter tau of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
     p, q = stacked(p, q)
     loss = privacy_loss(p, q, 0.0)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
     flat = np.ptp(loss.centred, axis=1) == 0
-    # Rows that rounding alone has made equal: tau is at most the largest deviation of the loss (Hoeffding).
+    # Where only rounding has made rows equal, tau is at most the largest deviation of the loss (Hoeffding).
     upper[flat & ~loss.identical & ~loss.infinite] = 2 * loss.slack.max(axis=1)[flat & ~loss.identical & ~loss.infinite]
     finite = np.flatnonzero(~(loss.infinite | loss.identical | flat))
     if not len(finite):
         return lower, upper
     loss = loss.rows(finite)
     reach = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
-    # K'' is a variance, at most exp(2 reach |s|) times the one at 0, which bounds the interval next to 0.
+    # K'' is a variance, and at most exp(2 reach |s|) times that at 0; this bounds tau^2 on the interval next to 0.
     variance = (loss.p * loss.centred**2).sum(axis=1)
     rounding = (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
     error = 40 * ULP * variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL

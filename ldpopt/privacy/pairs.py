@@ -1,7 +1,7 @@
-"""The worst pair of inputs: a measure of stacked pairs of distributions, taken over a channel in blocks.
+"""The worst pair of inputs: the largest value of a measure over the pairs of rows of a channel.
 
-A `PairMeasure` takes two arrays (n, m), whose rows are the pairs (p, q), and returns two arrays (n,): bounds
-below and above the exact value on each pair. So the same code measures a channel, a dominating pair
+A `PairMeasure` takes n pairs of distributions (p, q) as two arrays (n, m), called stacked pairs, and returns two arrays
+(n,): a lower and an upper bound on its value for each pair. So the same code measures a channel, a dominating pair
 (a channel of two rows) and a stack of composed pairs.
 """
 
@@ -25,23 +25,23 @@ Screen = Callable[[Array], tuple[Array, Array]]
 Event = Callable[[Array, Array], npt.NDArray[np.bool_]]
 
 ENTRIES = 1 << 19
-"""How many entries of stacked pairs are held at once."""
+"""How many entries of stacked pairs are held in memory at once."""
 
 BUDGET = 1 << 21
-"""How many entries of stacked pairs are measured after a screen of all pairs."""
+"""How many entries of stacked pairs are measured at most, after a screen has bounded all pairs."""
 
 EXACT = 1e-9
-"""How far, relatively, a bound on pairs that were not measured may exceed the rest and the value still be exact."""
+"""A value is still exact if the bound on pairs that were not measured exceeds it relatively by no more than this."""
 
 FEW = 8
-"""Up to this many different entries of a channel, pairs of rows that are alike are counted."""
+"""If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
 
 SCREENED = 1 << 14
-"""How many entries of stacked pairs a supremum over orders is taken of without a screen, which soon pays."""
+"""Up to this many entries of stacked pairs, a supremum over orders is computed without a screen."""
 
 
 def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Index]]:
-    """The ordered pairs (i, j) that `graph` compares, in blocks that fit in memory when stacked."""
+    """The positions (i, j) of the ordered pairs that `graph` compares, in blocks that fit in memory when stacked."""
     i, j = ordered_pairs(channel, graph)
     step = max(1, ENTRIES // channel.shape[1])
     for at in range(0, len(i), step):
@@ -49,7 +49,7 @@ def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Inde
 
 
 def stacked(p: Any, q: Any) -> tuple[Array, Array]:
-    """Two arrays of pairs, checked: one shape (n, m), or (m,) for one pair, and non-negative."""
+    """Stacked pairs after a check: two non-negative arrays of one shape (n, m), or (m,) for one pair."""
     p, q = np.atleast_2d(np.asarray(p, np.float64)), np.atleast_2d(np.asarray(q, np.float64))
     if p.shape != q.shape or p.ndim != 2 or not p.size:
         raise invalid("pairs (p, q)", "two arrays of one shape (n, m)", f"{p.shape} and {q.shape}")
@@ -59,7 +59,7 @@ def stacked(p: Any, q: Any) -> tuple[Array, Array]:
 
 
 def normalised(p: Array) -> Array:
-    """Rows divided by their sums, each entry right to 4 units in the last place: what a row stands for."""
+    """Rows divided by their sums, each entry accurate to 4 units in the last place."""
     return np.asarray(p / p.sum(axis=1, keepdims=True, dtype=np.longdouble), dtype=np.float64)
 
 
@@ -78,10 +78,12 @@ def worst_pair(
 ) -> Guarantee:
     """The largest value of `measure` over the pairs that `graph` compares, as a `Guarantee` with its witness.
 
-    `screen` maps the matrix to (k, k) bounds below and above on every ordered pair; where all pairs of a large
-    channel are compared, only those whose bound above reaches the best bound below are measured themselves. Large is
-    more than `limit` entries of stacked pairs, `BUDGET` unless given, and so many are measured at most, unless it is
-    `SCREENED`: all then.
+    event : gives the outputs of the witness. screen : maps the matrix to cheap lower and upper bounds, (k, k) each, on
+        every ordered pair.
+    limit : up to this many entries of stacked pairs, all pairs are measured; `BUDGET` unless given.
+
+    With more entries and no graph, only pairs are measured whose upper bound in the screen reaches the best lower
+    bound: no more than `limit` entries of them, or all of them if `limit` is `SCREENED`.
     """
     limit = BUDGET if limit is None else limit
     lower, upper, best, left = 0.0, 0.0, None, 0.0
@@ -91,7 +93,7 @@ def worst_pair(
         if high[at] > 0 and (best is None or high[at] > upper):
             best = (int(i[at]), int(j[at]))
         lower, upper, left = max(lower, float(low.max())), max(upper, float(high[at]), rest), max(left, rest)
-    # What was left out may attain more than was measured.
+    # Pairs that were left out may attain more than those that were measured.
     exact = exact and not left > lower * (1 + EXACT)
     witness = None
     if best is not None:
@@ -103,7 +105,7 @@ def worst_pair(
 
 
 def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) -> Iterator[tuple[Index, Index, float]]:
-    """Blocks of pairs to measure, with a bound above on the pairs that are left out."""
+    """Blocks of pairs to measure, each with an upper bound on the pairs that are left out."""
     k, m = channel.shape
     if screen is None or graph is not None or k * (k - 1) <= max(limit // m, 64):
         for i, j in blocks(channel, graph):
@@ -119,7 +121,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     flat, best = high.ravel(), float(low.max())
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == SCREENED else max(limit // m, 64)
-    # What the screen could not bound is all measured, unless some pair is infinite anyway.
+    # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
     unbounded = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
     kept = min(max(count, 1), candidates + unbounded)
     order = np.flatnonzero(flat >= best) if count >= kept else np.arange(len(flat))
@@ -134,10 +136,10 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
 
 
 def _unlike(matrix: Array) -> Index | None:
-    """One ordered pair i k + j of every kind, of a channel with few different entries; None for any other.
+    """One ordered pair of every kind, as i k + j, for a channel with few different entries; None for other channels.
 
-    Two pairs are of one kind if as many outputs have the entries (p_y, q_y) for every (p, q): they differ by the names
-    of outputs, of which no measure depends, as do all pairs of randomized response.
+    Two pairs of rows are of one kind if every pair of entries (p_y, q_y) occurs for as many outputs. They differ only
+    in the names of outputs, on which no measure depends. All pairs of randomized response are of one kind.
     """
     values: Array = np.unique(matrix[0])
     for row in matrix[1:]:
@@ -160,5 +162,5 @@ def _unlike(matrix: Array) -> Index | None:
 
 
 def larger(p: Array, q: Array) -> npt.NDArray[np.bool_]:
-    """The outputs that speak for the first input."""
+    """The outputs that are likelier under the first input."""
     return np.asarray(p > q)

@@ -1,4 +1,4 @@
-"""The three numbers of Theorem 2, (epsilon, delta, eta), checked and made consistent."""
+"""The three parameters epsilon, delta and eta of a dominating pair, checked and made consistent with each other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
 
 
 def point_at_least_zero(epsilon: Any) -> float:
-    """The epsilon at which a curve is read: any non-negative number of nats, inf included."""
+    """The epsilon at which a curve is evaluated: any non-negative number of nats, or inf."""
     if isinstance(epsilon, (int, float)) and epsilon == math.inf:
         return math.inf
     value = number(epsilon, "epsilon", "a non-negative number of nats")
@@ -37,11 +37,11 @@ def largest_eta(epsilon: float, delta: float) -> float:
 
 
 def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
-    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP and eta-TV, a its erasure mass [GI, Thm 2].
+    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP and eta-TV mechanisms [GI, Thm 2].
 
-    1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up by a few units in its own last place,
-    however small it is. An `eta` above the one implied is no constraint (1 - a = 1); one below `delta` makes the
-    mechanism (epsilon, eta)-DP.
+    a is the probability that the pair erases: 1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up
+    by a few units in its own last place, however small it is. An `eta` above the one that epsilon and delta imply
+    limits nothing (1 - a = 1). An `eta` below `delta` lowers `delta` to itself.
     """
     if eta is None:
         return delta, 1.0 if epsilon > 0 else 0.0
@@ -49,12 +49,12 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     if eta == delta or epsilon == 0 or delta == 1:
         return delta, 0.0
     implied = (1 - delta) * math.tanh(epsilon / 2)
-    share = (eta - delta) / implied if implied > 0 else math.inf  # half the smallest epsilon is no float
+    share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
     return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
 
 
 def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:
-    """The three parameters as floats, `eta` None when it is not given."""
+    """The three parameters as floats; `eta` is None if it is not given."""
     return (
         nonnegative_epsilon(epsilon),
         unit_interval(delta, "delta"),

@@ -1,4 +1,4 @@
-"""The policy graph: which inputs must be indistinguishable."""
+"""The policy graph: its edges connect the inputs that must not be told apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ldpopt.channel import Channel
 from ldpopt.errors import invalid
 
 Policy = Any
-"""A networkx Graph or DiGraph over input labels, or None for every pair; networkx itself is not imported."""
+"""A networkx Graph or DiGraph over input labels, or None for every pair of inputs. networkx is not imported here."""
 
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
@@ -19,8 +19,8 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
     """Positions (i, j) of every ordered pair of inputs that `graph` compares; all of them without a graph.
 
-    Nodes are input labels. An undirected edge stands for both orders; self-loops are dropped. Raises
-    `InvalidInput` for something that is no graph and for a node that is no input.
+    Nodes are input labels. An undirected edge stands for both orders; self-loops are ignored. Raises
+    `InvalidInput` for an object that is not a graph, and for a node that is not an input.
 
     >>> i, j = ordered_pairs(Channel([[1.0], [1.0]]))
     >>> list(zip(i.tolist(), j.tolist()))

@@ -1,4 +1,4 @@
-"""What an exact channel proves, as the guarantees that the measures give for a matrix of floats."""
+"""The guarantees that the integers of an exact channel prove, in the form in which measures give them for floats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ldpopt.rounding import down
 
 
 def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
-    """Epsilon (nats) and eta of the integers of an exact channel, in rational arithmetic [GI, Def 6; GI, Def 7].
+    """The epsilon (nats) and eta of an exact channel, proved in rational arithmetic [GI, Def 6; GI, Def 7].
 
     >>> epsilon, eta = proved(ExactChannel([[3, 1], [1, 3]], bits=2))
     >>> round(float(epsilon), 9), float(eta), epsilon.witness.inputs

@@ -35,8 +35,9 @@ def renyi(
 def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee | tuple[Guarantee, ...]:
     """The largest Rényi divergence of `order` in [1, inf] between two rows, in nats [M, Def 3; BS, Def 2.1].
 
-    Order 1 is the KL divergence, order inf is pure LDP. A one-dimensional array of orders gives a tuple of
-    guarantees. inf where an output that one input can give is impossible for the other.
+    Order 1 is the KL divergence, and order inf is pure LDP. The divergence is inf if an output is possible for one
+    input and impossible for another. A one-dimensional array of orders gives a tuple of guarantees. With a policy
+    `graph`, only adjacent inputs are compared.
 
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> [round(float(g), 6) for g in renyi(q, [1, 2, float("inf")])]
@@ -69,9 +70,9 @@ def renyi_order(order: Any, what: str = "order") -> float:
 
 
 def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDED) -> tuple[Array, Array]:
-    """Bounds below and above on the Rényi divergence of each stacked pair, arrays (n, m) -> (n,), (n,).
+    """Lower and upper bounds on the Rényi divergence of n pairs of rows, arrays (n, m) -> (n,), (n,).
 
-    off : as in `privacy_loss`: by default the rows may have been rounded when they were divided by their sums.
+    off : as in `privacy_loss`; the default allows for rows that were rounded when they were divided by their sums.
     """
     p, q = stacked(p, q)
     alpha = renyi_order(order)
@@ -91,10 +92,10 @@ def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Bounds on the moments of the privacy loss Z of every ordered pair of rows, one matrix product for each.
+    """Bounds on the moments of the privacy loss Z of every ordered pair of rows; each moment takes one matrix product.
 
-    tilt : (k, m), log entries less that of their column's mean, `reference` (m,). sums : (k,), logs of the row sums.
-    outside : where a pair's loss is infinite, (k, k).
+    reference : (m,), the mean of every column. tilt : (k, m), the logarithms of the entries over `reference`.
+    sums : (k,), the logarithms of the row sums. outside : (k, k), whether a pair's loss can be infinite.
     """
 
     matrix: Array
@@ -111,14 +112,14 @@ class Moments:
         outside = np.zeros((len(q), len(q)), dtype=bool)
         if not some.all():
             outside = some.astype(np.float64) @ (~some).astype(np.float64).T > 0
-        if outside.any():  # a column that only some inputs can give: infinite exactly where supports differ
+        if outside.any():  # the largest value is infinite then, and only `outside` matters
             q = np.ones((len(q), 1))
         reference = np.maximum(q.mean(axis=0), q.min(axis=0))
         return cls(q, reference, log_ratios(q, np.broadcast_to(reference, q.shape)), log_sums(q), outside)
 
     @cached_property
     def span(self) -> float:
-        """More than the range of the loss of any pair."""
+        """A bound on the range of the loss of any pair."""
         return 2.01 * float(np.ptp(self.tilt, axis=1).max())
 
     @cached_property
@@ -134,7 +135,7 @@ class Moments:
         size, m = abs(1 + s) + abs(s), self.matrix.shape[1]
         spread, off = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
         corrected = s * self.sums - (1 + s) * self.sums[:, None]
-        if size * spread <= 0.5:  # every term is one but for a little, whose sums keep their digits
+        if size * spread <= 0.5:  # every term is close to one; the small differences are summed, which keeps digits
             own, other = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
             defect = math.fsum([*self.reference.tolist(), -1.0])
             left = self.reference * own
@@ -148,7 +149,7 @@ class Moments:
         far = size * spread + float(np.abs(centre).max())
         value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + others + corrected
         error = 2 * ULP * (m + 64 + 8 * far) + 16 * ULP * size * off + 8 * ULP * np.abs(value)
-        # Sums so small that underflow may have taken part of them say nothing.
+        # If a sum is so small that parts of it may have underflowed, nothing is known.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)
 
     def divergence(self, s: float) -> tuple[Array, Array]:

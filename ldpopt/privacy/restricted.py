@@ -1,13 +1,14 @@
-"""Restricted divergences of one pair, each as a convex program with its dual: a bracket, whatever the solver did.
+"""Restricted divergences of one pair of laws p, q: lower and upper bounds from a convex program and its dual.
 
-The adversary's class H is the span of the columns of `basis`, the constant among them. By duality the restricted
-divergence is the *least unrestricted one* among the laws r that no function of H tells from p:
+The bounds hold even if the solver fails to reach the optimum. The adversary's class H is the span of the columns of
+`basis`, which include the constant. By duality, the restricted divergence is the least unrestricted divergence from q
+of a law r that no function of H distinguishes from p:
 
     KL_H(p, q)       = sup_a a.E_p phi - log E_q exp(a.phi)       = min KL(r || q)        over laws r  [CIM, Lem 1]
     ||p||_H,A        = sup_h E_p h / (E_q |h|^A)^(1/A)            = min (sum q |r/q|^alpha)^(1/alpha), r signed
     TV_H(p, q)       = sup E_p h - E_q h, 0 <= h <= 1             = min sum (w)_+         over signed w = r - q
 
-subject to E_r phi = E_p phi for all phi in H. Every h gives a bound below and every r one above; A and alpha are
+subject to E_r phi = E_p phi for all phi in H. Every h gives a lower bound and every r an upper bound. A and alpha are
 dual exponents, and the restricted Rényi divergence is alpha/(alpha - 1) log ||p||_H,A [CIM, eq. 3].
 """
 
@@ -29,7 +30,7 @@ _TRUST = 40.0
 
 
 def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
-    """Bounds below and above on the restricted KL divergence of laws p, q (m,) for a class `basis` (m, r)."""
+    """Lower and upper bounds on the restricted KL divergence of laws p, q (m,) for a class `basis` (m, r)."""
     moments = basis.T @ p
     face = _face(p, q, basis, moments)
     if face is None:
@@ -42,7 +43,7 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
     for _ in range(_STEPS):
         gradient = target - tilted @ inner
         step = _weighted(tilted, inner, gradient)
-        # Far from the answer the tilted law may sit on one output and show no curvature.
+        # Far from the optimum the tilted law may be concentrated on one output and show no curvature.
         step = step * min(1.0, _TRUST / max(float(np.ptp(inner @ step)), _TRUST))
         decrement = float(gradient @ step)
         if not decrement > 1e-32 * max(1.0, abs(value)):
@@ -56,7 +57,7 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
         if size <= 1e-12 or new <= value:
             break
         a, value, tilted = a + size * step, new, law_new
-    # The tilted law's moments are those of p up to the last gradient; a small tilt more makes them equal.
+    # The moments of the tilted law differ from those of p by the last gradient; one more small tilt corrects that.
     found = tilted
     for _ in range(3):
         if found.min() < 0 or not np.isfinite(found).all():
@@ -67,7 +68,8 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
     pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
     whole = privacy_loss(p[None], q[None]).mean_upper[0]
     above = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
-    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))  # of the log of a sum near one
+    # The rounding of the logarithm of a sum near one.
+    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))
     return max(value - pad - off, 0.0), float(min(above * (1 + 8 * ULP) + pad, whole))
 
 
@@ -95,8 +97,8 @@ def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.in
         return support
     from scipy.optimize import linprog
 
-    # r = t (u + v), u <= 1: the largest sum of u has every output that is possible at all. In the limit of
-    # the solver's tolerance the face comes out too small, or empty, which raises the divergence: the safe side.
+    # r = t (u + v), u <= 1: the largest sum of u gives weight to every output that is possible. The solver's tolerance
+    # can make the face too small, or empty, which only raises the divergence and is therefore safe.
     n = len(support)
     inside = basis[support].T
     rows = np.hstack([inside, inside, -moments[:, None]])
@@ -116,7 +118,7 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     inner, law = basis[support], q[support]
     moments = basis.T @ p
     weighted = law[:, None] * inner
-    # In the scale of sqrt(q) outputs of little mass neither blur the constraints nor take large steps.
+    # Scaled by sqrt(q), outputs of small probability neither blur the constraints nor make large steps.
     root = np.sqrt(law)[:, None]
     solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=1e-14) / root, dtype=np.float64)
     start: Array = solution @ moments
@@ -134,7 +136,7 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
         theta = moments / (moments @ moments)
         _, _, vt = np.linalg.svd(moments[None])
         free = inner @ vt[1:].T
-        # Functions that are zero to rounding wherever q has mass cannot help to make h smaller there.
+        # Functions that are zero, up to rounding, wherever q has mass cannot make h smaller there.
         _, s, vt = np.linalg.svd(root * free, full_matrices=False)
         h = _least_power(law, inner @ theta, free @ vt[s > 1e-13].T, dual)
         g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
@@ -159,7 +161,7 @@ def _norm(law: Array, v: Array, power: float) -> float:
 
 
 def _spread(law: Array, inner: Array, residual: Array, size: Array, solution: Array) -> Array:
-    """A change of g with the given moments, large only where g is."""
+    """A change of g that has the given moments and is large only where g is large."""
     root = np.sqrt(law) * (size + 1e-8 * float(size.max()))
     scaled = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=1e-14)[0]
     change = scaled * (size + 1e-8 * float(size.max()))
@@ -204,7 +206,7 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     from scipy.optimize import linprog
 
     used = (p > 0) | (q > 0)
-    by = shift(p[None], q[None])  # the rows may be laws but for their scale
+    by = shift(p[None], q[None])  # the rows may not sum to one
     correction = np.expm1(by.value[0]) * q
     inner, difference = basis[used], (((p - q) - correction) / (1 + by.above[0]))[used]
     off = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[0] * q).sum())

@@ -1,13 +1,15 @@
-"""Rigorous suprema over the orders: of a function of the cumulant K(s), s > 0, for many pairs at once.
+"""Rigorous bounds on suprema over s > 0 of functions of the cumulant K(s), for many pairs at once.
 
-Branch and bound with two bounds on an interval [a, b]:
+K is the log moment generating function of the centred privacy loss; the order of a Rényi divergence is 1 + s. The
+method is branch and bound, with two bounds on an interval [a, b]:
 
-- K is convex, so it lies below its chord, whose best value is known in closed form;
-- f(s) = 2 K(s)/s^2 is an average of the tilted variances K'', and -K'''' <= R^2 K''/2, K''(s) <= K''(0) exp(R s)
-  for a loss of range R, so -f'' <= R^2 K''(0) exp(R b)/12 and f lies below its own chord plus
-  (b - a)^2 R^2 K''(0) exp(R b)/96. This closes the intervals near 0, where f is flat.
+- K is convex, so it lies below its chord. The largest value of the function on the chord is known in closed form.
+- f(s) = 2 K(s)/s^2 is an average of the variances K'' of tilted laws. For a loss of range R, -K'''' <= R^2 K''/2 and
+  K''(s) <= K''(0) exp(R s), so -f'' <= R^2 K''(0) exp(R b)/12, and f lies below its own chord plus
+  (b - a)^2 R^2 K''(0) exp(R b)/96. This bound is good near 0, where f is flat.
 
-Intervals whose bound exceeds the best value found are halved; what remains open is part of the bound.
+Intervals whose bound exceeds the best value found are halved. If some remain at the end, the result includes their
+bounds.
 """
 
 from __future__ import annotations
@@ -23,38 +25,39 @@ from ldpopt.privacy.pairs import ENTRIES
 from ldpopt.rounding import SUBNORMAL
 
 GAP = 2e-11
-"""Relative width at which an interval is closed."""
+"""An interval is finished if its bound exceeds the best value by no more than this relative gap."""
 
 ROUNDS = 70
 INTERVALS = 200_000
-"""More open intervals than this are left open; they then loosen the bound."""
+"""If more intervals than this are unfinished, halving ends, and their bounds loosen the result."""
 
 Rows = npt.NDArray[np.intp]
 
 
 class Objective(Protocol):
-    """An increasing function of K(s), for each of the pairs `rows`."""
+    """An increasing function of K(s) for the pairs at positions `rows`; all arrays have the shape of `rows`."""
 
     def below(self, rows: Rows, k: Array, s: Array) -> Array:
-        """Its value, rounded down in what it knows only to a bound."""
+        """A lower bound on the function at K(s) = k."""
 
     def above(self, rows: Rows, k: Array, s: Array) -> Array:
-        """The same, rounded up."""
+        """An upper bound on the function at K(s) = k."""
 
     def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
-        """The s at which it is largest for K(s) = c0 + c1 s."""
+        """The s at which the function is largest if K(s) = c0 + c1 s."""
 
     def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
-        """Its largest value on [left, right] for K(s) = s^2 (c0 + c1 s)/2."""
+        """The largest value of the function on [left, right] if K(s) = s^2 (c0 + c1 s)/2."""
 
     def tail(self, rows: Rows, s: Array) -> Array:
-        """An upper bound on it from s on."""
+        """An upper bound on the function at all arguments from s on."""
 
 
 def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array, stop: Array) -> tuple[Array, Array]:
-    """Bounds below and above on the supremum, if positive, over s in [start, stop] at K(sign s), arrays (n,).
+    """Lower and upper bounds on the supremum of `objective` over s in [start, stop]; the upper one is at least 0.
 
-    The pairs of `loss` must be finite and not identical. `stop` may be infinite.
+    The cumulant is taken at sign * s. The losses must be finite, and no pair identical. `stop` may be infinite. Arrays
+    have the shape (n,).
     """
     rows: Rows = np.arange(len(start))
     reach = np.ptp(np.where(loss.p > 0, loss.centred, 0.0), axis=1)
@@ -89,7 +92,7 @@ def supremum(loss: PrivacyLoss, sign: float, objective: Objective, start: Array,
             _chord(objective, rows, left, right, high_left, high_right),
             _curved(objective, rows, left, right, high_left, high_right, reach[rows], variance[rows]),
         )
-        # Not inside of those: where a curve is cut off, its largest value is neither at an end nor where it turns.
+        # The tail is applied outside of `_chord` and `_curved`, which look for a largest value at ends and peaks only.
         bound = np.minimum(bound, objective.tail(rows, left))
         more = bound > np.maximum(above[rows], 0.0) * (1 + GAP)
         rows, bound = rows[more], bound[more]
@@ -122,7 +125,7 @@ def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b
         c1 = (k_b - k_a) / width
         at = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
         inside = objective.above(rows, k_a + (at - a) / width * (k_b - k_a), at)
-    # On very short intervals rounding hides the peak; K is increasing, so its right end bounds it.
+    # On very short intervals rounding hides the peak; K is increasing, so its value at the right end is a bound.
     short = (width <= 1e-7 * a) | ~np.isfinite(inside)
     inside = np.where(short, objective.above(rows, np.maximum(k_a, k_b), a), inside)
     ends = np.maximum(objective.above(rows, k_a, a), objective.above(rows, k_b, b))

@@ -16,15 +16,15 @@ from ldpopt.rounding import ULP
 REFERENCE = "[GI, Def 7]"
 
 _ENTRIES = 1 << 21
-"""How many entries of pairs nearly as far apart as the farthest are compared exactly."""
+"""How many entries are compared exactly, of pairs that are nearly as far apart as the farthest pair."""
 
 
 def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """The smallest eta in [0, 1] for which the channel is eta-TV: max over pairs of rows of their distance.
+    """The smallest eta in [0, 1] for which the channel is eta-TV: the largest distance between two of its rows.
 
-    This is the Dobrushin coefficient of the channel [GI, Def 7]; a row is the law that it is proportional to. With a
-    policy `graph`, only adjacent inputs are compared. O(k^2 m) time, O(k^2 + k m) memory, with k the number of
-    distinct rows.
+    The distance of two rows is half the sum of |Q[x, y] - Q[x', y]| over y, after both are divided by their sums. This
+    is the Dobrushin coefficient of the channel [GI, Def 7]. With a policy `graph`, only adjacent inputs are compared.
+    Takes O(k^2 m) time and O(k^2 + k m) memory, where k is the number of distinct rows.
 
     >>> g = total_variation([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness
@@ -50,7 +50,7 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         return Guarantee("total_variation", missed, 0.0, None, True, REFERENCE)
     x, other = best
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
-    # An output whose two probabilities differ by rounding alone is no part of the event.
+    # An output is left out of the event if its two probabilities differ only by rounding.
     event &= np.abs(q[x] - q[other]) > 4 * ULP * q[x]
     witness = Witness(
         (channel.inputs[x], channel.inputs[other]), tuple(channel.outputs[y] for y in np.flatnonzero(event))
@@ -59,7 +59,7 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:
-    """Pairs of rows, one of which is the farthest, and how much farther a pair that is left out may be."""
+    """Pairs of rows among which is a farthest one, and how much farther apart an omitted pair may be."""
     from scipy.spatial.distance import cdist
 
     k, m = q.shape

@@ -1,4 +1,4 @@
-"""The trade-off curve: the least type II error that an adversary pays for each type I error."""
+"""The trade-off curve: the smallest type II error of a test between two inputs, for each type I error."""
 
 from __future__ import annotations
 
@@ -22,18 +22,22 @@ from ldpopt.rounding import ULP
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
 
 SAMPLED = 1 << 14
-"""More points than this are thinned out before their hull is taken."""
+"""If there are more points than this, those above the hull of a sample are dropped before the hull is computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class TradeOffCurve(Pictured):
     """A piecewise-linear trade-off function on [0, 1]: convex, non-increasing, at most 1 - t [GI, Def 2].
 
-    knots : array (n, 2) of (type I error, type II error), the first error increasing from 0. The curve is linear
-        between knots and 0 beyond the last, whose type II error is 0.
+    An adversary sees a report and tests which of two inputs it came from. Type I error is the probability of rejecting
+    the first input although it is true, type II error that of accepting it although the second is true. The curve
+    gives the least type II error for each type I error t. The higher it is, the better the inputs are hidden.
+
+    knots : array (n, 2) of (type I error, type II error), the type I errors increasing from 0. The curve is linear
+        between knots. At the last knot the type II error is 0, and it stays 0 beyond.
     slack : relative amount by which knots may lie below the exact ones; they never lie above.
 
-    Raises `InvalidInput` for knots that make no trade-off function.
+    Raises `InvalidInput` for knots that are not those of a trade-off function.
 
     >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
     >>> round(float(curve(0.5)), 6), curve == curve.inverse()
@@ -58,7 +62,7 @@ class TradeOffCurve(Pictured):
         step, fall = np.diff(a), -np.diff(b)
         if (step <= 0).any() or (fall < 0).any():
             raise invalid("knots", "increasing type I and non-increasing type II errors", knots.tolist())
-        # Slopes compared without division, up to the rounding of their own coordinates.
+        # Slopes are compared without division, up to the rounding of the coordinates.
         turn = fall[1:] * step[:-1] - fall[:-1] * step[1:]
         if (turn > 1e-12 * (step[:-1] + step[1:])).any():
             raise invalid("knots", "a convex curve", knots.tolist())
@@ -68,7 +72,7 @@ class TradeOffCurve(Pictured):
 
     @classmethod
     def of_pair(cls, p: Any, q: Any) -> TradeOffCurve:
-        """The curve of testing p (type I: rejecting p though true) against q, by Neyman and Pearson's lemma."""
+        """The curve of tests of p against q, distributions of shape (m,), by the lemma of Neyman and Pearson."""
         p = distribution(p, "p")
         return _lower_envelope([_pair_knots(p[None], distribution(q, "q", size=len(p))[None])], len(p))
 
@@ -87,19 +91,22 @@ class TradeOffCurve(Pictured):
         return _lower_envelope([self.knots[:, ::-1]], 0, self.slack)
 
     def symmetrised(self) -> TradeOffCurve:
-        """The lower convex envelope of the curve and its inverse: both orders of the pair are guarded by it."""
+        """The lower convex envelope of the curve and its inverse, which bounds the tests in both directions."""
         return _lower_envelope([self.knots, self.knots[:, ::-1]], 0, self.slack)
 
     def dominates(self, other: TradeOffCurve) -> bool:
-        """Whether this curve lies nowhere below `other`: what guarantees this one guarantees the other.
+        """Whether this curve lies nowhere below `other`: a mechanism with this curve is at least as private.
 
-        Compared without tolerance at every knot of both, which decides it for piecewise-linear curves.
+        The curves are piecewise linear, so they are compared at the knots of both, without tolerance.
         """
         t = np.union1d(self.knots[:, 0], other.knots[:, 0])
         return bool((self(t) >= other(t)).all())
 
     def to_approximate_dp(self, epsilon: float) -> Guarantee:
-        """The smallest delta at `epsilon` >= 0 (nats), both orders of the pair [GI, Thm 1]; "hockey_stick" in kind."""
+        """The smallest delta at `epsilon` >= 0 (nats), in both directions, as a `Guarantee` of notion "hockey_stick".
+
+        By [GI, Thm 1] it follows from the lines that support the curve.
+        """
         factor = math.exp(min(nonnegative(epsilon, "epsilon"), 709.0))
         values = []
         for scale, sign in ((1 + 2 * self.slack, -1), (1.0, 1)):
@@ -117,13 +124,14 @@ class TradeOffCurve(Pictured):
 
 
 def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
-    """The largest trade-off function f for which the channel is f-DP: T(Q[x], Q[x']) >= f for all pairs.
+    """The largest trade-off function f for which the channel is f-DP: T(Q[x], Q[x']) >= f for all inputs x, x'.
 
-    f-DP [DRS, Def 2.2] asks one function of all pairs, and a trade-off function is convex, so f is the lower
-    convex envelope of the pointwise minimum over pairs. The minimum itself need not be convex; the envelope has
-    the same conjugate, hence the same delta at every epsilon, and nothing is lost but the points in its dents.
-    A row stands for the distribution it is proportional to. Exact and piecewise linear; knots are rounded downward.
-    Compared pairs are those of the policy `graph`.
+    T(p, q) is the trade-off function of testing p against q. A channel is f-DP if one function f lies below those of
+    all pairs of rows [DRS, Def 2.2]. A trade-off function is convex, so f is the lower convex envelope of the
+    pointwise minimum over pairs, which need not be convex itself. Both give the same delta at every epsilon.
+
+    The curve is exact and piecewise linear, with knots rounded downward; rows are divided by their sums. With a policy
+    `graph`, only adjacent inputs are compared.
 
     >>> trade_off([[0.75, 0.25], [0.25, 0.75]]).knots.round(6)
     array([[0.  , 1.  ],
@@ -142,19 +150,19 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
 
 
 def _pair_knots(p: Array, q: Array) -> Array:
-    """All knots of the curves of stacked pairs, (n, m) -> (n (m + 1), 2): reject where q/p is largest first."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # scaled: infinite for impossible outputs alone
+    """All knots of the curves of n pairs, (n, m) -> (n (m + 1), 2): tests reject outputs with the largest q/p first."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # scaled, so that only impossible outputs give infinity
         ratio = np.where(p > 0, q / (p * 2.0**60), np.where(q > 0, np.inf, -1.0))
     order = np.argsort(-ratio, axis=1, kind="stable")
     p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
     zero = np.zeros((len(p), 1))
     first = np.hstack([zero, np.cumsum(p, axis=1)])
-    second = np.hstack([np.cumsum(q[:, ::-1], axis=1)[:, ::-1], zero])  # what is left of q, without cancellation
+    second = np.hstack([np.cumsum(q[:, ::-1], axis=1)[:, ::-1], zero])  # the rest of q, without cancellation
     return np.stack([first.ravel(), second.ravel()], axis=1)
 
 
 def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> TradeOffCurve:
-    """The largest convex non-increasing curve below the points, whose coordinates are sums of `terms` entries."""
+    """The largest convex non-increasing curve below the points; `terms` is how many entries each coordinate sums up."""
     points = np.concatenate(parts)
     if terms:  # a curve through points moved down and to the left lies below the exact one
         points = points * (1 - 2 * (terms + 6) * ULP)
@@ -165,7 +173,7 @@ def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> Trade
 
 def _hull(points: Array) -> Array:
     """The knots of the lower convex hull of points in [0, 1]^2 with at least one on each axis."""
-    if len(points) > SAMPLED:  # what lies above the hull of some of them is no knot of the hull of all
+    if len(points) > SAMPLED:  # a point above the hull of a sample cannot be a knot of the hull of all points
         ends = [
             np.where(points[:, 0] == 0, points[:, 1], 2.0).argmin(),
             np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),
@@ -182,7 +190,7 @@ def _hull(points: Array) -> Array:
         while len(hull) > 1:
             (ax, ay), (bx, by) = hull[-2], hull[-1]
             turn, straight = (bx - ax) * (y - ay), (by - ay) * (x - ax)
-            if min(turn, straight) > -1e-290:  # few digits, if any, are left of them
+            if min(turn, straight) > -1e-290:  # near underflow the products have few digits
                 turn = Fraction(bx - ax) * Fraction(y - ay)
                 straight = Fraction(by - ay) * Fraction(x - ax)
             if turn > straight:

@@ -26,8 +26,10 @@ REFERENCE = "[BS, Def 1.1]"
 def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, graph: Policy = None) -> Guarantee:
     """The smallest rho >= 0 for which the channel is (xi, rho)-zCDP: sup over orders of (D_alpha - xi)/alpha.
 
-    The orders are 1 < alpha < max_order; a finite `max_order` is the bounded notion [BS, Def 1.1 and 8.4].
-    A bracket of relative width 1e-10 (`lower`, `value`), by branch and bound on the convex (alpha - 1) D_alpha.
+    D_alpha is the Rényi divergence of two rows, in nats, of an order 1 < alpha < max_order. A finite `max_order` gives
+    the bounded notion [BS, Def 1.1 and 8.4]. `lower` and `value` enclose the supremum with a relative width of 1e-10,
+    by branch and bound on the convex function (alpha - 1) D_alpha. With a policy `graph`, only adjacent inputs are
+    compared.
 
     >>> round(float(zcdp([[0.75, 0.25], [0.25, 0.75]])), 9)  # epsilon tanh(epsilon/2)
     0.549306144
@@ -42,7 +44,11 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
 
 
 def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
-    """Bounds on every ordered pair from a grid of orders: D rises, so D/alpha is at most its end's D over its start."""
+    """Bounds on rho of every ordered pair, from a grid of orders.
+
+    D_alpha does not fall as alpha grows. So between two orders of the grid, D_alpha/alpha is at most D at the larger
+    order divided by the smaller order.
+    """
     moments, pure = Moments.of(matrix), local_dp(matrix).value
     low, high = moments.mean[0] - xi, np.full(moments.outside.shape, -np.inf)
     order = 1.0
@@ -60,7 +66,7 @@ def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
 
 
 def bounded_order(max_order: Any) -> float:
-    """A bound on the orders, in (1, inf]."""
+    """`max_order`, the upper bound on the orders, as a float in (1, inf]."""
     top = math.inf if isinstance(max_order, float) and math.isinf(max_order) else number(max_order, "max_order")
     if not top > 1:
         raise invalid("max_order", "a number in (1, inf]", top)
@@ -70,7 +76,7 @@ def bounded_order(max_order: Any) -> float:
 def zcdp_of_pairs(
     p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf, off: Array | float = 0.0
 ) -> tuple[Array, Array]:
-    """Bounds below and above on rho of each stacked pair, arrays (n, m) -> (n,), (n,); `off` as in `privacy_loss`."""
+    """Lower and upper bounds on rho of n pairs of rows, arrays (n, m) -> (n,), (n,); `off` as in `privacy_loss`."""
     p, q = stacked(p, q)
     loss = privacy_loss(p, q, off)
     span = bounded_order(max_order) - 1

@@ -1,4 +1,4 @@
-"""Results for readers: guarantees in plain words, pictures of a design, and pages that stand alone."""
+"""Results for readers: guarantees in plain words, pictures of a design, and self-contained pages."""
 
 from ldpopt.reports.delivery import Finding, Findings, verify_delivery
 from ldpopt.reports.page import embed, page, table

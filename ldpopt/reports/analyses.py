@@ -1,4 +1,4 @@
-"""Estimates, tables, comparisons and regressions as tables of results, one row a number that was asked for."""
+"""Estimates, tables, comparisons and regressions as tables of results, with one row for each number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ldpopt.survey.regress.result import Regression
 from ldpopt.survey.test.hypothesis_tests import TestResult
 
 PERCENT = ("all", "row", "column")
-"""What the shares of a two-way table are shares of."""
+"""The total of which a cell's share is shown: everybody, its row or its column."""
 
 UNCLIPPED = "Estimates are unbiased, so that a share near zero may come out below it; intervals are not cut at 0 and 1."
 
@@ -29,7 +29,7 @@ UNCLIPPED = "Estimates are unbiased, so that a share near zero may come out belo
 def share_table(
     title: str, estimates: Mapping[str, Mapping[str, Estimate]], level: float = 0.95, notes: Sequence[str] = ()
 ) -> ResultTable:
-    """The shares of every answer: by question, and by group where there is more than one.
+    """The shares of every answer: by question, and by group if there is more than one.
 
     estimates : for each question the estimates by group; the group "" is everybody.
 
@@ -61,7 +61,8 @@ def two_way_rows(
 ) -> ResultTable:
     """The cells of a two-way table with intervals: shares of all, of their row, or of their column.
 
-    names : of the row question and the column question. The test of independence is the last note.
+    names : the names of the row question and the column question. percent : "all", or the shares within "row" or
+        "column". The last note is the test of independence.
 
     >>> from ldpopt.survey import two_way_from_counts
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -95,7 +96,8 @@ def difference_table(
 ) -> ResultTable:
     """Differences of shares between groups or waves, category by category, with tests.
 
-    differences : by (question, first, second), each first - second. tests : that all groups agree, by question.
+    differences : by (question, first, second), the `Difference` first - second.
+    tests : by question, the test that all groups agree.
 
     >>> from ldpopt.survey import difference, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -119,7 +121,7 @@ def difference_table(
 def regression_table(
     found: Regression, level: float = 0.95, odds: bool = False, notes: Sequence[str] = ()
 ) -> ResultTable:
-    """The coefficients of a regression, or the odds ratios.
+    """The coefficients of a regression, or its odds ratios if `odds` is set.
 
     >>> from ldpopt.survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
@@ -138,7 +140,7 @@ def regression_table(
     rows: list[tuple[Cell, ...]] = [(*name, *map(float, rest)) for name, *rest in parts]
     what = "odds ratio" if odds else "coefficient"
     columns: tuple[str, ...] = ("category", "term", what, "se", "lower", "upper", "p")
-    if odds:  # the error of the coefficient beside its exponential would be read as that of the ratio
+    if odds:  # beside a ratio, the coefficient's error would be taken for the ratio's
         columns = tuple(name for name in columns if name != "se")
         rows = [(*row[:3], *row[4:]) for row in rows]
     said = [f"{found.kind.capitalize()} regression of the true answers of {found.n:,} respondents: {found.formula}."]
@@ -162,7 +164,7 @@ def number_table(
 ) -> ResultTable:
     """Means, totals and quantiles with their intervals.
 
-    estimates : each with what it is called; all their values are listed.
+    estimates : pairs (name, estimate); all values of an estimate are listed.
 
     >>> from ldpopt.survey import estimate, mean, quantile
     >>> found = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -181,7 +183,7 @@ def number_table(
 
 
 def _within(table: TwoWayTable, percent: str, level: float) -> dict[Any, tuple[float | None, ...]]:
-    """Shares within a row or a column, with errors and limits; nothing where the row itself has no positive share."""
+    """Shares within a row or a column, with errors and limits; empty if the row's own share is not positive."""
     made: dict[Any, tuple[float | None, ...]] = {}
     givens, others = table.row_channel.inputs, table.column_channel.inputs
     if percent == "column":

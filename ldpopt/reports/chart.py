@@ -1,4 +1,4 @@
-"""Estimates with their intervals as a table that is a picture: drawn by the browser, in any script, light or dark."""
+"""Estimates with their intervals as a table with bars, which the browser draws in any script, light or dark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str) -> str:
-    """A row for every answer: its name, estimate, interval, and the interval on a scale that all rows share.
+    """A table with a row for every answer: name, estimate, interval, and the interval drawn on a common scale.
 
     labels, values, lower, upper : (k,) shares. percent : the level of the intervals, as in "95 %". Returns HTML.
 
@@ -61,7 +61,7 @@ def interval_table(labels: Sequence[str], values: Any, lower: Any, upper: Any, c
 
 
 def _scale(low: float, high: float) -> tuple[float, float, int]:
-    """Where a scale begins, its step, and how many steps it has; steps are 1, 2 or 5 times a power of ten."""
+    """The start of a scale, its step, and the number of steps. A step is 1, 2 or 5 times a power of ten."""
     span = max(high - low, 1e-6)
     raw = span / 4
     power = 10.0 ** math.floor(math.log10(raw))

@@ -1,4 +1,4 @@
-"""A draft of what respondents are told before they answer, from the plan that then binds it."""
+"""A draft of the text that respondents read before they answer, made from the plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ldpopt.survey.plan.plan import Plan
 def consent_paragraph(plan: Plan) -> str:
     """A paragraph for a consent form: what happens to the answers, what a report can tell, and what is not protected.
 
-    It is a draft for a person to adapt, with the guarantees of the plan, rounded up; as Markdown.
+    It is Markdown, a draft for a person to adapt. The guarantees are those of the plan, rounded up.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0)).plan
@@ -52,7 +52,7 @@ def _rounds(plan: Plan) -> str:
 
 
 def not_protected(plan: Plan) -> list[str]:
-    """What the guarantee does not cover, a sentence each.
+    """Sentences about what the guarantee does not cover.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, carry=("region",))

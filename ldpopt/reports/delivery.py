@@ -1,4 +1,4 @@
-"""A survey's delivery checked: everything in a folder that can be recomputed is recomputed, and compared."""
+"""Checking a survey's delivery: everything in a folder that can be recomputed is recomputed and compared."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ldpopt.survey.sample.analysis import Findings as Estimates
 from ldpopt.version import __version__
 
 TOLERANCE = 1e-9
-"""Relative: another processor may sum in another order."""
+"""Relative tolerance, since another processor may sum in another order."""
 
 _IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
 _HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
@@ -40,7 +40,7 @@ _MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">
 
 @dataclass(frozen=True, eq=False)
 class Finding(Result):
-    """One thing that was looked at: its name, whether it holds (None: it could not be checked), and in words why."""
+    """One check: the name of the file, whether it holds (None if it could not be checked), and the reason in words."""
 
     name: str
     holds: bool | None
@@ -53,7 +53,7 @@ class Finding(Result):
 
 @dataclass(frozen=True, eq=False)
 class Findings(Result):
-    """What `verify_delivery` found; true if there is nothing that does not hold.
+    """The result of `verify_delivery`. As a truth value it is true if no check failed.
 
     simulation : whether the reports say that they are simulated.
     """
@@ -67,7 +67,7 @@ class Findings(Result):
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """What does not hold."""
+        """The checks that failed."""
         return tuple(one for one in self.findings if one.holds is False)
 
     def __bool__(self) -> bool:
@@ -85,12 +85,13 @@ class Findings(Result):
 def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Findings:
     """Check a folder with a plan and, as far as they are there, its reports, counts, estimates and page.
 
-    The plan's guarantees are proved again from its integers; every file of reports must have the bytes and the rows of
-    its manifest and belong to the plan, and is counted again; counts, estimates (``estimates.json``, as ``ldpopt survey
-    estimate --json`` prints them) and the text of pages are recomputed from the reports. Keys, work folders, and
-    files that may be raw answers have no place in a delivery. What is none of these is listed as not checked.
+    The plan's guarantees are proved again from its integers. Every file of reports must belong to the plan and have the
+    bytes and the rows that its manifest (the record written with it) states, and is counted again. Counts, estimates
+    (``estimates.json``, as printed by ``ldpopt survey estimate --json``) and the text of pages are recomputed from the
+    reports. Keys, work folders and files that may be raw answers must not be in a delivery. All other files are listed
+    as not checked.
 
-    Raises `InvalidInput` for what is no folder, or one without exactly one plan.
+    Raises `InvalidInput` unless `folder` is a folder with exactly one plan.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
@@ -129,7 +130,7 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
 
 
 class _Checked:
-    """What was counted so far, by the fingerprint of its rows."""
+    """The counts so far, by the fingerprint of their rows."""
 
     def __init__(self, plan: Plan, runner: Runner | None) -> None:
         self.plan, self.survey, self.runner = plan, Survey(plan), runner
@@ -149,7 +150,7 @@ class _Checked:
         return f"{counts.rows:,} {what} of the plan, as they were written"
 
     def counts(self, path: Path) -> str:
-        """Compare a file of counts with the reports that it says it is of."""
+        """Compare a file of counts with the reports that it names as its source."""
         said = counting.Counts.from_json(read_text(path), self.plan)
         chosen = self._sources_of(said, path)
         pairs = [(names[0], names[1]) for names in said.tables if len(names) == 2]
@@ -161,7 +162,7 @@ class _Checked:
         return f"counts of {said.rows:,} reports, counted again"
 
     def estimates(self, path: Path) -> str:
-        """Compare estimates with those from the reports that they say they are of."""
+        """Compare a file of estimates with estimates from the reports that it names as its source."""
         data = strictjson.loads(read_text(path), str(path))
         counts = self._counted({str(one.get("reports")) for one in data.values()}, path)
         hows = {strictjson.dumps(one.get("analysis")) for one in data.values()}
@@ -176,7 +177,7 @@ class _Checked:
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
 
     def page(self, path: Path) -> str:
-        """Compare the text of a page with the one that its reports give."""
+        """Compare the text of a page with a page made again from its reports."""
         text = read_text(path)
         mark = _MARK.search(text)
         if mark is None:
@@ -202,7 +203,7 @@ class _Checked:
         return self.by_rows[mark]
 
     def _sources_of(self, said: counting.Counts, path: Path) -> list[Path]:
-        """The reports whose partitions are those of the counts, each partition once."""
+        """The files of reports whose partitions are those of the counts, each once."""
         left, chosen = set(said.sources), []
         for parts, source in self.found:
             if parts and parts <= left:
@@ -218,7 +219,7 @@ def _analysis(said: Any) -> Analysis:
 
 
 class _CannotTell(Exception):
-    """What is neither right nor wrong."""
+    """Raised if something can be neither confirmed nor refuted."""
 
 
 def _finding(path: Path, check: Callable[[Path], str]) -> Finding:
@@ -231,7 +232,7 @@ def _finding(path: Path, check: Callable[[Path], str]) -> Finding:
 
 
 def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
-    """What is not checked, and what should not be here."""
+    """Findings for files that are not checked, and for files that must not be in a delivery."""
     for path, kind in kinds.items():
         if kind == "key":
             yield Finding(path.name, False, "a survey key: whoever has it can undo the privatization")
@@ -244,7 +245,7 @@ def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
 
 
 def _kind(path: Path) -> str:
-    """What a file seems to be: a format, "reports", "results", "page", "key", "work", "sidecar", or nothing known."""
+    """The kind of a file: a format, "reports", "results", "page", "key", "work", "sidecar", or "" if unknown."""
     if path.is_dir():
         if is_work(path):
             return "work"
@@ -280,7 +281,7 @@ def _not_here(path: Path) -> InvalidInput:
 
 
 def _close(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same but for the last digits of their numbers."""
+    """Whether two JSON values are equal, except for the last digits of their numbers."""
     if isinstance(one, dict) and isinstance(other, dict):
         return set(one) == set(other) and all(_close(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -291,5 +292,5 @@ def _close(one: Any, other: Any) -> bool:
 
 
 def _without_images(text: str) -> str:
-    """The page without its pictures, whose bytes differ between versions of what draws them."""
+    """The page without its pictures, whose bytes differ between versions of the drawing library."""
     return _IMAGE.sub(r"<img\1>", text)

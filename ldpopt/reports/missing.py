@@ -1,4 +1,4 @@
-"""What estimates are about where answers are missing: among whom, and who is seen not to have answered."""
+"""Missing answers in reports: estimates among the people who answered, and sentences about the others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def among_those_who_answered(plan: Plan, found: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
-    """Estimates among those who answered, by question, where missing answers have a category of their own.
+    """Estimates among the people who answered, for the questions whose missing answers have a category of their own.
 
-    found : the estimates of all shares, perhaps with those of groups. Where nearly nobody answered, none is made.
+    found : the estimates of all shares, perhaps with groups. A question that nearly nobody answered has no entry.
 
     >>> import numpy as np
     >>> from ldpopt.survey import Counts, QuestionSpec, Reading, Survey, SurveySpec, make_plan
@@ -53,9 +53,9 @@ def _among(found: Estimate, missing: Label) -> Estimate | None:
 
 
 def missing_in_words(question: PlannedQuestion, answered: int, rows: int) -> str:
-    """What became of missing answers, and what it does to the guarantee; empty where they were refused.
+    """How missing answers were treated, and what this means for the guarantee; empty if they were refused.
 
-    answered : how many reports are not empty; rows : how many there are.
+    answered : the number of reports that are not empty. rows : the number of all reports.
     """
     reading = question.reading
     if reading.left_out:
@@ -74,6 +74,6 @@ def missing_in_words(question: PlannedQuestion, answered: int, rows: int) -> str
 
 
 def missing_of(plan: Plan, counts: Counts) -> dict[str, str]:
-    """`missing_in_words` of every question for which there is something to say."""
+    """`missing_in_words` by question, without the questions for which it is empty."""
     said = {one.name: missing_in_words(one, int(counts[one.name].sum()), counts.rows) for one in plan.questions}
     return {name: words for name, words in said.items() if words}

@@ -1,4 +1,4 @@
-"""HTML pages that stand alone: one file, pictures inside, nothing fetched."""
+"""Self-contained HTML pages: one file, with its pictures inside, which loads nothing else."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ code { background: var(--tint); padding: .1em .3em; border-radius: 3px; font-siz
 
 
 def page(title: str, body: Iterable[str], head: str = "") -> str:
-    """A whole page; `title` is text, `body` and `head`, what else stands in the head, finished HTML."""
+    """A whole page. `title` is text; `body` and `head` (more of the page's head) are finished HTML."""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -95,9 +95,9 @@ def page(title: str, body: Iterable[str], head: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", numbers: Sequence[int] = ()) -> str:
-    """A table of text cells, escaped here; the columns at the positions `numbers` are set right.
+    """A table of text cells, which are escaped here. The columns at the positions `numbers` are aligned to the right.
 
-    The first cell of a row names it, unless it is a number.
+    The first cell of a row is its header, unless it is a number.
 
     >>> table(["a"], [["1 < 2"]])[-67:]
     '<tbody><tr><th scope="row">1 &lt; 2</th></tr></tbody></table></div>'
@@ -121,7 +121,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
 def embed(png: bytes, description: str, caption: str = "") -> str:
     """A PNG picture of 200 dots an inch inside the page, no larger than it was drawn.
 
-    `description` is for those who cannot see it. Without bytes the page has the description alone.
+    `description` is for readers who cannot see the picture. Without bytes the page has only the description.
     """
     said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     if not png:

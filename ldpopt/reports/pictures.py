@@ -1,4 +1,4 @@
-"""Pictures that commands write: a design's blocks beside its channel; a plan's budget and what it reaches."""
+"""Pictures that commands write: a design's blocks beside its channel, and a plan's budget and precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ldpopt.survey.plan.spec import SurveySpec
 
 
 def _as_in_blocks(design: Design) -> list[int]:
-    """The order of the answers in the left panel, for the right one."""
+    """The order of the answers in the left panel, which the right panel uses, too."""
     posed: Any = design.utility
     if posed.continuous and design.edges is not None:
         posed = Cells(posed.p0, posed.p1, design.edges).divergence(posed.f)
@@ -35,6 +35,6 @@ def design_picture(design: Design, names: tuple[str, str] | None = None, kind: s
 
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
-    """The split of a plan's budget, widths and, where `spec` asks for power, power, as the bytes of a picture."""
+    """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture."""
     alternatives = {one.name: one.alternative for one in spec.questions if one.alternative is not None}
     return picture(planning(plan, alternatives), kind)

@@ -1,4 +1,4 @@
-"""The estimates of a survey as data: what ``ldpopt survey estimate --json`` prints, with what the reports are."""
+"""The estimates of a survey as data, together with the source of the reports (``ldpopt survey estimate --json``)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ def results(
     analysis: Analysis | None = None,
     answered: Mapping[str, Findings] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """JSON-ready estimates by question, each with the plan and the reports that it is of.
+    """JSON-ready estimates by question, each with the plan and the reports from which it was made.
 
-    analysis : how they were made; where it is not the plainest, it is said, and groups have estimates of their own.
-    plan : the plan's checksum. reports : the fingerprint of all rows counted. simulation, unlabelled : as in `Counts`.
-    answered : estimates among those who answered, which the question's data then have under
-    ``among_those_who_answered``.
+    analysis : the settings of the analysis. If it is not the default one, it is part of the result, and groups have
+        estimates of their own.
+    answered : estimates among the people who answered; the result has them as ``among_those_who_answered``.
+
+    Each result also has the plan's checksum, ``plan``; the fingerprint of all counted rows, ``reports``; and
+    ``simulation`` and ``unlabelled``, as in `Counts`.
 
     >>> import numpy as np
     >>> from ldpopt.survey import Counts, QuestionSpec, Survey, SurveySpec, make_plan

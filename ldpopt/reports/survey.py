@@ -1,4 +1,4 @@
-"""The page of a survey: what was estimated, through which channels, and what they promise the respondents."""
+"""The page of a survey: its estimates, its channels, and their guarantees for the respondents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 DRAWN = 40
-"""Reports of the largest channel that is drawn; beyond, a picture shows nothing."""
+"""Channels with more reports than this are not drawn, since nothing could be read."""
 
 OURS = "channel of this survey"
 
@@ -50,10 +50,10 @@ def survey_report(
 ) -> str:
     """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
 
-    estimates : an `Estimate` or `Findings` for each question's name. analysis : how they were made.
-    counts : what they are made from, if the page is to say what the
-        reports say of themselves: that of a simulation says so in its title. pictures : whether to draw; the page then
-        has their descriptions alone.
+    estimates : an `Estimate` or `Findings` for each question's name. analysis : the settings of the analysis.
+    counts : the counts behind the estimates. With them the page names its reports, and the title of a page of simulated
+        reports says that they are simulated.
+    pictures : whether to draw pictures; otherwise the page has only their descriptions.
     """
     simulation, unlabelled = (False, False) if counts is None else (counts.simulation, counts.unlabelled)
     found = {name: one if isinstance(one, Findings) else Findings(one, {}) for name, one in estimates.items()}
@@ -93,12 +93,15 @@ class _Pencil:
     drawing: bool
 
     def draw(self, make: Callable[[], Any]) -> bytes:
-        """The bytes of the figure that `make` gives; none if nothing is drawn."""
+        """The bytes of the figure that `make` returns; empty if pictures are left out."""
         return plots.picture(make()) if self.drawing else b""
 
 
 def _mark(counts: Counts, asked: Analysis) -> str:
-    """Of which reports the page is, how, and by which version: `ldpopt.reports.verify_delivery` makes it again."""
+    """The reports, analysis and version of the page.
+
+    `ldpopt.reports.verify_delivery` makes the page again from them.
+    """
     how = "" if asked.plain else escape(json.dumps(asked.to_dict(), sort_keys=True))
     return f'<meta name="ldpopt-reports" content="{total(counts.sources)} {__version__}">\n' + (
         f'<meta name="ldpopt-analysis" content="{how}">\n' if how else ""
@@ -106,7 +109,7 @@ def _mark(counts: Counts, asked: Analysis) -> str:
 
 
 def _warnings(simulation: bool, unlabelled: bool) -> list[str]:
-    """What a reader must know before any number."""
+    """Warnings that a reader must see before any number."""
     said = []
     if simulation:
         said.append("These reports were simulated from a seed. Nobody was asked, and they protect nobody.")
@@ -134,7 +137,7 @@ def _said(question: PlannedQuestion) -> list[str]:
 
 
 def _in_words(epsilon: float, eta: float) -> list[str]:
-    """The claims of a plan, which its integers prove, as promises."""
+    """The claims of a plan, which its integers prove, in words."""
     claims = [
         Guarantee("local_dp", epsilon, epsilon, None, True, "[GI, Def 6]"),
         Guarantee("total_variation", eta, eta, None, True, "[GI, Def 7]"),
@@ -167,7 +170,7 @@ def _question(question: PlannedQuestion, both: Findings, pencil: _Pencil, asked:
 
 
 def _channel_in_words(channel: Channel) -> str:
-    """The probabilities of a small channel; of a large one the likeliest report of each answer."""
+    """The probabilities of a small channel in words; for a large one the likeliest report of each answer."""
     k, m = channel.shape
     said = []
     for label, row in zip(channel.inputs, channel.matrix, strict=True):
@@ -178,7 +181,7 @@ def _channel_in_words(channel: Channel) -> str:
 
 
 def _missing(question: PlannedQuestion, found: Estimate, counts: Counts | None, asked: Analysis) -> list[str]:
-    """What became of missing answers, and the shares among those who answered."""
+    """How missing answers were treated, and the shares among the people who answered."""
     words = missing_in_words(question, found.n, found.n if counts is None else counts.rows)
     if not words:
         return []
@@ -208,13 +211,13 @@ def _groups(both: Findings, asked: Analysis) -> list[str]:
 
 
 def _rivals(question: PlannedQuestion, found: Estimate, pencil: _Pencil) -> list[str]:
-    """What other protocols within the same epsilon would need for the interval that the plan is for."""
+    """The respondents that other protocols with the same epsilon would need for the planned half-width."""
     if not 0 < question.epsilon < math.inf:
         return []
     shares = np.clip(found.values, 1e-6, None) if question.pilot is None else question.pilot
     width = (question.expected or {}).get("half_width", 0.05)
     own = Channel(question.channel.matrix)
-    # Measured in floats, outward, the channel may exceed what its integers prove by a rounding.
+    # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
     epsilon = max(question.epsilon, float(local_dp(own)))
     compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
     rows = [replace(row, protocol=OURS) if row.protocol == "optimal channel" else row for row in compared]

@@ -1,4 +1,4 @@
-"""Tables of results in the formats that people pass on: text, CSV, Excel, HTML, Markdown and JSON."""
+"""Tables of results in several formats: text, CSV, Excel, HTML, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORMATS = ("text", "csv", "xlsx", "html", "md", "json")
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows of results under named columns, with what must be said beside them.
+    """Rows of results under named columns, with a title and notes.
 
-    title : what the table is of. columns : their names. rows : text, numbers, or None for nothing.
-    shares : the columns that are shares, which people read as percentages. notes : sentences, one a line.
+    title : the title. columns : the names of the columns. rows : cells of text, numbers, or None for an empty cell.
+    shares : the columns that are shares, which are shown as percentages. notes : sentences, one a line.
 
-    Whatever the format, a number is the same number: CSV, Excel and JSON hold all digits; text, HTML and Markdown
-    show shares in percent with two decimals, other numbers in five significant digits, p-values in three.
+    CSV, Excel and JSON hold all digits. Text, HTML and Markdown show shares in percent with two decimals, p-values with
+    three significant digits, and other numbers with five.
 
     >>> made = ResultTable("demo", ("answer", "share"), (("yes", 0.25),), shares=("share",))
     >>> print(made.in_format("csv").decode())
@@ -70,7 +70,7 @@ class ResultTable:
         return made if isinstance(made, bytes) else made.encode()
 
     def shown(self) -> list[list[str]]:
-        """The cells as people read them."""
+        """The cells as text for readers."""
         return [
             [_shown(value, name, name in self.shares) for name, value in zip(self.columns, row, strict=True)]
             for row in self.rows
@@ -78,7 +78,7 @@ class ResultTable:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Positions of the columns that hold numbers alone."""
+        """Positions of the columns that hold only numbers."""
         return tuple(
             at
             for at in range(len(self.columns))
@@ -148,7 +148,7 @@ def _shown(value: Cell, name: str, share: bool) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes on a terminal: two for wide characters, none for marks."""
+    """The width of a text on a terminal: two columns for wide characters, none for combining marks."""
     from unicodedata import combining, east_asian_width
 
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

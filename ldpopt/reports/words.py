@@ -1,4 +1,4 @@
-"""Guarantees, reports and proofs in plain words. Numbers in a promise are rounded up."""
+"""Guarantees, reports and proofs in plain words. Numbers in a guarantee are rounded up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldpopt.tolerances import CERTIFIED_GAP
 
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
-    """What a guarantee promises the person who answers; for notions without a sentence, the guarantee itself.
+    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols.
 
     >>> from ldpopt.privacy import local_dp
     >>> guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
@@ -39,7 +39,7 @@ def _local_dp(epsilon: float) -> str:
 
 
 def _total_variation(eta: float) -> str:
-    # In decimal arithmetic, which is exact here: 0.2 must not become 60.01 % by its own rounding.
+    # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
     right = (50 * (1 + Decimal(eta))).quantize(Decimal("0.01"), ROUND_CEILING)
     return (
         f"Who hesitates between two equally likely answers of yours guesses right at most {float(right):g} % of the "
@@ -53,9 +53,9 @@ _SENTENCES: dict[str, Callable[[float], str]] = {"local_dp": _local_dp, "total_v
 def reports_in_words(
     channel: Channel, p0: object, p1: object, names: tuple[str, str]
 ) -> list[tuple[str, tuple[str, ...], str]]:
-    """For every report: its label, the answers that prefer it to most others, and what it says about the groups.
+    """For every report: its label, the answers that make it likeliest, and what it says about the groups.
 
-    An answer is listed where its probability of the report is within a billionth of the largest.
+    An answer is listed if its probability of the report is within a billionth of the largest one.
     """
     m0, m1 = channel.push(p0), channel.push(p1)
     said = []
@@ -78,7 +78,7 @@ def _evidence(m0: float, m1: float, names: tuple[str, str]) -> str:
 
 
 def proof_in_words(design: Design, found: Verification) -> list[str]:
-    """What a design's proof says once it was checked, a sentence each: the limits kept, the value, the bound, the gap.
+    """The result of checking a design's proof, in sentences: the limits that hold, the value, the bound and the gap.
 
     >>> from ldpopt import Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import TOTAL_VARIATION
@@ -104,7 +104,7 @@ def proof_in_words(design: Design, found: Verification) -> list[str]:
 
 
 def verdict(design: Design) -> str:
-    """Whether the design's proof holds, after recomputing it.
+    """A sentence about whether the design's proof holds, after it was recomputed.
 
     >>> from ldpopt import Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import KL

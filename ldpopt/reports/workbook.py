@@ -1,4 +1,4 @@
-"""Excel workbooks of plain cells: what Excel, LibreOffice and pandas read, from the standard library alone."""
+"""Excel workbooks of plain cells, which Excel, LibreOffice and pandas read. Only the standard library is used."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
-    """The bytes of an .xlsx file with a sheet for each name; the same cells give the same bytes.
+    """The bytes of an .xlsx file with a sheet for each name. The same cells give the same bytes.
 
-    Numbers are numbers with all their digits, text is text (never a formula), None is an empty cell.
+    Numbers keep all their digits, text stays text (never a formula), and None is an empty cell.
 
     >>> workbook({"results": [["answer", "share"], ["yes", 0.25]]})[:2]
     b'PK'
@@ -93,7 +93,7 @@ def _cell(value: Any, where: str) -> str:
 
 
 def _letters(place: int) -> str:
-    """Columns are A to Z, then AA."""
+    """The letters of a column: A to Z, then AA, AB, ..."""
     made = ""
     place += 1
     while place:

@@ -1,6 +1,6 @@
 """The papers' results recomputed: each claim with its numbers, a picture and a verdict.
 
-`EXPERIMENTS` holds them by name; `run` computes one into a folder. On the command line: ``ldpopt reproduce``.
+`EXPERIMENTS` has them by name, and `run` computes one into a folder. The command is ``ldpopt reproduce``.
 """
 
 from ldpopt.reproduce.experiment import Experiment, Outcome, Table, Verdict

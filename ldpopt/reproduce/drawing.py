@@ -1,4 +1,4 @@
-"""What the pictures of the experiments share."""
+"""Functions that all pictures of the experiments share."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ def frames(count: int, width: float = 5.2, height: float = 4.0) -> list[Axes]:
 
 
 def line(ax: Axes, x: Any, y: Any, at: int, label: str = "", **more: Any) -> None:
-    """The curve number `at` of a picture: colour and dashes go together, so that either is enough."""
+    """Draw curve number `at` of a picture.
+
+    Each number has its colour and its dashes, so that either identifies the curve.
+    """
     ax.plot(x, y, **{"color": COLOURS[at % 7], "ls": LINES[at % 7], "lw": 1.8, "label": label} | more)
 
 
 def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", scale: Sequence[str] = ()) -> None:
-    """Words, grid, legend and logarithmic axes (`scale` holds "x", "y" or both)."""
+    """Add texts, grid and legend, and make axes logarithmic (`scale` holds "x", "y" or both)."""
     ax.set_title(title, fontsize=10.5, loc="left")
     ax.set_xlabel(x)
     ax.set_ylabel(y)

@@ -1,8 +1,8 @@
 """The envelope and the optimum by two short programs that share nothing with each other or with `ldpopt.design`.
 
 `envelope_at` goes through all partitions of the sorted inputs, one by one. `pattern_optimum` is the linear program over
-all sets of inputs, in any order, and knows no partitions: columns of epsilon-LDP channels are sums of staircases
-S_A = 1 + (E-1) 1_A [KOV14, Thm 2], and these differences between rows add up.
+all sets of inputs, in any order, and does not use partitions. It uses that columns of epsilon-LDP channels are sums of
+staircases S_A = 1 + (E-1) 1_A [KOV14, Thm 2], and that differences between rows add up over such sums.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 Worth = Callable[[Array, Array], Array]
-"""What reports of laws M0 and M1 are worth, element by element: homogeneous, convex, and 0 where M0 = M1."""
+"""The utility of reports with masses M0 and M1, element by element: homogeneous, convex, and 0 if M0 = M1."""
 
 
 def partition_points(worth: Worth, p0: Array, p1: Array, gain: float) -> list[tuple[float, float]]:
@@ -36,7 +36,7 @@ def partition_points(worth: Worth, p0: Array, p1: Array, gain: float) -> list[tu
 
 
 def envelope_at(points: Sequence[tuple[float, float]], eta: float) -> float:
-    """The least non-decreasing concave majorant, at eta, of the origin and the points: over all pairs of them."""
+    """The least non-decreasing concave majorant of the origin and the points, at eta, over all pairs of points."""
     reached = [(0.0, 0.0), *points]
     best = max(height for x, height in reached if x <= eta)
     for x, height in reached:
@@ -49,10 +49,10 @@ def envelope_at(points: Sequence[tuple[float, float]], eta: float) -> float:
 def pattern_optimum(worth: Worth, p0: Array, p1: Array, gain: float, eta: float, share: float | None = None) -> float:
     """The optimum over all channels under LocalDP(log(1 + gain)) and a total variation of at most eta > 0.
 
-    With a `share`, only channels with at least this share of the weight of their staircases on sets of inputs that are
-    no neighbours, erasure apart.
+    With a `share`, only channels count whose staircases have at least this share of their weight, without erasure, on
+    sets of inputs that are not neighbours.
 
-    phi_A = theta_A (E-1)/eta are the weights of the sets A, of one total n for all inputs:
+    phi_A = theta_A (E-1)/eta are the weights of the sets A. They have the same total n for all inputs:
 
         max (eta/(E-1)) sum phi_A worth(S_A)   s.t.   sum_{A with x} phi_A = n,   sum_{A with x, without x'} phi_A <= 1,
                                                        (eta/(E-1)) sum phi_A + eta n <= 1.

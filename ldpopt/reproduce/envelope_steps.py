@@ -1,12 +1,12 @@
 """The proof of the envelope theorem, step by step, on any channel: docs/concepts/envelope.md.
 
-Given a channel under epsilon-LDP whose rows are at most eta apart, each step makes another that keeps no less, and the
-last one is a mixture of sort-partition-randomize channels and erasure. Nothing here asks whether the first channel was
-optimal, nor solves anything: every inequality of the proof is there to be looked at.
+Start with a channel under epsilon-LDP whose rows are at most eta apart. Each step makes another channel whose utility
+is at least as large. The last one is a mixture of sort-partition-randomize channels and erasure. The first channel need
+not be optimal, and no program is solved, so every inequality of the proof can be checked on numbers.
 
-Columns are written as b (1 + (E-1) m) with E = e^epsilon, b their smallest entry and 0 <= m <= 1, and laid on a line
-with length b, in the order of their likelihood ratio. What an input has on the line is its density m; its mass in a
-column is b m. Densities have one total N for all inputs, and D = eta / (E-1) is what the cap leaves between two.
+Columns are written as b (1 + (E-1) m), where E = e^epsilon, b is the smallest entry and 0 <= m <= 1. They are laid on a
+line, each with length b, in the order of their likelihood ratio. On a column an input has the density m and the mass b
+m. The densities of all inputs have the same total N, and those of two inputs differ by at most D = eta / (E-1).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ldpopt.divergences import FDivergence
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Cells of a line: `lengths` (n,), and the masses (k, n) that inputs have in them, at most the length each."""
+    """Cells of a line: `lengths` (n,), and the masses (k, n) of the inputs in them, each at most the cell's length."""
 
     lengths: Array
     masses: Array
 
     @property
     def columns(self) -> Array:
-        """(k, n) the densities in the cells; 0 where a cell has no length."""
+        """(k, n) the densities in the cells; 0 in cells of length 0."""
         return np.divide(self.masses, self.lengths, out=np.zeros_like(self.masses), where=self.lengths > 0)
 
     @property
     def edges(self) -> Array:
-        """(n + 1,) where the cells begin and end."""
+        """(n + 1,) the ends of the cells on the line."""
         return np.concatenate([[0.0], np.cumsum(self.lengths)])
 
     def take(self, order: Index) -> Line:
@@ -45,7 +45,10 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is kept: f between the laws of the reports, for inputs in increasing order of likelihood ratio."""
+    """The utility: the divergence f between the laws of the reports.
+
+    Inputs are in increasing order of likelihood ratio.
+    """
 
     f: FDivergence
     pair: Pair
@@ -59,23 +62,26 @@ class Problem:
         return whole[0] + self.gain * first, whole[1] + self.gain * second
 
     def value(self, line: Line) -> float:
-        """What the cells keep, taken as columns of a channel."""
+        """The utility of the cells, taken as columns of a channel."""
         return float(self.f.excess(*self.laws(line)).sum())
 
     def sorted(self, line: Line) -> tuple[Line, Array]:
-        """The cells that have a length in the order of their ratio M0/M1, and these ratios."""
+        """The cells of positive length in the order of their ratio M0/M1, and these ratios."""
         line = line.take(np.flatnonzero(line.lengths > 0))
         ratio = np.divide(*self.laws(line))
         order = np.argsort(ratio, kind="stable")
         return line.take(order), np.asarray(ratio[order])
 
     def gains(self, ratio: Array) -> Array:
-        """(k, n) what a unit of mass is worth to each input where the tangent at a ratio values it."""
+        """(k, n) the gain from a unit of each input's mass in each cell, by the tangent of g at the cell's ratio."""
         slope, level = (np.asarray(part) for part in self.f.tangent(ratio))
         return np.asarray(np.outer(self.pair.p0, slope) + np.outer(self.pair.p1, level)) * self.gain
 
     def peaks(self, ratio: Array) -> Index:
-        """(k,) the number of cells whose ratio is at most the input's own: gains rise over these, and fall after."""
+        """(k,) the number of cells whose ratio is at most the input's own.
+
+        Gains rise over these cells and fall afterwards.
+        """
         with np.errstate(divide="ignore"):
             own = self.pair.p0 / self.pair.p1
         return np.searchsorted(ratio, own, side="right")
@@ -101,8 +107,9 @@ def exchange(line: Line, peaks: Index, most: float) -> tuple[Array, Array]:
 
         C(s) = max(0, max_y F_y(max(s, p_y)) - (p_y - s)_+ - D)
 
-    as the distribution function of c. Left of the peak p_x it is at most F_x: what F_x(p_x) has more is put as near to
-    the peak as there is room beside c. Right of it C >= F_x - D, and the same is done from the other side.
+    as the distribution function of c. Left of the peak p_x, C is at most F_x. The difference F_x(p_x) - C(p_x) is
+    placed as near to the peak as the room beside c allows. Right of the peak C >= F_x - D, and the other side is
+    treated alike.
     """
     edges = line.edges
     below = np.concatenate([np.zeros((len(line.masses), 1)), np.cumsum(line.masses, axis=1)], axis=1)
@@ -120,7 +127,7 @@ def exchange(line: Line, peaks: Index, most: float) -> tuple[Array, Array]:
 
 
 def windows(line: Line, gains: Array, most: float) -> Array:
-    """(k,) where the leftmost best window of length `most` begins, for each input: most of what its gains allow."""
+    """(k,) for each input the start of the leftmost window of length `most` that has the largest gain."""
     edges = line.edges
     sums = np.concatenate([np.zeros((len(gains), 1)), np.cumsum(gains * line.lengths, axis=1)], axis=1)
     starts = np.unique(np.clip(np.concatenate([edges, edges - most]), 0.0, edges[-1] - most))
@@ -132,8 +139,9 @@ def windows(line: Line, gains: Array, most: float) -> Array:
 def comb(starts: Array, most: float) -> list[tuple[float, tuple[int, ...]]]:
     """Windows [a_x, a_x + D) that move right with x, as a mixture of partitions of the inputs: (length, cuts) pairs.
 
-    The points u, u + D, u + 2 D, ... of a comb meet each window in exactly one tooth. The inputs that share a tooth are
-    neighbours, so each comb is a partition into blocks; its length is that of the offsets u in [0, D) that give it.
+    A comb has teeth at u, u + D, u + 2 D, ... Each window contains exactly one tooth. Inputs that share a tooth are
+    neighbours, so each comb gives a partition into blocks. The length of a partition is that of the offsets u in [0, D)
+    that give it.
 
     >>> comb(np.array([0.0, 0.0, 0.25]), 1.0)
     [(0.25, (0, 2, 3)), (0.75, (0, 3))]
@@ -152,11 +160,12 @@ def comb(starts: Array, most: float) -> list[tuple[float, tuple[int, ...]]]:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What the channels of the proof keep, each at least what the one before it does.
+    """The utilities of the channels of the proof, in increasing order.
 
-    channel : the one given. exchanged : a common part and the rest. split : the common part erased. windows : each
-    input in one window. mixture : (probability, cuts) of partitions, and `kept` what these keep. variation : the total
-    variation of the mixture. lines : the line of each step, for pictures; `starts` and `most` of the windows.
+    channel : of the given channel. exchanged : of a common part and the rest. split : after erasing the common part.
+    windows : with each input in one window. mixture : (probability, cuts) of the partitions. kept : of the mixture.
+    variation : the total variation of the mixture. lines : the line of each step, for pictures. starts, most : of the
+        windows.
     """
 
     channel: float
@@ -171,7 +180,7 @@ class Steps:
     starts: Array
     most: float
     backward: float
-    """By how much a window lies left of one that should be left of it: 0 but for rounding."""
+    """The largest violation of the order of windows, which is 0 except for rounding."""
 
     @property
     def values(self) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""What an experiment is: a claim of a paper, points at which it is computed, and a verdict from the numbers."""
+"""The form of an experiment: a claim of a paper, points at which it is computed, and a verdict from the numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 class Outcome(Enum):
-    """What comparing a claim with exact values found: it holds, holds loosely, or fails.
+    """The result of comparing a claim with exact values: it holds, holds loosely, or fails.
+
+    A bound holds if it is attained, and holds loosely if it is right but not attained at the computed points.
 
     >>> Outcome("holds loosely")
     <Outcome.LOOSELY: 'holds loosely'>
@@ -35,7 +37,7 @@ class Outcome(Enum):
 
 
 class Subject(Enum):
-    """What a claim is to its paper, so that a false step is not taken for a false theorem.
+    """The role of a claim in its paper, so that a false step is not taken for a false theorem.
 
     >>> Subject.STEP.value
     'step of a proof'
@@ -49,7 +51,7 @@ class Subject(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Result):
-    """The outcome, in what way (one computed sentence), and the numbers behind it."""
+    """The outcome, a computed sentence of detail, and the numbers behind it."""
 
     outcome: Outcome
     detail: str
@@ -63,7 +65,7 @@ class Verdict(Result):
 
 @dataclass(frozen=True, eq=False)
 class Table(Result):
-    """Rows of numbers and words; a row has the columns that it has."""
+    """Rows of numbers and words. Rows may have different columns."""
 
     rows: tuple[Row, ...]
 
@@ -76,7 +78,7 @@ class Table(Result):
         return Table(tuple(row for row in self.rows if all(row.get(name) == cell for name, cell in equal.items())))
 
     def column(self, name: str) -> Array:
-        """A column of numbers of the rows that have it, float64."""
+        """A column of numbers, float64, from the rows that have this column."""
         return np.array([float(row[name]) for row in self.rows if name in row], dtype=np.float64)
 
     def groups(self, name: str) -> Iterator[tuple[Cell, Table]]:
@@ -104,9 +106,9 @@ class Table(Result):
 
     @classmethod
     def from_csv(cls, text: str, path: str = "rows") -> Table:
-        """The table that `to_csv` wrote; every cell that is a number, inf, -inf or nan is read as one.
+        """The table that `to_csv` wrote. Cells that are numbers, inf, -inf or nan are read as numbers.
 
-        path : what errors name. `InvalidInput` for text that is no table.
+        path : the name of the file in errors. `InvalidInput` for text that is not a table.
 
         >>> Table.from_csv(Table(({"a": 0.1, "b": "x"}, {"a": 2})).to_csv()).rows
         ({'a': 0.1, 'b': 'x'}, {'a': 2.0})
@@ -127,10 +129,12 @@ class Table(Result):
 class Experiment:
     """A claim of a paper with what is needed to recompute it: points, exact values, a verdict and a picture.
 
-    name : of its folder. claim : a sentence. source : citations, that of the claim first. full, quick : the parameters
-    of either form. points : the inputs to compute at, as rows. measure : from the cells of a point to the cells (or
-    several rows of them) it yields. judge : the verdict on all rows. draw : their picture, as matplotlib axes.
-    caption : what it shows. subject : whether it is a statement of the paper or a step of a proof.
+    name : the name of its folder. claim : a sentence. source : citations; the first one is that of the claim.
+    full, quick : the parameters of the full and of the quick form. points : a function from parameters to the points to
+        compute, as rows.
+    measure : a function from the cells of a point to its results, as cells or as several rows of them.
+    judge : the verdict from all rows. draw : their picture, as matplotlib axes. caption : a description of the picture.
+    subject : the role of the claim in the paper, such as a statement or a step of a proof.
     """
 
     name: str
@@ -146,14 +150,14 @@ class Experiment:
     subject: Subject = Subject.STATEMENT
 
     def rows_at(self, point: Row) -> list[Row]:
-        """The rows of one point, its own cells first; every number a float, as it is when read back from CSV."""
+        """The rows of one point, with its own cells first. All numbers are floats, as after reading from CSV."""
         found = self.measure(**point)
         rows = (point | row for row in (found if isinstance(found, list) else [found]))
         return [{name: cell if isinstance(cell, str) else float(cell) for name, cell in row.items()} for row in rows]
 
 
 def grid(**axes: Iterable[Cell]) -> list[Row]:
-    """All combinations, the last axis fastest.
+    """All combinations of values as rows; the last axis changes fastest.
 
     >>> grid(a=[1, 2], b=["x"])
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
@@ -167,7 +171,7 @@ def grid(**axes: Iterable[Cell]) -> list[Row]:
 def outcome_of(ratios: Array, tolerance: float = 1e-6) -> Outcome:
     """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
 
-    It fails when one is below, holds when all are 1, and holds loosely otherwise.
+    It fails if a ratio is below 1, holds if all are 1, and holds loosely otherwise.
     """
     if not len(ratios) or np.isnan(ratios).any() or ratios.min() < 1 - tolerance:
         return Outcome.FAILS

@@ -1,4 +1,4 @@
-"""An experiment's folder: parameters in, rows, picture and verdict out; what is done is kept when interrupted."""
+"""An experiment's folder, with its parameters, rows, picture and verdict. Finished rows survive an interruption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARAMETERS, ROWS, PICTURE, README, VERDICT = "parameters.toml", "rows.csv", "pic
 
 
 def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Parameters:
-    """The parameters in the folder, or the experiment's own where the folder has none yet."""
+    """The parameters in the folder, or those of the experiment if the folder has none yet."""
     path = folder / PARAMETERS
     if not path.exists():
         return experiment.quick if quick else experiment.full
@@ -35,7 +35,7 @@ def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Paramete
 
 
 def _alike(value: Any, own: tuple[Any, ...]) -> bool:
-    """Whether a parameter is built like the experiment's own: lists of the same, words, or finite numbers."""
+    """Whether a parameter has the form of the experiment's own: lists of the same form, words, or finite numbers."""
     if isinstance(value, bool) or any(isinstance(one, bool) for one in own):
         return isinstance(value, bool) and all(isinstance(one, bool) for one in own)
     if isinstance(value, list):
@@ -51,11 +51,11 @@ def _alike(value: Any, own: tuple[Any, ...]) -> bool:
 def run(
     experiment: Experiment, folder: Path, *, quick: bool = False, each: Callable[..., None] = lambda *_: None
 ) -> Verdict:
-    """Compute what is not there yet, then judge, draw and describe; returns the verdict.
+    """Compute the missing rows, then judge, draw and describe. Returns the verdict.
 
-    Rows are kept after every point, so an interrupted run goes on where it stopped: a point counts as done when
-    the folder's rows have its cells. Delete ``rows.csv`` to begin anew. The quick and the full form do not
-    share a folder: `InvalidInput`. each : called after every point.
+    Rows are written after every point, so an interrupted run continues where it stopped. A point counts as done if the
+    rows in the folder have its cells. Delete ``rows.csv`` to begin anew. `InvalidInput` if the quick and the full form
+    would share a folder. each : called after every point.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.reproduce import EXPERIMENTS
@@ -88,9 +88,9 @@ def compute(
     path: Path | None = None,
     each: Callable[..., None] = lambda *_: None,
 ) -> Table:
-    """The rows of all points, in their order; those in the file at `path` are not computed again.
+    """The rows of all points, in their order. Rows in the file at `path` are not computed again.
 
-    parameters : as `Experiment.full`. Without a path nothing is kept.
+    parameters : as in `Experiment.full`. path : the file in which rows are kept; None to keep nothing.
 
     >>> from ldpopt.reproduce import EXPERIMENTS
     >>> table = compute(EXPERIMENTS["m-lemma-1-step"], {"epsilons": [0.1]})
@@ -112,7 +112,7 @@ def compute(
 
 
 class Finished:
-    """The rows of a table, found by some of their cells without a look at all others."""
+    """The rows of a table, indexed so that they are found quickly by some of their cells."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -131,7 +131,7 @@ class Finished:
 
 @contextmanager
 def _suspecting(path: Path, resumed: bool) -> Iterator[None]:
-    """What fails on rows that were read from a file is the fault of the file."""
+    """Turn errors on rows that were read from a file into an `InvalidInput` that names the file."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -142,7 +142,7 @@ def _suspecting(path: Path, resumed: bool) -> Iterator[None]:
 
 
 def verdict_in(folder: Path) -> dict[str, Any] | None:
-    """The verdict that a run left in a folder, None without one; `InvalidInput` for a file that is none."""
+    """The verdict that a run left in a folder, or None. `InvalidInput` for a file that is not a verdict."""
     path = folder / VERDICT
     if not path.exists():
         return None
@@ -194,8 +194,7 @@ written by the run, the verdict included.
 
 
 def main(script: str) -> None:
-    """What the ``run.py`` in an experiment's folder does: its own folder, or with ``--quick`` one that is thrown "
-    "away."""
+    """The program of ``run.py`` in an experiment's folder: runs there, or with ``--quick`` in a temporary folder."""
     import argparse
     from tempfile import TemporaryDirectory
 

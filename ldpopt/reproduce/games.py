@@ -1,4 +1,4 @@
-"""Games of adaptive composition: a tree of mechanisms, each chosen by what the earlier ones reported."""
+"""Games of adaptive composition: a tree of mechanisms, each chosen by the earlier reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pair = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Game:
-    """The joint pair (p, q) of all reports, and (mu, tau) of every step: the largest among its mechanisms."""
+    """The joint pair (p, q) of all reports, and for every step the largest (mu, tau) among its mechanisms."""
 
     p: Array
     q: Array
@@ -27,19 +27,19 @@ class Game:
 
     @property
     def printed(self) -> float:
-        """The standard of [DR, Thm 3.4]: the root of the sum of squares."""
+        """The standard tau that [DR, Thm 3.4] gives: the root of the sum of squares."""
         return math.hypot(*self.standards)
 
     @property
     def corrected(self) -> float:
-        """The standard that holds whatever the strategy, the mechanisms in their order."""
+        """A standard tau that holds for every strategy, with the mechanisms in this order."""
         before = [math.hypot(*self.standards[:i]) for i in range(len(self.standards))]
         more = sum(mu * tau for mu, tau in zip(self.means, before, strict=True))
         return math.sqrt(self.printed**2 + sum(self.means) ** 2 / 4 + more)
 
     @property
     def exact(self) -> float:
-        """The subgaussian standard of the joint pair: a value attained."""
+        """The subgaussian standard of the joint pair, which is attained at some exponent."""
         return float(mcdp(FinitePair(self.p, self.q)).tau.lower)
 
     @property
@@ -57,7 +57,7 @@ def _above(p: Array, q: Array, mean: float) -> float:
 
 
 def game(steps: Sequence[Sequence[Pair]], choices: Sequence[npt.NDArray[np.intp]]) -> Game:
-    """The game in which step i runs ``steps[i][choices[i][h]]`` after the history number h of reports before it."""
+    """The game in which step i runs ``steps[i][choices[i][h]]`` after history number h of earlier reports."""
     p, q = np.ones(1), np.ones(1)
     for pairs, chosen in zip(steps, choices, strict=True):
         p = np.concatenate([mass * pairs[c][0] for mass, c in zip(p, chosen, strict=True)])
@@ -68,7 +68,7 @@ def game(steps: Sequence[Sequence[Pair]], choices: Sequence[npt.NDArray[np.intp]
 
 
 def random_game(rng: np.random.Generator, depth: int = 3, size: int = 3) -> Game:
-    """A game of `depth` steps with two mechanisms to choose from, one of which may reveal nothing."""
+    """A game of `depth` steps, each with a choice of two mechanisms, one of which may reveal nothing."""
     steps, choices, histories = [], [], 1
     for _ in range(depth):
         law, spread = random_law(rng, size, least=0.02), float(rng.choice([0.3, 1.0, 2.0]))

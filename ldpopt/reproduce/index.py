@@ -18,7 +18,7 @@ COLOUR = {Outcome.HOLDS: "#00664b", Outcome.LOOSELY: "#7a5200", Outcome.FAILS: "
 
 
 def index_page(folder: Path) -> str:
-    """A page to stand in `folder`, over all experiments that have run there; it shows the pictures in their folders.
+    """The index page of `folder`, about all experiments that have run there, with the pictures from their folders.
 
     >>> "Of 0 claims" in index_page(Path("nowhere"))
     True

@@ -1,4 +1,4 @@
-"""Laws on few outcomes for experiments: random ones, and divergences written out as the papers define them."""
+"""Laws on few outcomes for experiments: random laws, and divergences in the form in which the papers define them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ldpopt.distribution import Array
 
 
 def random_law(rng: np.random.Generator, size: int, concentration: float = 1.0, least: float = 1e-4) -> Array:
-    """A Dirichlet law on `size` outcomes, none below about `least`, float64 (size,)."""
+    """A random Dirichlet law on `size` outcomes, float64 (size,), with no mass below about `least`."""
     law = rng.dirichlet(np.full(size, concentration)) + least
     return np.asarray(law / law.sum(), dtype=np.float64)
 
 
 def tilted(rng: np.random.Generator, law: Array, spread: float) -> Array:
-    """A law near another: every mass times exp of a normal number of that spread, normalised."""
+    """A random law near another: masses are multiplied by exp of normal numbers with this spread, and normalised."""
     moved = law * np.exp(spread * rng.normal(size=len(law)))
     return np.asarray(moved / moved.sum(), dtype=np.float64)
 
 
 def random_chain(steps: int, size: int, seed: int) -> list[Array]:
-    """steps + 1 laws on `size` outcomes, each a neighbour of the next: a straight line of log odds, or a bent one."""
+    """steps + 1 laws on `size` outcomes, each a neighbour of the next, along a straight or a bent line of log odds."""
     rng = np.random.default_rng([53, steps, size, seed])
     laws, direction = [random_law(rng, size, least=0.01)], rng.normal(size=size)
     spread = (0.02, 0.3, 1.0)[seed % 3]
@@ -39,7 +39,7 @@ def kl(p: Array, q: Array) -> float:
 
 
 def renyi(p: Array, q: Array, order: float) -> float:
-    """The Rényi divergence of p from q in nats [M, Def 3], of a finite order of at least 1, in that direction alone."""
+    """The Rényi divergence D_order(p || q) in nats [M, Def 3], for a finite order of at least 1."""
     used = p > 0
     losses = np.log(p[used] / q[used])
     if order == 1:

@@ -1,7 +1,7 @@
 """The optimum under epsilon-LDP by listing every partition into blocks, for searches over the two populations.
 
-By [SPR] an optimal channel answers m-ary randomized response to one of m blocks of the inputs, sorted by ratio. For
-few inputs all partitions fit in one small matrix, so thousands of pairs are solved in one call.
+By [SPR] an optimal channel sorts inputs by ratio, cuts them into m blocks, and reports the block by m-ary randomized
+response. For few inputs all partitions fit in one small matrix, so thousands of pairs are solved in one call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _partitions(k: int) -> tuple[Array, Array, Array]:
 
 
 def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """V_m of [SPR] for m = 1..k: the most that m blocks are worth, before division by e^epsilon + m - 1.
+    """V_m of [SPR] for m = 1..k: the largest utility of m blocks, before division by e^epsilon + m - 1.
 
     p0, p1 : pairs (..., k) with positive masses. Returns (..., k).
 
@@ -51,7 +51,7 @@ def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
 
 
 def binary_value(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """What the binary mechanism keeps, for pairs (..., k): it reports whether P0 >= P1, in randomized response."""
+    """The utility of the binary mechanism for pairs (..., k). It reports whether P0 >= P1 by randomized response."""
     gain, likelier = np.expm1(epsilon), p0 >= p1
     total = np.zeros(p0.shape[:-1])
     for side in (likelier, ~likelier):

@@ -22,7 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def experiment_named(name: str) -> Experiment:
-    """The experiment of a name; `InvalidInput` that lists them for any other.
+    """The experiment of a name. For an unknown name, `InvalidInput` lists all names.
 
     >>> experiment_named("gi-theorem-2").source
     '[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]'

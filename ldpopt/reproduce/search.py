@@ -1,4 +1,4 @@
-"""Search for the populations at which a bound is at its worst."""
+"""Search for the populations at which a bound is worst."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from ldpopt.distribution import Array
 from ldpopt.reproduce.experiment import Row
 
 CLOSEST = 1e-3
-"""Pairs nearer in total variation are not tried: there a ratio of two tiny divergences is mostly rounding."""
+"""Pairs that are nearer in total variation are not tried, since ratios of tiny divergences are mostly rounding."""
 
 
 def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, steps: int, seed: int = 1) -> Row:
-    """The largest `ratio` of pairs of distributions on k points found, and the pair: a lower bound on the supremum.
+    """The largest `ratio` found among pairs of distributions on k points, and the pair.
 
-    Nelder and Mead's search over the logits of both, from the `starts` best of forty times as many random pairs,
-    `steps` evaluations each.
+    It is a lower bound on the supremum.
+
+    Nelder and Mead's search varies the logits of both distributions. It begins at the `starts` best of forty times as
+    many random pairs, and evaluates each start `steps` times.
     """
     from scipy.optimize import minimize
 
@@ -38,9 +40,10 @@ def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, step
 
 
 def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, steps: int, seed: int = 1) -> Row:
-    """As `worst_pair`, for a `ratio` that takes many pairs (n, k) at once: thousands of random pairs to start from.
+    """As `worst_pair`, for a `ratio` that takes many pairs (n, k) at once.
 
-    Half of them differ little. The pair is rounded to twelve digits first, and the ratio is that of the rounded pair.
+    The search begins with thousands of random pairs. In half of these the two distributions differ little. The result
+    is rounded to twelve digits, and the ratio is that of the rounded pair.
     """
     from scipy.optimize import minimize
 
@@ -58,7 +61,7 @@ def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, st
     best, least = tried[0].ravel(), np.inf
     for at in np.argsort(loss(tried), kind="stable")[:starts]:
         x = tried[at].ravel()
-        for _ in range(2):  # the simplex is made anew once, as it may have collapsed
+        for _ in range(2):  # restarted once, since the simplex may have collapsed
             found = minimize(lambda y: float(loss(y.reshape(2, -1))), x, method="Nelder-Mead", options=options)
             x = found.x
         if float(found.fun) < least:
@@ -75,7 +78,7 @@ def read_pair(row: Row) -> tuple[Array, Array]:
 
 
 def few_digits(row: Row) -> str:
-    """The pair of a row for a sentence."""
+    """The pair of a row with few digits, for use in a sentence."""
     return ", ".join(f"P{i} = ({_shown(p, 4)})" for i, p in enumerate(read_pair(row)))
 
 

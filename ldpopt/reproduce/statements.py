@@ -1,6 +1,7 @@
-"""Experiments made of several inequalities: each is a statement of the paper, or a step of one of its proofs.
+"""Experiments made of several inequalities, each a statement of the paper or a step of one of its proofs.
 
-Their rows have the cells ``part`` (which inequality), ``exact`` and ``claimed`` (an upper bound on it, or an equal).
+Their rows have the cells ``part`` (the name of the inequality), ``exact``, and ``claimed`` (a bound on the exact value,
+or its claimed value).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ldpopt.reproduce.drawing import COLOURS, finish, frames
 from ldpopt.reproduce.experiment import Experiment, Outcome, Subject, Table, Verdict
 
 TOLERANCE = 1e-9
-"""What the two sides may differ by, relatively, through rounding alone."""
+"""The largest relative difference of the two sides that can be due to rounding."""
 
 ATTAINED = 1e-6
 """A bound counts as attained when the exact value comes this near, relatively."""
@@ -27,8 +28,9 @@ ATTAINED = 1e-6
 class Part:
     """One inequality of an experiment: `exact` is at most `claimed` (or equal) in the rows whose ``part`` is `name`.
 
-    subject : what it is to the paper. equal : an equality is claimed. lower : the claimed value is a lower bound.
-    cells : the cells that say where it is violated.
+    subject : its role in the paper. equal : whether an equality is claimed. lower : whether the claimed value is a
+        lower bound.
+    cells : the cells that a sentence about a violation names.
     tolerance : the accuracy of the two sides, relative to the larger one or to `floor`.
     """
 
@@ -41,12 +43,12 @@ class Part:
     floor: float = 1e-300
 
     def sides(self, rows: Table) -> tuple[Array, Array]:
-        """The side that is claimed to be the smaller one, and the larger."""
+        """The side that is claimed to be smaller, and the side that is claimed to be larger."""
         exact, claimed = rows.column("exact"), rows.column("claimed")
         return (claimed, exact) if self.lower else (exact, claimed)
 
     def excess(self, rows: Table) -> Array:
-        """By how much each row violates the inequality, in units of its larger side; NaN and infinity violate it."""
+        """The violation of the inequality by each row, relative to its larger side. NaN and infinity violate it."""
         exact, claimed = self.sides(rows)
         size = np.maximum(np.maximum(np.abs(exact), np.abs(claimed)), self.floor)
         with np.errstate(invalid="ignore"):
@@ -55,16 +57,16 @@ class Part:
         return np.where(np.isnan(excess), np.inf, excess)
 
     def holds(self, rows: Table) -> bool:
-        """Whether no row violates it; without rows it does not."""
+        """Whether there are rows and none violates the inequality."""
         return bool(len(rows.rows)) and bool((self.excess(rows) <= self.tolerance).all())
 
     def nearest(self, rows: Table) -> float:
-        """The largest excess of the rows that are not 0 on both sides."""
+        """The largest violation (negative if there is none) among rows that are not 0 on both sides."""
         smaller, larger = self.sides(rows)
         return float(self.excess(rows)[(smaller != 0) | (larger != 0)].max(initial=-1.0))
 
     def attained(self, rows: Table) -> bool:
-        """Whether some row attains it; equalities are."""
+        """Whether some row attains the bound. Equalities count as attained."""
         return self.equal or self.nearest(rows) >= -ATTAINED
 
     def words(self, rows: Table) -> str:
@@ -95,7 +97,7 @@ class Part:
 
 
 def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[[Table], Verdict]:
-    """The `judge` of an experiment with these parts: it fails when one does, and holds when all are attained."""
+    """The `judge` of an experiment with these parts. It fails if one part fails, and holds if all are attained."""
 
     def judge(table: Table) -> Verdict:
         rows = {part: table.where(part=part.name) for part in parts}
@@ -114,14 +116,14 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
 
 
 def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
-    """The `draw` of such an experiment: a row for each inequality, with how far every case is from its bound."""
+    """The `draw` of such an experiment: a row for each inequality, with the distance of every case from its bound."""
 
     def draw(table: Table) -> Any:
         (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
         for at, part in enumerate(parts):
             excess = part.excess(table.where(part=part.name))
             wrong = excess > part.tolerance
-            place = at + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # apart, so that a crowd can be seen
+            place = at + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
             ax.plot(excess[~wrong], place[~wrong], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
             ax.plot(excess[wrong], place[wrong], "D", ms=4, color=COLOURS[1], ls="")
         ax.plot([], [], "o", ms=3.5, mfc="none", color=COLOURS[0], label="as claimed")
@@ -150,6 +152,9 @@ def _shown(cell: float | str) -> str:
 
 def inequalities(parts: Sequence[Part], *, title: str, ending: str | Callable[[Table], str] = "",
                  draw: Callable[[Table], Any] | None = None, **named: Any) -> Experiment:  # fmt: skip
-    """The experiment of these parts: judged and, unless `draw` is given, drawn alike; `named` as in `Experiment`."""
+    """The experiment with these parts.
+
+    `judged` and, unless `draw` is given, `drawn` are used; `named` as in `Experiment`.
+    """
     picture = drawn(parts, title) if draw is None else draw
     return Experiment(judge=judged(*parts, ending=ending), draw=picture, **named)

@@ -1,1 +1,1 @@
-"""The studio: a local page on which the optimum moves while one drags; each view is a function from JSON to JSON."""
+"""The studio: a local web page that shows the optimum while one drags. Each view is a function from JSON to JSON."""

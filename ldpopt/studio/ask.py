@@ -1,4 +1,4 @@
-"""Ask a question: any one of half-width, people and epsilon from the others, and what other protocols would cost."""
+"""The view "Ask a question": one of half-width, people and epsilon from the other two, and other protocols."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.plan.question import LEAST_EPSILON, LEAST_ETA, MOST_EPSILON, QuestionPlanner
 
 MOST_QUESTIONS = 8
-"""Questions under one budget that the page takes."""
+"""The most questions under one budget on the page."""
 MOST_PEOPLE = 10**9
 SOLVE = ("respondents", "half_width", "epsilon")
 
 
 def view(state: State) -> dict[str, Any]:
-    """What the page shows of a survey; where it takes long, only that: ``{"slow": True}``, and `job` is to be asked.
+    """The content of the page for a survey, or only ``{"slow": True}`` if it takes long; then `job` computes it.
 
-    questions : 1 to 8 of them, each with pilot, labels, name, half_width. solve : which of respondents, half_width and
-    epsilon is found from the other two. split : shares of epsilon, one a question. at : the question to look at.
-    aim, level, eta : as in `question.wishes`. seed : of the simulated survey. category : whose interval is repeated.
+    questions : 1 to 8 questions, each with pilot, labels, name, half_width.
+    solve : which of respondents, half_width and epsilon is found from the other two.
+    split : shares of epsilon, one for each question.
+    at : the position of the question to show. aim, level, eta : as in `question.wishes`.
+    seed : of the simulated surveys. category : the answer whose interval is shown for all simulated surveys.
 
     >>> told = view({"questions": [{"pilot": [0.3, 0.7]}], "solve": "respondents", "epsilon": 1.0})
     >>> told["respondents"], told["questions"][0]["proof"]["verified"]
@@ -43,13 +45,13 @@ def view(state: State) -> dict[str, Any]:
 
 
 def job(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """What `view` shows, for surveys that take long."""
+    """The content of `view`, for surveys that take long."""
     report(0.0)
     return told(state, report)
 
 
 def split(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """The shares of epsilon with which the fewest people reach every half-width, and how many those are.
+    """The shares of epsilon with which the fewest people reach every half-width, and the number of these people.
 
     >>> two = [{"pilot": [0.3, 0.7]}, {"pilot": [0.3, 0.7]}]
     >>> found = split({"questions": two, "epsilon": 2.0}, lambda share: None)
@@ -66,7 +68,7 @@ def split(state: State, report: Callable[[float], None]) -> dict[str, Any]:
 
 
 def told(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-    """`view` without regard to how long it takes."""
+    """The content of `view`, however long it takes."""
     aim, level, eta = wishes(state)
     questions = _questions(state)
     epsilons, n = _solved(state, questions, eta, report)
@@ -115,7 +117,7 @@ def _questions(state: State) -> list[Asked]:
 def _solved(
     state: State, questions: list[Asked], eta: float, report: Callable[[float], None]
 ) -> tuple[list[float], int | None]:
-    """The epsilon of every question, and the people, None where they are to be found."""
+    """The epsilon of every question, and the number of people, or None if that is to be found."""
     solve = take(state, "solve", choice(SOLVE), "respondents")
     n = None
     if solve != "respondents":
@@ -139,7 +141,7 @@ def _solved(
 
 
 def _split(state: State, count: int) -> list[float]:
-    """The shares of epsilon, equal ones where none are given."""
+    """The shares of epsilon; equal shares if none are given."""
     shares = take(state, "split", numbers, None)
     if shares is None or count == 1:
         return [1 / count] * count
@@ -150,7 +152,7 @@ def _split(state: State, count: int) -> list[float]:
 
 
 def _answered(question: Asked, epsilon: float, eta: float, n: int | None) -> dict[str, Any]:
-    """What is known of one question at its epsilon."""
+    """The results for one question at its epsilon."""
     try:
         made = designed(question, epsilon, eta)
     except SolverError as error:
@@ -177,10 +179,10 @@ def _answered(question: Asked, epsilon: float, eta: float, n: int | None) -> dic
 
 
 def _protocols(question: Asked, made: Made, epsilon: float, eta: float, n: int) -> list[dict[str, Any]]:
-    """Every protocol for the question, with the people that it needs and the half-width that it reaches."""
+    """Every protocol for the question, with the number of people that it needs and the half-width that it reaches."""
     plain = float((question.pilot * (1 - question.pilot)).max())
     target = question.target
-    if not plain > 0:  # nobody is expected to give another answer: multiples of nothing tell nothing
+    if not plain > 0:  # one answer has share 1: without privacy nobody is needed, so ratios mean nothing
         return []
     table = compare_protocols(question.pilot, target, epsilon, eta, made.channel)
     return [
@@ -198,7 +200,7 @@ def _protocols(question: Asked, made: Made, epsilon: float, eta: float, n: int) 
 
 
 def _position(count: int) -> Callable[[Any, str], int]:
-    """A reader for a position from 0 on."""
+    """A reader for a position below `count`, counted from 0."""
 
     def read(value: Any, what: str) -> int:
         if value not in range(count) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Chances before and after a report, by Bayes' rule in exact fractions, and in words that err on the safe side."""
+"""Chances before and after a report, by Bayes' rule in exact fractions, and in words that are rounded safely."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ldpopt.channel import Channel
 from ldpopt.rounding import exact_sum
 
 Ratio = Fraction | None
-"""A ratio of chances; None is infinite."""
+"""A ratio of probabilities; None stands for infinity."""
 
 FINEST = 10**6
-"""Words for chances go no further than one in so many of the last part."""
+"""Words for chances near 0 or 1 stop at one in this many."""
 
 
 def as_chance(value: float) -> Fraction:
-    """A float that somebody typed, as the decimal that it stands for.
+    """A float that somebody typed, as the decimal fraction that was typed.
 
     >>> as_chance(0.01)
     Fraction(1, 100)
@@ -28,7 +28,7 @@ def as_chance(value: float) -> Fraction:
 
 
 def rows_of(channel: Channel) -> list[list[Fraction]]:
-    """The laws that the rows are proportional to, exactly.
+    """The rows of a channel as exact fractions, each divided by its exact sum.
 
     >>> rows_of(Channel([[0.75, 0.25], [0.25, 0.75]]))[0]
     [Fraction(3, 4), Fraction(1, 4)]
@@ -37,7 +37,7 @@ def rows_of(channel: Channel) -> list[list[Fraction]]:
 
 
 def likelier(rows: list[list[Fraction]], x: int, y: int) -> tuple[Ratio, Ratio]:
-    """How many times likelier report y is from answer x than from some other, at most; and the other way round."""
+    """Pr(y) under x divided by its least value under other answers, and its largest such value divided by that of x."""
     mine, others = rows[x][y], [row[y] for at, row in enumerate(rows) if at != x]
     return _ratio(mine, min(others)), _ratio(max(others), mine)
 
@@ -55,7 +55,8 @@ def largest(ratios: Iterable[Ratio]) -> Ratio:
 def after(prior: Fraction, up: Ratio, reports: int = 1) -> Fraction:
     """The chance of an answer after reports that are each `up` times likelier from it than from any other.
 
-    Whatever the chances of the others: prior up^n / (prior up^n + 1 - prior), Bayes' rule; a bound above where `up` is.
+    It is prior up^n / (prior up^n + 1 - prior) by Bayes' rule, whatever the chances of the other answers. If `up` is an
+    upper bound, so is the result.
 
     >>> after(Fraction(1, 100), Fraction(3))
     Fraction(1, 34)
@@ -67,7 +68,9 @@ def after(prior: Fraction, up: Ratio, reports: int = 1) -> Fraction:
 
 
 def before(prior: Fraction, down: Ratio, reports: int = 1) -> Fraction:
-    """The same where each report is `down` times likelier from the others: a lower bound where `down` is an upper one.
+    """The chance after reports that are each `down` times likelier from the others.
+
+    It is a lower bound if `down` is an upper bound.
 
     >>> before(Fraction(1, 100), Fraction(3))
     Fraction(1, 298)
@@ -76,7 +79,7 @@ def before(prior: Fraction, down: Ratio, reports: int = 1) -> Fraction:
 
 
 def given(prior: Fraction, rows: list[list[Fraction]], x: int, y: int, shares: list[Fraction]) -> Fraction | None:
-    """The chance of answer x after report y where the other answers have `shares` of the rest; None: it never comes."""
+    """The chance of answer x after report y, if the other answers have `shares` of the rest; None if y never occurs."""
     rest = sum((share for at, share in enumerate(shares) if at != x), Fraction(0))
     if rest == 0:
         return None
@@ -86,7 +89,7 @@ def given(prior: Fraction, rows: list[list[Fraction]], x: int, y: int, shares: l
 
 
 def at_most(chance: Fraction) -> str:
-    """Words for a chance that is not exceeded: never less than it.
+    """Words for an upper bound on a chance. The number in them is never smaller than the bound.
 
     >>> at_most(Fraction(1, 37)), at_most(Fraction(27, 1000)), at_most(Fraction(2, 3)), at_most(Fraction(1))
     ('1 in 37', '1 in 37', '66.7 in 100', '1 in 1')
@@ -104,7 +107,7 @@ def at_most(chance: Fraction) -> str:
 
 
 def at_least(chance: Fraction) -> str:
-    """Words for a chance that is surely reached: never more than it.
+    """Words for a lower bound on a chance. The number in them is never larger than the bound.
 
     >>> at_least(Fraction(1, 37)), at_least(Fraction(27, 1000)), at_least(Fraction(2, 3)), at_least(Fraction(0))
     ('1 in 37', '1 in 38', '66.6 in 100', '0')
@@ -117,7 +120,7 @@ def at_least(chance: Fraction) -> str:
 
 
 def as_typed(chance: Fraction) -> str:
-    """Words for a chance that somebody typed, in six digits.
+    """Words for a chance that somebody typed, with six digits.
 
     >>> as_typed(Fraction(1, 100)), as_typed(Fraction(3, 10)), as_typed(Fraction(3, 1000))
     ('1 in 100', '30 in 100', '0.3 in 100')
@@ -126,7 +129,7 @@ def as_typed(chance: Fraction) -> str:
 
 
 def most_exposed(channel: Channel) -> int:
-    """The position of the answer of which a report can tell the most: with the largest ratio to another.
+    """The position of the answer about which a report can tell the most: it has the largest ratio to another answer.
 
     >>> most_exposed(Channel([[0.6, 0.4], [0.1, 0.9]]))
     0
@@ -152,7 +155,7 @@ def _in_hundred(thousandths: int) -> str:
 
 
 def _three(count: int, up: bool) -> int:
-    """A whole number in three digits, rounded up or down."""
+    """A whole number rounded up or down to three digits."""
     digits = max(0, len(str(count)) - 3)
     step = int(10**digits)
     return (-(-count // step) if up else count // step) * step

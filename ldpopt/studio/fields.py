@@ -1,4 +1,4 @@
-"""What a page sends, read field by field: an error names its field and keeps the package's words."""
+"""Reading the fields that a page sends. An error names its field and has the package's message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ State = Mapping[str, object]
 
 _ABSENT = object()
 MOST_TEXT = 10_000
-"""Characters that a field of text may have."""
+"""The most characters of a text field."""
 
 
 class FieldError(InvalidInput):
@@ -34,7 +34,7 @@ class FieldError(InvalidInput):
 
 @contextmanager
 def field(name: str) -> Iterator[None]:
-    """Whatever is invalid inside belongs to the field of this name, unless it names another one.
+    """Errors inside the block belong to the field of this name, unless they name another field.
 
     >>> from ldpopt.distribution import positive_epsilon
     >>> try:
@@ -53,7 +53,7 @@ def field(name: str) -> Iterator[None]:
 
 
 def take(state: State, name: str, read: Callable[[Any, str], T], default: Any = _ABSENT) -> T | Any:
-    """The field as `read(value, name)` makes it; `default` where it is absent, null or empty text, if there is one.
+    """The field's value, `read(value, name)`; `default`, if given, when the field is absent, null or empty text.
 
     >>> take({"n": 3}, "n", whole)
     3
@@ -70,7 +70,7 @@ def take(state: State, name: str, read: Callable[[Any, str], T], default: Any = 
 
 
 def number(value: Any, what: str) -> float:
-    """A finite number, not a word for one.
+    """A finite number; text is refused.
 
     >>> number(2, "n")
     2.0
@@ -130,7 +130,7 @@ def choice(options: Sequence[str]) -> Callable[[Any, str], str]:
 
 
 def items(value: Any, what: str) -> list[Any]:
-    """A list of at most 100,000 things.
+    """A list of at most 100,000 entries.
 
     >>> items([1, 2], "p0")
     [1, 2]
@@ -143,7 +143,7 @@ def items(value: Any, what: str) -> list[Any]:
 
 
 def numbers(value: Any, what: str) -> list[float]:
-    """A list of finite numbers; the error says which entry is none.
+    """A list of finite numbers; the error says which entry is not one.
 
     >>> numbers([0.5, 0.5], "p0")
     [0.5, 0.5]
@@ -163,9 +163,9 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON can hold it: numpy's numbers and arrays as Python's, and infinity as the text ``inf``.
+    """A value in a form that JSON can hold: numpy's numbers and arrays as Python's, and infinity as the text ``inf``.
 
-    NaN is refused (`InvalidInput`), since no document that is shown may contain a number that is none.
+    NaN is `InvalidInput`, so that no page ever shows it.
 
     >>> plain({"a": np.array([1.0, np.inf]), "b": (True, np.int64(2))})
     {'a': [1.0, 'inf'], 'b': [True, 2]}

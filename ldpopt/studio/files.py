@@ -1,4 +1,4 @@
-"""The files that are taken away."""
+"""The files that a user downloads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from ldpopt.labels import as_text
 
 @dataclass(frozen=True)
 class Taken:
-    """Code and a command that make a state's result again, and its files by name. `code_name` : of the code's file."""
+    """Code and a command that make a state's result again, and its files by name.
+
+    `code_name` is the name for the code.
+    """
 
     code: str
     command: str
@@ -25,7 +28,7 @@ class Taken:
 
 
 def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel") -> dict[str, str]:
-    """A channel as its two files, by name; the CSV file has labels as text.
+    """The JSON and the CSV file of a channel, by name. The CSV file has labels as text.
 
     >>> sorted(channel_files(Channel([[0.75, 0.25], [0.25, 0.75]])))
     ['channel.csv', 'channel.json']
@@ -35,6 +38,6 @@ def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel")
         files[f"{stem}.csv"] = to_csv(channel)
     except InvalidInput:
         labels = [[as_text(label) for label in side] for side in (channel.inputs, channel.outputs)]
-        with suppress(InvalidInput):  # names that a table cannot hold, such as one of blanks, are in the other file
+        with suppress(InvalidInput):  # labels that CSV cannot hold, such as blanks, are in the JSON file only
             files[f"{stem}.csv"] = to_csv(Channel(channel.matrix, *labels))
     return files

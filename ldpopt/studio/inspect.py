@@ -1,4 +1,4 @@
-"""Any channel: what a pasted matrix or a dropped file guarantees, whether its proof holds, and how far the best is."""
+"""The view "Any channel": the guarantees of a pasted matrix or a file, its proof, and its distance from the optimum."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ldpopt.studio.pasted import NAMELESS, Pasted, claims, contents, file_name, 
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 AUDITED = 10_000_000
-"""Inputs squared times outputs up to which every notion is measured: half a minute."""
+"""The largest k^2 m, for k inputs and m outputs, at which every notion is measured. It takes half a minute."""
 
 
 PAIR = ("p0", "p1")
@@ -37,11 +37,13 @@ Report = Callable[[float], None]
 
 
 def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
-    """What a pasted channel or design is worth; `FieldError` for what cannot be read.
+    """The content of the page for a pasted channel or design; `FieldError` if it cannot be read.
 
-    text : the contents. name : of the file, or none. mend : whether to mend it first, to epsilon and eta where they are
-    given. p0, p1 : the populations to tell apart, those of the file, or else two that fall and rise. divergence : as on
-    the command line. report : is told how far the work is.
+    text : the contents. name : the name of the file, if any. mend : whether to repair it first, to the caps epsilon and
+        eta if they are given.
+    p0, p1 : the populations of the comparison. By default they are those of the file, or else two example
+        distributions, a decreasing and an increasing one.
+    divergence : as on the command line. report : called with the share of the work that is done.
 
     >>> shown = view({"text": "[[0.75, 0.25], [0.25, 0.75]]"})
     >>> shown["kind"], shown["badge"]["colour"], round(shown["epsilon"], 6)
@@ -61,9 +63,9 @@ def view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What is looked at: a design, a channel or an exact one, and how it was mended if it was.
+    """The inspected design, channel or exact channel, and how it was mended, if it was.
 
-    stated : what its file claims of epsilon and eta, by notion.
+    stated : the epsilon and eta that its file claims, by notion.
     """
 
     name: str
@@ -87,7 +89,7 @@ class Looked:
 
 
 def looked(state: State) -> Looked:
-    """What a state holds, mended if it says so; `CertificateError` for an exact channel whose proof fails.
+    """The channel or design in a state, mended if it says so; `CertificateError` if an exact channel's proof fails.
 
     >>> looked({"text": "[[3, 1]]", "mend": True}).channel.matrix.tolist()
     [[0.75, 0.25]]
@@ -106,7 +108,7 @@ def looked(state: State) -> Looked:
 
 
 def own_limits(epsilon: float | None, eta: float | None) -> list[Constraint]:
-    """The caps that are given, as constraints; an infinite epsilon is none.
+    """The given caps as constraints; an infinite epsilon gives no constraint.
 
     >>> own_limits(1.0, None)
     [LocalDP(epsilon=1.0, graph=None)]
@@ -147,7 +149,7 @@ def _badge(colour: str, text: str, reasons: list[str]) -> dict[str, Any]:
 
 
 def _proof(made: Pasted, found: tuple[Guarantee, ...], stated: Mapping[str, float]) -> dict[str, Any]:
-    """The badge, green only where a proof was recomputed and holds, and what the proof says."""
+    """The badge and the sentences of the proof. The badge is green only if a proof was recomputed and holds."""
     if isinstance(made, ExactChannel):
         said = "Proved in integer arithmetic, from the weights in the file."
         return {"badge": _badge("green", "The proof holds", [said]), "proof": []}
@@ -181,7 +183,7 @@ def _checked(design: Design) -> dict[str, Any]:
 
 
 def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]:
-    """The channel beside the optimum of its own epsilon and eta; or why there is none."""
+    """The channel compared with the optimum for its own epsilon and eta, or the reason why there is no comparison."""
     channel, found = seen.channel, seen.measured
     if channel.shape[0] < 2:
         return None, "With one answer there is nothing to tell apart."
@@ -224,9 +226,9 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
 
 
 def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
-    """What the comparison is about: the populations given, those of the design, or two that fall and rise.
+    """The populations of the comparison: those given, those of the design, or a decreasing and an increasing example.
 
-    None for a design that is about something else.
+    None for a design with another utility.
     """
     made, channel = seen.made, seen.channel
     k = channel.shape[0]

@@ -1,4 +1,7 @@
-"""Work that takes longer, in processes of its own, so that it can be watched and killed while the page stays live."""
+"""Work that takes longer.
+
+It runs in processes of its own, so that it can be watched and killed while the page works.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ from ldpopt.studio.fields import FieldError, plain
 from ldpopt.studio.registry import function_of
 
 RUNNING = 3
-"""Jobs that run at once; one more takes the place of the oldest."""
+"""Jobs that run at once. Another one replaces the oldest."""
 KEPT = 24
-"""Jobs whose results are kept."""
+"""The most jobs whose results are kept."""
 
 
 class Jobs:
-    """The jobs of one studio: started by name, looked at, killed.
+    """The jobs of one studio, which are started by name, watched and killed.
 
-    functions : ``module:function`` by name. While none runs, a process waits, everything imported, for the next one.
+    functions : ``module:function`` by name. A spare process, with everything imported, waits for the next job.
     """
 
     def __init__(self, functions: Mapping[str, str]) -> None:
@@ -43,7 +46,7 @@ class Jobs:
             self._spare = self._spare or _Worker()
 
     def start(self, name: str, state: Any) -> str:
-        """Begin a job and return its id; `KeyError` for a name that is none."""
+        """Begin a job and return its id; `KeyError` for an unknown name."""
         place = self._functions[name]
         with self._lock:
             live = [job for job in self._jobs.values() if not job.done]
@@ -53,7 +56,7 @@ class Jobs:
             job = _Job(worker)
             try:
                 worker.send(place, state)
-            except OSError:  # the process that waited was ended from outside
+            except OSError:  # the waiting process was killed from outside
                 job.finish({"error": "The work could not be begun; try again."})
             made = secrets.token_urlsafe(12)
             self._jobs[made] = job
@@ -62,7 +65,7 @@ class Jobs:
         return made
 
     def look(self, which: str) -> dict[str, Any] | None:
-        """How far a job is, with its result once it has one; None for an id that is none."""
+        """The progress of a job, and its result when it is done; None for an unknown id."""
         with self._lock:
             job = self._jobs.get(which)
             if job is None:
@@ -73,7 +76,7 @@ class Jobs:
             return told
 
     def cancel(self, which: str) -> bool:
-        """Kill a job and forget it; whether there was one."""
+        """Kill a job and forget it. Returns whether there was one."""
         with self._lock:
             job = self._jobs.pop(which, None)
             if job is None:
@@ -94,7 +97,7 @@ class Jobs:
 
 
 class _Worker:
-    """A process and the pipe to it; both ends send JSON, so that neither can make the other run anything."""
+    """A process and the pipe to it. Both ends send JSON, so neither can make the other run code."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -115,7 +118,7 @@ class _Worker:
 
 @dataclass
 class _Job:
-    """A job, and the last that was heard of it."""
+    """A job and its last message."""
 
     worker: _Worker
     progress: float = 0.0
@@ -147,8 +150,8 @@ class _Job:
 
 
 def _work(pipe: Connection) -> None:
-    """The process: waits for one piece of work, with what most of them need imported, and does it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio, which then ends this, too
+    """The function of the process: it imports what most jobs need, waits for one job, and does it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the studio, which then ends this process
     import_module("ldpopt.studio.tell")
     try:
         place, state = json.loads(pipe.recv_bytes())
@@ -163,7 +166,7 @@ def _tell(pipe: Connection, share: float) -> None:
 
 
 def outcome(place: str, *arguments: Any) -> dict[str, Any]:
-    """What a function of a state made: its ``result``, or ``errors`` by field, or an ``error``.
+    """The outcome of a function of a state: its ``result``, or ``errors`` by field, or an ``error``.
 
     >>> outcome("ldpopt.studio.fields:whole", 0.5, "n")
     {'error': 'n: expected a whole number of at least 1, got 0.5'}

@@ -1,4 +1,4 @@
-"""Populations for the page: from a file that was chosen, from what was pasted, or from the data that come along."""
+"""Populations for the page: from a chosen file, from pasted lines, or from the data that come with the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KNOWN = {*SUFFIXES, *DELIMITED, ".json"}
 
 
 def state_of(pair: Populations) -> dict[str, Any]:
-    """The part of a state that says the populations.
+    """The part of a state that holds the populations.
 
     >>> import numpy as np
     >>> state_of(Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4])))["labels"]
@@ -38,12 +38,13 @@ def state_of(pair: Populations) -> dict[str, Any]:
 
 
 def view(state: State) -> dict[str, Any]:
-    """Populations from a file's content, or what has to be said first.
+    """Populations from a file's content, or the problem that the user must solve first.
 
-    name, content : of the file, its bytes in base64; or pasted : text. answer, group, bins : columns of a file with a
-    line for each respondent. columns : the two columns of a table of probabilities, or of counts with counts true.
+    name, content : the file's name, and its bytes in base64. pasted : text, instead of a file.
+    answer, group, bins : columns and bins of a file with a line for each respondent.
+    columns : the two columns of a table of probabilities. counts : whether they are counts.
 
-    Returns the part of a state; or ``problem``, a sentence, with the ``columns`` to choose among.
+    Returns the part of a state, or ``problem``, a sentence, with the ``columns`` to choose among.
 
     >>> view({"pasted": "no,3,6\\nyes,7,4", "counts": True})["p0"]
     [0.3, 0.7]
@@ -73,7 +74,7 @@ def view(state: State) -> dict[str, Any]:
 
 
 def examples(state: State) -> dict[str, Any]:
-    """The questions of the survey that comes with the package, as voters of two parties answered them.
+    """The questions of the survey that comes with the package, with the answers of two parties' voters.
 
     >>> [one["title"] for one in examples({})["examples"]]
     ['ANES 1996: party (7)', 'ANES 1996: income (24)', 'ANES 1996: education (7)']
@@ -114,7 +115,7 @@ def _read(path: Path, state: State) -> dict[str, Any]:
 
 
 def _names(path: Path) -> list[str]:
-    """The columns of a file, none where it has none to choose among."""
+    """The columns of a file that the user can choose among; empty if there are none."""
     if path.suffix == ".json":
         return []
     try:
@@ -124,7 +125,7 @@ def _names(path: Path) -> list[str]:
 
 
 def _pasted(given: str) -> tuple[str, bytes]:
-    """Pasted lines as a table: split by tabs, semicolons or commas, with names where the first line has none."""
+    """Pasted lines as a table, split by tabs, semicolons or commas. Names are added if the first line has none."""
     if len(given) > 1_000_000:
         raise FieldError("pasted", str(invalid("pasted", "at most 1000000 characters", len(given))))
     if given.lstrip()[:1] == "{":
@@ -168,5 +169,5 @@ def _bins(value: Any, what: str) -> Any:
 
 
 def _without_options(said: str) -> str:
-    """The sentence for a page, which has fields and no arguments of functions."""
+    """The sentence without names of arguments, since a page has fields instead."""
     return said.replace("bins=6, or bins=[1000, 2000] for edges", "6, or 1000,2000 for edges, in the field of bins")

@@ -1,4 +1,4 @@
-"""What it means for one person: the chance of the answer after a report, the best test, and many rounds."""
+"""The view "What it means": for one person, the chance of the answer after a report, the best test, and many rounds."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ from ldpopt.survey.plan.question import LEAST_EPSILON, MOST_EPSILON
 MOST_ANSWERS, MOST_REPORTS = 100, 1000
 MOST_ROUNDS = 365
 ROUNDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 250, 365)
-"""Rounds that the curves are drawn through."""
+"""Numbers of rounds at which the curves are computed."""
 PRIORS = tuple(1 / (1 + math.exp(-at / 4)) for at in range(-28, 29))
-"""Chances before a report that the curves are drawn through, evenly in log odds."""
+"""Chances before a report at which the curves are computed, with even steps in log odds."""
 LISTED = 200
-"""Reports that are listed, the most telling first."""
+"""The largest number of reports in the list, which begins with the most informative ones."""
 STEEPEST = 700.0
-"""Beyond, e^epsilon is no number."""
+"""The largest epsilon for which e^epsilon is a finite float, roughly."""
 POINTS = 257
-"""Knots of a drawn trade-off curve."""
+"""Points of a drawn trade-off curve."""
 
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """A channel seen by somebody with answer x: what the reports can tell of that answer, against every other one.
+    """A channel as it concerns a person with answer x: how well reports distinguish this answer from the others.
 
-    rows : the laws of the reports, exactly. ratios : of every report, as in `chances.likelier`. up, down : the largest
-    of them. epsilon, eta : between x and any other answer, rounded up. one : the trade-off curve of one report.
+    rows : the channel's rows as exact fractions. ratios : for every report, as in `chances.likelier`.
+    up, down : the largest of these ratios. epsilon, eta : between x and any other answer, rounded up.
+    one : the trade-off curve of one report.
     """
 
     channel: Channel
@@ -57,13 +58,13 @@ class Person:
     one: TradeOffCurve
 
     def rounds(self, count: int) -> KFold:
-        """`count` fresh reports together, by what every mechanism of this epsilon and eta keeps [GI, Thm 2]."""
-        if not self.epsilon <= STEEPEST:  # the distance alone is left
+        """`count` fresh reports together, bounded as for every mechanism with this epsilon and eta [GI, Thm 2]."""
+        if not self.epsilon <= STEEPEST:  # only the distance gives a bound
             return k_fold(0.0, self.eta, None, count)
         return k_fold(self.epsilon, 0.0, self.eta, count)
 
     def curve(self, count: int) -> TradeOffCurve:
-        """A bound from below on what the best test of `count` reports overlooks [GI, Thm 1]."""
+        """A lower bound on the share of cases that the best test of `count` reports misses [GI, Thm 1]."""
         if count == 1:
             return self.one
         made = self.rounds(count)
@@ -71,21 +72,24 @@ class Person:
         return FinitePair.through(made.epsilons[kept], made.deltas[kept]).trade_off()
 
     def guess(self, count: int) -> Fraction:
-        """How often the answer is told from an equally likely one, at most."""
+        """An upper bound on how often the answer is guessed right between two equally likely answers."""
         eta = self.eta if count == 1 else min(1.0, self.rounds(count).total_variation)
         return (1 + Fraction(eta)) / 2
 
     def missed(self, count: int, alpha: float) -> float:
-        """The share of those with the answer that is overlooked, at least, where `alpha` of others are suspected."""
+        """A lower bound on the share of people with the answer whom a test misses if it suspects `alpha` of others."""
         return max(0.0, float(self.curve(count)(alpha)) - 4 * ULP)
 
 
 def view(state: State) -> dict[str, Any]:
-    """What the page shows to one person, for a question's channel or a given one.
+    """The content of the page for one person, for a question's channel or a given one.
 
-    source : "question" (question: pilot, labels; epsilon, eta, aim) or "matrix" (matrix, inputs, outputs, and pilot for
-    what is known of the others). answer : the position of the person's answer. prior : its chance before the report.
-    rounds : fresh reports of the same answer. alpha : wrongly suspected among others. delta : of the composed epsilon.
+    source : "question" (with question: pilot, labels; epsilon, eta, aim) or "matrix" (with matrix, inputs, outputs, and
+        pilot for the shares of the answers, if known).
+    answer : the position of the person's answer. prior : the chance of this answer before the report.
+    rounds : the number of fresh reports of the same answer. alpha : the share of other people who are wrongly
+        suspected.
+    delta : for the epsilon of all rounds together.
 
     >>> told = view({"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01})
     >>> told["posterior"]["words"]
@@ -127,7 +131,7 @@ def view(state: State) -> dict[str, Any]:
 
 
 def _sentences(person: Person, prior: Fraction, alpha: Fraction, n: int) -> list[str]:
-    """What the channel promises to the person, each a bound that no attacker passes."""
+    """Sentences about the channel's guarantees for the person. Each gives a bound that no attacker can beat."""
     label = person.channel.inputs[person.x]
     reports = "your report" if n == 1 else f"{n} fresh reports of yours"
     most, least = chances.after(prior, person.up, n), chances.before(prior, person.down, n)
@@ -157,7 +161,7 @@ def _bounds(person: Person, prior: float, n: int) -> list[float]:
 
 
 def _reports(person: Person, prior: Fraction, pilot: Array) -> list[dict[str, Any]]:
-    """Every report, the most telling first: how often it comes, and what it makes of the prior."""
+    """Every report, the most informative first, with its frequency and the chance of the answer after it."""
     shares = [Fraction(one) for one in pilot.tolist()]
     made: list[dict[str, Any]] = []
     for y, label in enumerate(person.channel.outputs):
@@ -189,7 +193,7 @@ def _test(person: Person, alpha: float, n: int) -> dict[str, Any]:
 
 
 def _thinned(knots: Array) -> list[list[float]]:
-    """At most about `POINTS` knots, for a picture."""
+    """At most about `POINTS` of the knots of a curve, for a picture."""
     step = max(1, len(knots) // POINTS)
     kept = sorted({*range(0, len(knots), step), len(knots) - 1})
     return [[float(a), float(b)] for a, b in knots[kept]]
@@ -238,7 +242,7 @@ def _person(matrix: bytes, shape: tuple[int, int], inputs: Sequence[Any], output
 
 
 def channel_of(state: State) -> tuple[Channel, Array]:
-    """The channel of a state, and what is known of the shares of answers: equal ones where nothing is.
+    """The channel of a state, and the shares of the answers, which are equal if nothing is known.
 
     >>> channel_of({"source": "matrix", "matrix": [[0.75, 0.25], [0.25, 0.75]]})[1].tolist()
     [0.5, 0.5]

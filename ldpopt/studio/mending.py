@@ -1,4 +1,4 @@
-"""A matrix that is nearly a channel, or a channel that is nearly private enough, mended; and what that took."""
+"""Mending a matrix that is nearly a channel, or a channel that is nearly private enough, and listing the changes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ldpopt.studio.pasted import Parts
 from ldpopt.tolerances import ROW_SUM
 
 SLIP = 1e-6
-"""A negative entry of no more than this is the rounding of a zero."""
+"""A negative entry down to minus this number counts as a rounded zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mended:
-    """A channel made from a matrix that was none, or not private enough.
+    """A channel that was made from a matrix that is not a channel, or not private enough.
 
-    steps : what was done, a sentence each. moved : the largest total variation of a row, divided by its sum, and what
-    became of it.
+    steps : the changes, one sentence each. moved : the largest total variation between a row before, divided by its
+        sum, and the row afterwards.
     """
 
     channel: Channel
@@ -34,10 +34,10 @@ class Mended:
 
 
 def mended(parts: Parts, limits: Sequence[Constraint] = ()) -> Mended:
-    """The channel nearest at hand: rows divided by their sums, then brought within `limits` by the package's repair.
+    """A channel near the matrix: rows are divided by their sums, and the package's repair brings them within `limits`.
 
-    Where the repair alone is not enough, the channel is mixed with its own mean row, by the least weight that lets the
-    repair end. `InvalidInput` for a matrix that no division mends.
+    If the repair alone is not enough, the channel is first mixed with its mean row, with the least weight that lets the
+    repair succeed. `InvalidInput` for a matrix whose rows cannot be divided by their sums, such as a negative one.
 
     >>> from ldpopt.design import LocalDP
     >>> made = mended((np.array([[3.0, 1.0], [1.0, 3.0]]), None, None), [LocalDP(1.0)])
@@ -63,7 +63,7 @@ def _rows_that_sum(matrix: Array) -> tuple[Array, list[str]]:
     if lowest < 0:
         matrix = np.maximum(matrix, 0.0)
         steps.append(f"Entries down to {lowest:g} became zero.")
-    # Rows are scaled by powers of two first, which rounds nothing, so that no sum overflows.
+    # Rows are first scaled by powers of two, without rounding, so that no sum overflows.
     top = matrix.max(axis=1)
     if not top.min() > 0:
         raise invalid("mend", "a positive entry in each row", Phrase("a row of zeros"), f"row {int(top.argmin())}")

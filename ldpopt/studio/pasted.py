@@ -1,4 +1,4 @@
-"""What is pasted or dropped on the page: a design file, a channel file of either kind, or a table of numbers."""
+"""Reading text that is pasted or dropped on the page: a design file, a channel file, or a table of numbers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ldpopt.io.table import naming
 from ldpopt.labels import distinct_labels, from_jsonable
 
 LARGEST = 4_000_000
-"""Characters that a file may have."""
+"""The most characters of a file."""
 MOST_ENTRIES = 250_000
-"""Entries that a matrix may have."""
+"""The most entries of a matrix."""
 
 NAMELESS = "pasted text"
-"""What contents without a file's name are called."""
+"""The name of contents without a file's name."""
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*", re.ASCII)
 
 Pasted = Design | Channel | ExactChannel
@@ -35,7 +35,7 @@ Parts = tuple[Array, tuple[Label, ...] | None, tuple[Label, ...] | None]
 
 
 def contents(value: Any, what: str) -> str:
-    """The text of a file, as far as the page takes one.
+    """The text of a file, refused if it is longer than the page accepts.
 
     >>> contents("\\ufeff1,0", "text")
     '1,0'
@@ -50,7 +50,7 @@ def contents(value: Any, what: str) -> str:
 
 
 def file_name(value: Any, what: str) -> str:
-    """The last part of a file's name, without what is no letter to show.
+    """The last part of a file's name, without characters that cannot be shown.
 
     >>> file_name("C:\\\\me\\\\q.csv", "name")
     'q.csv'
@@ -63,11 +63,11 @@ def file_name(value: Any, what: str) -> str:
 
 
 def pasted(text: str, name: str = NAMELESS) -> Pasted:
-    """The design, the channel or the exact channel that `text` holds; `name` stands before what is wrong with it.
+    """The design, the channel or the exact channel in `text`. Errors begin with `name`.
 
-    A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas where cells are not
-    separated by commas. `InvalidInput` for what is none of them, `CertificateError` for an exact channel whose integers
-    do not prove what its file claims.
+    A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas if cells are not separated
+    by commas. `InvalidInput` for anything else; `CertificateError` for an exact channel whose integers do not prove the
+    claims of its file.
 
     >>> pasted("0.75 0.25\\n0.25 0.75")
     Channel(2 inputs -> 2 outputs)
@@ -91,7 +91,7 @@ def _bounded(made: Pasted, name: str) -> Pasted:
 
 
 def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
-    """What a channel file records of itself by notion, which no reader trusts: the epsilon and the eta.
+    """The epsilon and the eta that a channel file records about itself, by notion. They are never trusted.
 
     >>> claims(Channel([[1.0, 0.0], [0.0, 1.0]]).to_json())
     {}
@@ -108,7 +108,7 @@ def claims(text: str, name: str = NAMELESS) -> dict[str, float]:
 
 
 def parts(text: str, name: str = NAMELESS) -> Parts:
-    """The matrix in `text` as it stands there, whether or not it is a channel, and the labels of its rows and columns.
+    """The matrix in `text`, which need not be a channel, and the labels of its rows and columns.
 
     >>> parts("[[3, 1], [1, 1]]")[0].tolist()
     [[3.0, 1.0], [1.0, 1.0]]
@@ -149,7 +149,7 @@ def _kind(data: Any) -> str:
 
 
 def _commas(text: str) -> str:
-    """A table with commas between its cells, from one with tabs, semicolons or blanks."""
+    """A table with commas between its cells, made from one with tabs, semicolons or blanks."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     mark = "\t" if "\t" in first else ";" if ";" in first else None
     if mark is None and ("," in first or '"' in first):

@@ -1,4 +1,4 @@
-"""A question as the page sends it, and its channel: the best for a survey, with the kernel's word on it."""
+"""A question as the page sends it, and its optimal channel for a survey, verified by the kernel."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ldpopt.survey.estimate.intervals import check_level
 from ldpopt.survey.plan.precision import HalfWidth
 
 MOST_ANSWERS = 24
-"""Answers that a question of the page has; the library takes 40."""
+"""The most answers of a question on the page; the library takes 40."""
 
 AIMS = ("together", "widest")
-"""What the channel makes least: the sum of the answers' variances, as `ldpopt plan` does, or the largest of them."""
+"""What the channel minimises: the sum of the answers' variances, as in `ldpopt survey plan`, or the largest of them."""
 
 AT_ONCE = {"together": 12, "widest": 8}
-"""Up to so many answers a channel takes less than about 0.1 s; beyond, it is a job."""
+"""Up to this many answers a channel takes less than about 0.1 s. Beyond, it is a job."""
 
 
 @dataclass(frozen=True)
 class Together(HalfWidth):
-    """The same half-width of the widest interval, through the channel of the least sum of variances.
+    """A target half-width of the widest interval, reached with the channel of the least sum of variances.
 
     >>> Together(0.05).criterion(3)
     AOptimal()
@@ -53,15 +53,15 @@ class Asked:
 
     @property
     def quick(self) -> bool:
-        """Whether its channel can be had at once."""
+        """Whether its channel can be computed at once."""
         return len(self.labels) <= AT_ONCE["together" if isinstance(self.target, Together) else "widest"]
 
 
 def asked(state: State, place: str = "", aim: str = "together", level: float = 0.95) -> Asked:
-    """The question of a state; `FieldError` for what is wrong with a field, whose name begins with `place`.
+    """The question of a state; `FieldError` for a wrong field. The names of fields begin with `place`.
 
-    name : of the question, or none. labels : k distinct names of answers, or none. pilot : k shares or counts, whose
-    sum is divided out. half_width : in (0, 1), 0.05 by default.
+    name : the question's name, if any. labels : k distinct names of answers, if any.
+    pilot : k shares or counts, which are divided by their sum. half_width : in (0, 1), 0.05 by default.
 
     >>> asked({"pilot": [30, 70]}).pilot
     array([0.3, 0.7])
@@ -82,7 +82,7 @@ def asked(state: State, place: str = "", aim: str = "together", level: float = 0
 
 
 def wishes(state: State) -> tuple[str, float, float]:
-    """(aim, level, eta) of a state: what the channel makes least, the confidence of intervals, a cap on the distance.
+    """(aim, level, eta) of a state: what the channel minimises, the confidence of intervals, a cap on total variation.
 
     >>> wishes({"aim": "widest"})
     ('widest', 0.95, 1.0)
@@ -111,7 +111,7 @@ class Made:
 
 
 def designed(question: Asked, epsilon: float, eta: float = 1.0) -> Made:
-    """The certified channel of a question at epsilon (nats) and eta, verified by the kernel; the last ones are kept.
+    """The certified channel of a question at epsilon (nats) and eta, verified by the kernel. The last few are cached.
 
     >>> made = designed(asked({"pilot": [0.3, 0.7]}), 1.0)
     >>> made.channel.shape, made.proof["verified"]
@@ -124,7 +124,7 @@ def designed(question: Asked, epsilon: float, eta: float = 1.0) -> Made:
 def _designed(labels: tuple[str, ...], pilot: bytes, together: bool, epsilon: float, eta: float) -> Made:
     criterion = (Together if together else HalfWidth)(0.05).criterion(len(labels))
     constraints: list[Constraint] = [LocalDP(epsilon)]
-    if eta < math.tanh(epsilon / 2):  # [GI, Prop 2]: a larger cap does not bind
+    if eta < math.tanh(epsilon / 2):  # [GI, Prop 2]: a larger cap has no effect
         constraints.append(TotalVariation(eta))
     utility = FisherInformation(np.frombuffer(pilot), criterion, inputs=labels)
     design = optimal_channel(utility, constraints)
@@ -132,7 +132,7 @@ def _designed(labels: tuple[str, ...], pilot: bytes, together: bool, epsilon: fl
 
 
 def shown(channel: Channel, pilot: Array) -> dict[str, Any]:
-    """A channel as the page draws it: its matrix, the labels, and how often each report comes.
+    """A channel as the page draws it: its matrix, the labels, and how often each report occurs.
 
     >>> shown(Channel([[0.75, 0.25], [0.25, 0.75]]), np.array([0.5, 0.5]))["chances"]
     array([0.5, 0.5])

@@ -1,4 +1,4 @@
-"""Which functions the page may call: the views, which answer at once, and the jobs, which take longer."""
+"""The functions that the page may call: views, which answer at once, and jobs, which take longer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VIEWS = {
     "load": "ldpopt.studio.load:view",
     "examples": "ldpopt.studio.load:examples",
 }
-"""By the last part of ``/api/NAME``: ``module:function`` of a state."""
+"""For each NAME in ``/api/NAME`` the ``module:function``, called with a state."""
 
 JOBS = {
     "report": "ldpopt.studio.report:view",
@@ -28,11 +28,11 @@ JOBS = {
     "survey": "ldpopt.studio.ask:job",
     "split": "ldpopt.studio.ask:split",
 }
-"""By the last part of ``/api/jobs/NAME``: ``module:function`` of a state and of what is told of the progress."""
+"""For each NAME in ``/api/jobs/NAME`` the ``module:function``, called with a state and a function for the progress."""
 
 
 def function_of(place: str) -> Callable[..., Any]:
-    """The function at ``module:name``, imported when it is asked for first.
+    """The function at ``module:name``, imported at its first use.
 
     >>> function_of("ldpopt.studio.fields:plain")((1, 2))
     [1, 2]

@@ -1,4 +1,4 @@
-"""What a view shows as a page that stands alone: for a file, a colleague, an ethics committee."""
+"""The content of a view as a self-contained page: for a file, a colleague, or an ethics committee."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ldpopt.studio.tell import respondents, solved
 from ldpopt.version import __version__
 
 DRAWN = 60
-"""Answers up to which there is a picture."""
+"""The most answers of a channel that is drawn."""
 SHOWN = 1500
-"""Entries of a channel up to which they are printed; more are in its file."""
+"""The most entries of a channel that are printed. A larger channel is only in its file."""
 
 
 def view(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-    """The report of a view in a state, a page that stands alone, as a file; `state` is that of `takeaway.view`.
+    """The report of a view in a state, as a file with a self-contained page. `state` is as in `takeaway.view`.
 
     >>> asked = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0}
     >>> view({"view": "tell", "state": asked})["name"]
@@ -42,7 +42,7 @@ def view(state: State, report: Callable[[float], None] = lambda share: None) -> 
 
 
 def tell_report(state: State) -> str:
-    """The design for two populations: what is kept, what is promised, the proof, the channel, how to make it again."""
+    """The report of a design for two populations: value, guarantees, proof, channel, and how to make it again."""
     made = solved(state)
     design, names = made.design, made.posed.names
     people = respondents(state, design)
@@ -90,7 +90,7 @@ def tell_report(state: State) -> str:
 
 
 def inspect_report(state: State) -> str:
-    """Any channel: what it guarantees, whether its proof holds, and how far the best of its limits is."""
+    """The report of any channel: its guarantees, whether its proof holds, and its distance from the optimum."""
     shown = inspected(state)
     badge, compared = shown["badge"], shown.get("comparison")
     title = "A pasted channel" if shown["name"] == NAMELESS else shown["name"]
@@ -130,7 +130,7 @@ def inspect_report(state: State) -> str:
 
 
 def meaning_report(state: State) -> str:
-    """What a channel means for one person: each promise in words, every report, many rounds."""
+    """The report of what a channel means for one person: each guarantee in words, every report, many rounds."""
     from ldpopt.studio import meaning
 
     told = meaning.view(state)
@@ -138,7 +138,7 @@ def meaning_report(state: State) -> str:
     answer = told["answers"][told["answer"]]
     title = f"What it means for a person who answers “{answer}”"
     reports = [[one["report"], f"{one['yours']:.4g}", one["words"]] for one in told["reports"]]
-    # What is promised is rounded up.
+    # Guarantees are rounded up.
     rounds = [
         [
             f"{one['rounds']:,}",
@@ -171,7 +171,7 @@ def _ask_report(state: State) -> str:
 
 
 def promises(guarantees: Iterable[Guarantee]) -> list[str]:
-    """Guarantees in words, and as a table with who attains them."""
+    """Guarantees in words, and as a table with the answers that attain them."""
     several = list(guarantees)
     rows = [[one.title, f"≤ {ceil_digits(one.value)}", str(one.witness or ""), one.reference] for one in several]
     return [
@@ -181,13 +181,13 @@ def promises(guarantees: Iterable[Guarantee]) -> list[str]:
 
 
 def proof(design: Design) -> list[str]:
-    """What the proof says after it was computed again, or why it fails."""
+    """Sentences about the proof after it was computed again, or the reason why it fails."""
     checked = design.verify()
     return _list(proof_in_words(design, checked) if checked else list(checked.failures))
 
 
 def matrix(channel: Channel) -> str:
-    """The probabilities of a channel as a table, as long as it can be read."""
+    """The probabilities of a channel as a table, if it is small enough to be read."""
     k, m = channel.shape
     if k * m > SHOWN:
         return _paragraph(f"{k} answers, {m} reports: the probabilities are in the channel's file.")
@@ -205,7 +205,7 @@ def papers(design: Design) -> list[str]:
 
 
 def again(code: str, command: str) -> list[str]:
-    """How to make the same again."""
+    """How to make the same result again."""
     return [
         "<h2>How to make it again</h2>",
         _paragraph("In Python:"),

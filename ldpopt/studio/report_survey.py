@@ -1,4 +1,4 @@
-"""The report of a survey that is planned on the page."""
+"""The report of a survey that was planned on the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ldpopt.studio.takeaway_survey import asked_designs
 
 
 def survey_body(state: State) -> tuple[str, list[str]]:
-    """The title, and the parts of the page: what is asked of whom, what they are promised, and each question's channel.
+    """The title and the parts of the page: the questions and people, the guarantees, and each question's channel.
 
     >>> survey_body({"questions": [{"pilot": [0.3, 0.7]}], "epsilon": 1.0})[0]
     'A survey of 1,738 people'

@@ -1,4 +1,4 @@
-"""The studio as a process: its files, its views, its jobs, and who may ask for them."""
+"""The studio as a process: its files, views and jobs, and the checks of who may ask for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 LARGEST = 8 << 20
-"""Bytes that a request may have."""
+"""The most bytes of a request."""
 FILES = Path(__file__).parent / "static"
 
 PAGE_POLICY = (
@@ -37,10 +37,11 @@ _ALWAYS = encoded({**HEADERS, "cross-origin-resource-policy": "same-origin"})
 
 
 def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Starlette:
-    """The ASGI application of the studio, for a browser on this machine that holds the token.
+    """The ASGI application of the studio, for a browser on this machine that has the token.
 
-    port : where it is served; the Host of every request must be this machine's with that port, and an Origin, if there
-    is one, the page's own. start : states of views to begin with, by the name of the view.
+    port : the port at which it is served. The Host header of every request must name this machine and this port, and an
+        Origin header, if there is one, must be that of the page.
+    start : the first states of views, by the name of the view.
 
     >>> [route.path for route in studio("t" * 32, 8000).routes]
     ['/api/start', '/api/jobs/{name}', '/api/jobs/{which}', '/api/{name}', '/{path:path}']
@@ -68,16 +69,16 @@ def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Sta
 
 
 class _Studio:
-    """The answers to requests that the guard let through."""
+    """The functions that answer requests which the guard has accepted."""
 
     def __init__(self, start: dict[str, Any]) -> None:
         self._start, self._files, self._jobs = start, static_files(FILES), Jobs(JOBS)
-        # One at a time: two would only share the processor, and the later request is the one that matters.
+        # One at a time: two would only share the processor, and only the later request matters.
         self._turn = ThreadPoolExecutor(1, "view")
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Have a process for jobs ready, and leave none behind."""
+        """Keep a process for jobs ready while the studio runs, and end all processes afterwards."""
         self._turn.submit(outcome, "ldpopt.studio.tell:warm")
         await asyncio.to_thread(self._jobs.warm)
         try:
@@ -87,7 +88,7 @@ class _Studio:
             self._jobs.close()
 
     async def start(self, _: Request) -> Response:
-        """The states that the page begins with."""
+        """The first states of the page."""
         from ldpopt.version import __version__
 
         return said(200, {"version": __version__, "states": self._start})
@@ -122,7 +123,7 @@ class _Studio:
         return said(202, {"job": await asyncio.to_thread(self._jobs.start, name, state)})
 
     async def look(self, request: Request) -> Response:
-        """How far a job is; or kill it."""
+        """Return the progress of a job, or kill it."""
         which = request.path_params["which"]
         if request.method == "DELETE":
             found = await asyncio.to_thread(self._jobs.cancel, which)
@@ -136,7 +137,7 @@ class _Studio:
 
 
 class _Guard:
-    """Refuses whoever is not the page on this machine, before anything of a request is read, and adds the headers."""
+    """Refuses requests that are not from the page on this machine, before reading their body, and adds headers."""
 
     def __init__(self, app: Any, token: str, port: int) -> None:
         self._app, self._token = app, token.encode()
@@ -182,7 +183,7 @@ class _Guard:
 
 
 async def _state(request: Request) -> dict[str, Any]:
-    """The state in a request, at most `LARGEST` bytes of it read."""
+    """The state in a request, of which at most `LARGEST` bytes are read."""
     read = await body(request, LARGEST, "A state", f"A state has at most {LARGEST >> 20} MB.")
     try:
         state = strictjson.loads(read, "the state")
@@ -194,7 +195,7 @@ async def _state(request: Request) -> dict[str, Any]:
 
 
 def new_token() -> str:
-    """A token for one start of the studio.
+    """A new token, which is valid until the studio ends.
 
     >>> len(new_token())
     32

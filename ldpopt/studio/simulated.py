@@ -1,4 +1,4 @@
-"""Simulated surveys: what one survey would find, and how often its intervals hold the truth."""
+"""Simulated surveys: the result of one survey, and how often intervals contain the truth over many."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from ldpopt.survey.estimate.estimate import estimate
 from ldpopt.survey.estimate.intervals import Intervals, Score
 
 REPEATS = 40
-"""Surveys of one click: the first is shown for every answer, all of them for one."""
+"""Surveys that are simulated at a time. The first is shown with all answers, all of them with one answer."""
 
 
 def surveys(state: State, question: Asked, channel: Channel, n: int, epsilon: float) -> dict[str, Any]:
     """`REPEATS` surveys of n people whose answers have the pilot's shares, each report through the channel.
 
-    seed : of the random words, 1 by default; the same seed gives the same surveys. category : the answer whose
-    interval is shown for all surveys. Beside the first survey, one by randomized response at the same epsilon.
+    seed : for the random numbers, 1 by default; the same seed gives the same surveys. category : the answer whose
+        interval is shown for all surveys.
+
+    For comparison it also simulates one survey by randomized response at the same epsilon.
 
     >>> from ldpopt.studio.question import asked, designed
     >>> question = asked({"pilot": [0.3, 0.7]})
@@ -55,7 +57,7 @@ def surveys(state: State, question: Asked, channel: Channel, n: int, epsilon: fl
 
 
 def _survey(question: Asked, channel: Channel, n: int, level: float, seed: tuple[int, int]) -> tuple[Array, Intervals]:
-    """The estimates and the intervals of one survey: the counts of n independent reports are multinomial."""
+    """The estimates and the intervals of one survey, from multinomial counts, as n independent reports have."""
     chances = channel.push(question.pilot)
     counts = np.random.default_rng(seed).multinomial(n, chances / chances.sum())
     found = estimate(CountTable.from_counts(counts, channel.outputs), channel)
@@ -67,6 +69,6 @@ def _all(values: Array, limits: Intervals, question: Asked) -> list[dict[str, An
 
 
 def _one(value: float, limits: Intervals, at: int, question: Asked) -> dict[str, Any]:
-    """The estimate of one answer, its interval, and whether that holds the true share."""
+    """The estimate of one answer, its interval, and whether the interval contains the true share."""
     low, high, truth = float(limits.lower[at]), float(limits.upper[at]), float(question.pilot[at])
     return {"estimate": float(value), "low": low, "high": high, "truth": truth, "covers": low <= truth <= high}

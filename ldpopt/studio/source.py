@@ -1,4 +1,4 @@
-"""Python code and shell commands that make again, to the last digit, what the page shows."""
+"""Python code and shell commands that make the results of the page again, to the last digit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ SHORT = frozenset(
 )  # fmt: skip
 """Names that the package itself exports, among those that programs of the page import."""
 INLINE = 30
-"""Answers up to which a command has them on its line; more stand in a file that it writes first."""
+"""Up to this many answers are on a command's line. More are in a file, which is written first."""
 
 
 def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> str:
-    """A program that designs and checks the channel of a problem of two populations.
+    """A program that designs and checks the channel for two populations.
 
-    power : of a test of that level, whose respondents it counts, too; none where the reports tell nothing.
+    power : if given, the program also counts the respondents for a test with this power at `level`. It is None if the
+        reports have the same distribution for both populations.
     """
     utility, limits = posed.utility, posed.constraints
     divergence, imported = divergence_source(utility.f)
@@ -64,7 +65,7 @@ def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> 
 
 
 def tell_command(posed: Posed) -> str:
-    """The command line of the same problem; it writes channel.json, its picture, and design.json with the proof."""
+    """The command for the same problem. It writes channel.json, its picture, and design.json with the proof."""
     utility, options = posed.utility, [f"--divergence={spelling(posed.utility.f)}"]
     for one in posed.constraints:
         options += _options(one)
@@ -81,7 +82,7 @@ def tell_command(posed: Posed) -> str:
 
 
 def inspect_code(channel: Channel, compared: tuple[Divergence, Sequence[Constraint]] | None) -> str:
-    """A program that measures a channel, and finds the best of its own limits for two populations."""
+    """A program that measures a channel, and finds the optimum within the channel's own limits for two populations."""
     lines = [
         *head("Measures a channel", []),
         *imports(["Channel", "audit", *(_needed(compared))]),
@@ -131,7 +132,7 @@ def populations_file(posed: Posed) -> str:
 
 
 def here(name: str, content: str) -> str:
-    """A command that writes a file of text: its contents follow, up to a line that does not occur in them."""
+    """A command that writes a text file. The contents follow it, up to a marker line that does not occur in them."""
     end = "END"
     while end in content.splitlines():
         end += "_"
@@ -139,7 +140,7 @@ def here(name: str, content: str) -> str:
 
 
 def constraint_source(one: Constraint) -> str:
-    """A constraint as code makes it.
+    """A constraint as Python code.
 
     >>> from ldpopt.design import ApproximateLDP, LocalDP
     >>> constraint_source(LocalDP(1.0)), constraint_source(ApproximateLDP(1.0, 1e-6))
@@ -156,7 +157,7 @@ def constraint_source(one: Constraint) -> str:
 
 
 def divergence_source(f: FDivergence) -> tuple[str, str]:
-    """A named divergence as code makes it, and the name that it imports.
+    """A named divergence as Python code, and the name that the code imports.
 
     >>> from ldpopt.divergences import KL, hockey_stick
     >>> divergence_source(KL), divergence_source(hockey_stick(1.5))
@@ -168,7 +169,7 @@ def divergence_source(f: FDivergence) -> tuple[str, str]:
 
 
 def listed(name: str, values: Sequence[Any]) -> str:
-    """A list as code, in lines of at most 100 letters where its entries allow.
+    """A list as Python code, in lines of at most 100 letters if its entries allow it.
 
     >>> listed("p", [0.1, 0.9])
     'p = [0.1, 0.9]'
@@ -186,7 +187,7 @@ def listed(name: str, values: Sequence[Any]) -> str:
 
 
 def head(what: str, names: Iterable[str]) -> list[str]:
-    """The first lines of a program: what it is.
+    """The first lines of a program: a comment that says what it does.
 
     >>> head("Asks", ["vote"])[0].startswith('# Asks: "vote".')
     True
@@ -196,7 +197,7 @@ def head(what: str, names: Iterable[str]) -> list[str]:
 
 
 def imports(names: Iterable[str]) -> list[str]:
-    """Lines that import names of designs from where users find them.
+    """Lines that import names from the modules where users find them.
 
     >>> imports(["LocalDP", "Outputs"])
     ['from ldpopt import LocalDP', 'from ldpopt.design import Outputs']
@@ -214,7 +215,7 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _options(one: Constraint) -> list[str]:
-    """The options of the command line that pose a constraint."""
+    """The options of the command line for a constraint."""
     part: Any = one
     options: Mapping[str, Any] = {
         "LocalDP": lambda: [f"--epsilon={part.epsilon!r}"],

@@ -1,4 +1,4 @@
-"""Python code that computes again what a channel means for one person."""
+"""Python code that computes again the results of the view "What it means"."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ldpopt.studio.source import channel_source, head, imports
 
 
 def meaning_code(channel: Channel, answer: int, prior: float, rounds: int, delta: float) -> str:
-    """A program that measures a channel, and what its reports say about one answer and about many rounds."""
+    """A program that measures a channel, and what its reports tell about one answer in one and in many rounds."""
     return "\n".join(
         [
             *head("What a channel means for a person", [str(channel.inputs[answer])]),

@@ -1,4 +1,4 @@
-"""Python code, a survey's description and a command that plan again what the page's survey shows."""
+"""Python code, a survey's description and commands that plan the survey of the page again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ldpopt.design import AOptimal, Design, FisherInformation
 from ldpopt.studio.source import constraint_source, head, here, imports, listed
 
 Planned = tuple[str, Design, float]
-"""A question's name, its design and the half-width that is wanted."""
+"""A question's name, its design and its target half-width."""
 
 
 def survey_code(title: str, questions: Sequence[Planned]) -> str:
@@ -53,7 +53,7 @@ def survey_code(title: str, questions: Sequence[Planned]) -> str:
 
 
 def survey_file(title: str, questions: Iterable[Planned]) -> str:
-    """The survey's description, as ``ldpopt survey plan`` reads it."""
+    """The survey's description in the form that ``ldpopt survey plan`` reads."""
     lines = ["[survey]", f"name = {_toml(title)}"]
     for name, design, width in questions:
         labels = ", ".join(_toml(str(label)) for label in design.channel.inputs)
@@ -65,7 +65,7 @@ def survey_file(title: str, questions: Iterable[Planned]) -> str:
 
 
 def survey_command(title: str, questions: Sequence[Planned], respondents: int) -> str:
-    """The commands that plan the same survey; a program where they have no word for what its channels make least."""
+    """The commands that plan the same survey, or a program if commands have no option for the page's aim."""
     if all(isinstance(design.utility.criterion, AOptimal) for _, design, _ in questions):
         made = here("survey.toml", survey_file(title, questions))
         return f"{made}ldpopt survey plan survey.toml --respondents {respondents} --out plan.json\n"
@@ -73,7 +73,7 @@ def survey_command(title: str, questions: Sequence[Planned], respondents: int) -
 
 
 def limits_of(design: Design) -> dict[str, float]:
-    """The epsilon and the eta of a question's design, as plans call them.
+    """The epsilon and the eta of a question's design, under the names that plans use.
 
     >>> from ldpopt.design import LocalDP, optimal_channel
     >>> limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0)))
@@ -84,5 +84,5 @@ def limits_of(design: Design) -> dict[str, float]:
 
 
 def _toml(text: str) -> str:
-    """A text as TOML has it, whose escapes are those of JSON but for the letters beyond 16 bits and DEL."""
+    """A text in TOML. Its escapes are those of JSON, except for characters beyond 16 bits and DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""What is taken away from a view: code, a command, files, a report and a link, each of which gives the same again."""
+""" "Take away": code, a command, files, a report and a link, each of which gives a view's result again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPES = {".json": "application/json", ".csv": "text/csv", ".py": "text/x-python"
 
 
 def view(state: State) -> dict[str, Any]:
-    """What `taken` gives; where that takes long, only ``{"slow": True}``, and it is to be asked for as a job.
+    """The result of `taken`, or only ``{"slow": True}`` if it takes long; then a job computes it.
 
     >>> view({"view": "inspect", "state": {"text": " " * 5000 + "[[1.0]]"}})
     {'slow': True}
@@ -35,7 +35,7 @@ def view(state: State) -> dict[str, Any]:
 
 
 def taken(state: State, report: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-    """What is taken away from a view in a state: code, a command, files and a link.
+    """Code, a command, files and a link for a view in a state.
 
     view : its name. state : its state.
 
@@ -61,7 +61,7 @@ def taken(state: State, report: Callable[[float], None] = lambda share: None) ->
 
 
 def which(state: State) -> tuple[str, State]:
-    """The view that a state is about, and its own state in it.
+    """The view that a state names, and the state of this view.
 
     >>> which({"view": "tell", "state": {}})
     ('tell', {})
@@ -71,7 +71,7 @@ def which(state: State) -> tuple[str, State]:
 
 
 def fragment(name: str, state: State) -> str:
-    """The part of the page's address that restores a state: nothing of it reaches a server.
+    """The part of the page's address that restores a state. Browsers never send this part to a server.
 
     >>> fragment("tell", {"epsilon": 1})
     '#view=tell&state=eyJlcHNpbG9uIjoxfQ'
@@ -81,7 +81,7 @@ def fragment(name: str, state: State) -> str:
 
 
 def restored(link: str) -> tuple[str, dict[str, Any]]:
-    """The view and the state of a link, as the page reads it.
+    """The view and the state in a link, read as the page reads it.
 
     >>> restored(fragment("tell", {"epsilon": 1}))
     ('tell', {'epsilon': 1})
@@ -107,7 +107,7 @@ def _tell(state: State) -> Taken:
 
 
 def _inspect(state: State) -> Taken:
-    """The file that was looked at, mended if it was, and what looks at it again."""
+    """The inspected file, mended if it was mended on the page, and code that inspects it again."""
     seen = looked(state)
     utility, _ = hypotheses(seen, state) if seen.channel.shape[0] > 1 else (None, "")
     epsilon, eta = (one.value for one in seen.measured)
@@ -124,7 +124,7 @@ def _inspect(state: State) -> Taken:
 
 
 def _meaning(state: State) -> Taken:
-    """The channel that is spoken of, and what computes what it means."""
+    """The channel, and code that computes again what it means."""
     from ldpopt.studio import meaning
     from ldpopt.studio.source_meaning import meaning_code
 
@@ -148,12 +148,12 @@ def _slow_survey(state: State) -> bool:
 
 
 AT_ONCE = 4000
-"""Letters of a file up to which it is looked at in a fraction of a second."""
+"""Up to this many letters, a file is inspected in a fraction of a second."""
 SLOW: dict[str, Callable[[State], bool]] = {
     "tell": lambda state: not posed(state).quick,
     "ask": _slow_survey,
     "meaning": lambda state: False,
     "inspect": lambda state: len(take(state, "text", contents)) > AT_ONCE,
 }
-"""Whether a view's state takes so long that its work should be one that can be cancelled."""
+"""For each view, whether a state takes so long that the work should be a job, which can be cancelled."""
 MAKERS: dict[str, Callable[[State], Taken]] = {"tell": _tell, "ask": _ask, "meaning": _meaning, "inspect": _inspect}

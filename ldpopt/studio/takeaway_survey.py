@@ -1,4 +1,4 @@
-"""What is taken away from a survey: its plan, the designs of its questions, and what plans it again."""
+""" "Take away" for a survey: its plan, the designs of its questions, and code that plans it again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 SURVEY = "survey"
-"""What a survey of the page is called."""
+"""The name of a survey from the page."""
 
 
 def taken(state: State) -> Taken:
@@ -38,7 +38,7 @@ def taken(state: State) -> Taken:
 
 
 def asked_designs(state: State) -> tuple[dict[str, Any], list[Planned]]:
-    """What the survey's view tells, and the name, the design and the wanted half-width of each of its questions.
+    """The content of the survey's view, and the name, the design and the target half-width of each question.
 
     >>> told, planned = asked_designs({"questions": [{"pilot": [0.3, 0.7]}], "epsilon": 1.0})
     >>> planned[0][0], planned[0][1].certified

@@ -1,4 +1,4 @@
-"""Tell two populations apart: the certified optimum for a state of the page, checked by the kernel at once."""
+"""The view "Tell two populations apart": the certified optimum for a state, checked by the kernel at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import Progress
 from ldpopt.design import (
     ApproximateLDP,
     Constraint,
@@ -34,15 +35,15 @@ from ldpopt.survey.test.hypothesis_tests import checked_level
 from ldpopt.survey.test.two_hypotheses import respondents_to_tell
 
 MOST_ANSWERS = 5000
-"""Answers that the page takes; the library takes more."""
+"""The most answers on the page; the library takes more."""
 _READ = ("p0", "p1", "labels", "names", "divergence", "epsilon", "eta", "delta", "renyi_order", "renyi", "outputs")
 
 
 @dataclass(frozen=True)
 class Posed:
-    """The problem of a state: what is to be kept, within what, and what the populations are called.
+    """The problem of a state: the utility, the constraints, and the names of the populations.
 
-    quick : whether it is pure epsilon with or without a cap eta, which takes milliseconds.
+    quick : whether the constraint is pure epsilon with or without a cap eta, which takes milliseconds.
     """
 
     utility: Divergence
@@ -55,7 +56,7 @@ class Posed:
 
 @dataclass(frozen=True)
 class Solved:
-    """A problem's design, what the kernel said of it, and the seconds that either took."""
+    """A problem's design, the kernel's verification of it, and the seconds for each."""
 
     posed: Posed
     design: Design
@@ -64,11 +65,12 @@ class Solved:
 
 
 def posed(state: State) -> Posed:
-    """The problem of a state; `FieldError` for what is wrong with a field.
+    """The problem of a state; `FieldError` for a wrong field.
 
-    p0, p1 : distributions, lists of k. labels : k names of answers, or none. names : of the populations, or none.
-    divergence : as on the command line, ``kl`` or ``hockey-stick:1.5``. epsilon : nats. eta : a cap in [0, 1], or none.
-    delta, renyi_order with renyi, outputs : further limits, or none.
+    p0, p1 : distributions, lists of k numbers. labels : k names of answers, if any. names : of the populations, if any.
+    divergence : as on the command line, ``kl`` or ``hockey-stick:1.5``. epsilon : in nats. eta : a cap in [0, 1], if
+        any.
+    delta, renyi_order with renyi, outputs : further limits, if any.
 
     >>> posed({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).quick
     True
@@ -113,7 +115,7 @@ def posed(state: State) -> Posed:
 
 
 def solved(state: State) -> Solved:
-    """The design of a state, and whether it verifies; the last few are remembered.
+    """The design of a state, and whether it verifies. The last few are cached.
 
     >>> bool(solved({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).checked)
     True
@@ -123,22 +125,30 @@ def solved(state: State) -> Solved:
 
 @lru_cache(maxsize=8)
 def _solved(state: str) -> Solved:
-    problem = posed(json.loads(state))
+    return _found(json.loads(state), False)
+
+
+def _found(state: State, report: Progress) -> Solved:
+    problem = posed(state)
     begun = time.perf_counter()
-    design = optimal_channel(problem.utility, problem.constraints)
+    design = optimal_channel(problem.utility, problem.constraints, progress=report)
     found = time.perf_counter()
     checked = design.verify()
     return Solved(problem, design, checked, {"design": found - begun, "verify": time.perf_counter() - found})
 
 
 def view(state: State) -> dict[str, Any]:
-    """What the page shows of a state: answers in order of their ratio, the channel by blocks, value, bound, proof.
+    """The content of the page for a state: sorted answers, the channel by blocks, value, bound and proof.
 
     >>> shown = view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
     >>> shown["proof"]["verified"], round(shown["value"], 6)
     (True, 0.029225)
     """
-    made = solved(state)
+    return _shown(state, solved(state))
+
+
+def _shown(state: State, made: Solved) -> dict[str, Any]:
+    """The same of a design that was found."""
     design, utility, names = made.design, made.posed.utility, made.posed.names
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
     ratio, order = ratio_order(p0, p1)
@@ -177,18 +187,17 @@ def view(state: State) -> dict[str, Any]:
 
 
 def job(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """`view`, for problems that take long."""
-    report(0.0)
-    return view(state)
+    """The content of `view`, for problems that take long."""
+    return _shown(state, _found(state, report))
 
 
 def warm() -> None:
-    """Design and verify once, so that the first picture does not wait for what is imported on the way."""
+    """Design and verify once, so that the first picture does not wait for imports."""
     view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
 
 
 def proof(design: Design, checked: Verification) -> dict[str, Any]:
-    """The badge: green only where the kernel's verification of this very design came back true and it is certified."""
+    """The badge. It is green only if the kernel has verified this design and the design is certified."""
     return {
         "verified": bool(checked),
         "certified": bool(checked) and design.certified,
@@ -199,7 +208,9 @@ def proof(design: Design, checked: Verification) -> dict[str, Any]:
 
 
 def blocks(rows: Any) -> list[dict[str, Any]]:
-    """Runs of equal rows of a channel whose answers are sorted: answers of one run get the same random report.
+    """Runs of equal rows of a channel whose answers are sorted.
+
+    Answers of one run have the same distribution of reports.
 
     >>> [(run["start"], run["stop"]) for run in blocks(np.array([[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]]))]
     [(0, 1), (1, 3)]
@@ -210,7 +221,7 @@ def blocks(rows: Any) -> list[dict[str, Any]]:
 
 
 def respondents(state: State, design: Design) -> dict[str, Any]:
-    """How many respondents the best test of one population against the other needs, privately and not."""
+    """The respondents that the best test of one population against the other needs, with and without privacy."""
     power = take(state, "power", checked_level, 0.8)
     level = take(state, "level", checked_level, 0.05)
     p0, p1 = design.utility.p0, design.utility.p1
@@ -219,7 +230,7 @@ def respondents(state: State, design: Design) -> dict[str, Any]:
         try:
             found[name] = respondents_to_tell(channel, p0, p1, power, level).respondents
         except InvalidInput:
-            continue  # the reports are the same from both: no number of respondents is enough
+            continue  # both populations give the same reports: no number of respondents is enough
     return found
 
 

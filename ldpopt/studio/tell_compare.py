@@ -1,4 +1,4 @@
-"""Beside the optimum: its envelope in eta, the textbook mechanisms, and what the papers bound it by."""
+"""Comparisons with the optimum: its envelope in eta, the textbook mechanisms, and the bounds of the papers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ldpopt.survey.test.hypothesis_tests import checked_level
 from ldpopt.survey.test.two_hypotheses import respondents_to_tell
 
 GRID = 17
-"""Caps at which the papers' bounds are evaluated for the picture."""
+"""Number of caps at which the papers' bounds are evaluated for the picture."""
 
 
 def view(state: State) -> dict[str, Any]:
-    """What stands beside a state's design: corners of the envelope, mechanisms and bounds, at its cap and along it.
+    """Comparisons for a state's design: corners of the envelope, mechanisms and bounds, at its cap and at other caps.
 
-    Only for pure epsilon-LDP with or without a cap; ``applies`` is false for other limits.
+    They exist only for pure epsilon-LDP with or without a cap eta. ``applies`` is false for other limits.
 
     >>> shown = view({"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6], "epsilon": 2.0})
     >>> [round(one["eta"], 4) for one in shown["corners"]]
@@ -64,7 +64,7 @@ def view(state: State) -> dict[str, Any]:
 def _bounds(
     utility: Divergence, epsilon: float, eta: float, reach: float, pure: float, value: float
 ) -> list[dict[str, Any]]:
-    """Every published bound at the cap, and those above the optimum along the caps, where they are finite."""
+    """Every published bound at the cap, and its finite values along the caps up to `reach`."""
     grid = [reach * at / (GRID - 1) for at in range(GRID)]
     along: dict[str, list[list[float]]] = {}
     for at in grid:
@@ -82,7 +82,7 @@ def _bounds(
 
 
 def _respondents(state: State, made: Solved, eta: float) -> dict[str, int | None]:
-    """Respondents that the test needs through the mechanisms that are channels of their own."""
+    """Respondents that the test needs with other mechanisms."""
     utility, epsilon = made.posed.utility, made.posed.epsilon
     power, level = take(state, "power", checked_level, 0.8), take(state, "level", checked_level, 0.05)
     k = len(utility.p0)
@@ -98,4 +98,4 @@ def _needed(channel: Channel, utility: Divergence, power: float, level: float) -
     try:
         return respondents_to_tell(channel, utility.p0, utility.p1, power, level).respondents
     except InvalidInput:
-        return None  # both give the same reports
+        return None  # both populations give the same reports

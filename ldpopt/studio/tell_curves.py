@@ -1,4 +1,4 @@
-"""Curves that take longer: the envelope with every point proved, and how the design changes along epsilon."""
+"""Curves that take longer: the envelope with every point proved, and the changes of the design along epsilon."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ldpopt.studio.fields import FieldError, State
 from ldpopt.studio.tell import Posed, posed
 
 POINTS = 40
-"""Caps at which the envelope is proved."""
+"""Number of caps at which the envelope is proved."""
 PIECES = 16
-"""Parts of the range of epsilon between which progress is told."""
+"""Parts of the range of epsilon, after each of which progress is reported."""
 LOW, HIGH = 0.05, 8.0
-"""Range of epsilon, in nats, that the phases are looked for in."""
+"""Range of epsilon, in nats, in which phases are searched."""
 
 
 def envelope(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """The optimum at `POINTS` caps up to the largest that binds, each designed and proved.
+    """The optimum at `POINTS` caps up to the largest with an effect, each designed and proved.
 
     >>> made = envelope({"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6], "epsilon": 2.0}, lambda share: None)
     >>> len(made["points"]), made["certified"]
@@ -40,7 +40,7 @@ def envelope(state: State, report: Callable[[float], None]) -> dict[str, Any]:
 
 
 def phases(state: State, report: Callable[[float], None]) -> dict[str, Any]:
-    """The structures that are optimal along epsilon, with what they keep: where a block splits, where erasure ends.
+    """The structures that are optimal along epsilon, with their values. They show where blocks split and erasure ends.
 
     >>> made = phases({"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6], "epsilon": 1.0}, lambda share: None)
     >>> [(piece["name"], round(piece["high"], 2)) for piece in made["pieces"]]

@@ -247,3 +247,41 @@ def test_limits_that_are_none(run, options, message):
     result = run("design", *PAIR, *options)
     assert result.exit_code != 0
     assert message in result.stderr
+
+
+def test_a_time_limit_is_passed_on(run, monkeypatch, tmp_path):
+    """Out of time the design is what is known by then; the text says so and the files are those of a design."""
+    from ldpopt import deadline
+
+    now = iter(range(10**6))
+    monkeypatch.setattr(deadline, "monotonic", lambda: float(next(now)))
+    pair = ("--p0", "0.3,0.25,0.2,0.15,0.1", "--p1", "0.1,0.15,0.2,0.25,0.3")
+    limits = ("--epsilon", "4", "--outputs", "3", "--time-limit", "0.5", "--save-design", "design.json")
+    result = run("design", *pair, *limits)
+    assert result.exit_code == 0, result.stderr
+    assert "the time limit of 0.5 s ended" in " ".join(result.stdout.split())
+    assert (tmp_path / "design.json").exists()
+
+
+@pytest.mark.parametrize("bad", ["0", "-1", "nan", "-inf", "soon", "1e-400"])
+def test_what_is_no_time_limit_is_refused_in_one_line(run, bad, tmp_path):
+    """Nothing is begun and nothing written."""
+    result = run("design", *PAIR, "--epsilon", "1", "--time-limit", bad)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "time" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("when", [0.0, 0.5, 1.0])
+def test_an_interrupted_design_leaves_nothing(run, monkeypatch, tmp_path, when):
+    """Whenever Ctrl-C comes, it is no success and no file is there, whole or half."""
+
+    def interrupted(*_, progress, **__):
+        progress(when)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ldpopt.design.optimal_channel", interrupted)
+    result = run("design", *PAIR, "--epsilon", "1", "--save-design", "design.json")
+    assert result.exit_code in (1, 130)  # 130 of the program itself, where typer's runner says 1
+    assert not list(tmp_path.iterdir())

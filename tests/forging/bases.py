@@ -78,6 +78,7 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "approximate": lambda: (kl, [ld.ApproximateLDP(1.0, 0.01)]),
         "approximate, chi": lambda: (ld.Divergence(CHI_SQUARED, P0, P1), [ld.ApproximateLDP(0.5, 0.05)]),
         "renyi": lambda: (kl, [ld.RenyiLDP(2.0, 0.1)]),
+        "information, renyi": lambda: (ld.MutualInformation(P0), [ld.RenyiLDP(2.0, 0.1)]),
         "renyi and LDP": lambda: (kl, [ld.RenyiLDP(2.0, 0.1), LocalDP(1.0)]),
         "tied": lambda: (
             ld.Divergence(KL, (0.25, 0.25, 0.25, 0.25), (0.125, 0.125, 0.5, 0.25)), [LocalDP(1.0), TotalVariation(0.3)]

@@ -2,10 +2,10 @@
 
 import re
 from fractions import Fraction
-from urllib.parse import parse_qs
 
 import pytest
-from studio_asgi import packed, unpacked
+from studio_asgi import packed
+from studio_site import repainted, state_of
 
 from ldpopt.studio.question import Together
 from ldpopt.survey.plan.budget import Budget, split_budget
@@ -23,23 +23,6 @@ def link(view, **state):
 def ready(page):
     """Wait until the present state is painted."""
     page.locator('.view[data-state="done"]').wait_for()
-
-
-def state_of(page):
-    """The state in the address, once it has followed."""
-    page.wait_for_timeout(400)
-    return unpacked(parse_qs(page.url.partition("#")[2])["state"][0])
-
-
-def repainted(page, act):
-    """Do something and wait until another state is painted."""
-    before = page.locator(".view").get_attribute("data-painted")
-    act()
-    page.wait_for_function(
-        "before => document.getElementById('panel').dataset.painted !== before"
-        " && document.getElementById('panel').dataset.state === 'done'",
-        arg=before,
-    )
 
 
 def number(page, name):

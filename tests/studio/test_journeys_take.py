@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from studio_site import link_of
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.files import design_text
@@ -142,11 +143,9 @@ def test_a_link_restores_the_state(opened):
     area.fill("0.6, 0.4\n0.3, 0.7")
     area.blur()
     state_is(page, "done")
-    page.wait_for_function("location.hash.includes('state=')")  # the address follows a moment later
-    page.wait_for_timeout(500)
-    link = page.url
-    assert "token" not in link
-    other = opened("inspect", "#" + link.partition("#")[2])
+    link = link_of(page)
+    assert "token" not in page.url
+    other = opened("inspect", link)
     state_is(other, "done")
     assert other.get_by_label("Or paste it here").input_value() == "0.6, 0.4\n0.3, 0.7"
     assert other.locator(".headline").inner_text() == page.locator(".headline").inner_text()

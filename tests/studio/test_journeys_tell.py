@@ -1,11 +1,11 @@
 """What users do to tell two populations apart: in a browser, through the running program."""
 
 from importlib.resources import files
-from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from studio_asgi import packed, unpacked
+from studio_asgi import packed
+from studio_site import repainted, state_of
 
 from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import KL
@@ -19,25 +19,8 @@ def ready(page):
     return page.locator("#badge").inner_text()
 
 
-def state_of(page):
-    """The state in the address, once it has followed."""
-    page.wait_for_timeout(400)
-    return unpacked(parse_qs(page.url.partition("#")[2])["state"][0])
-
-
 def link(state):
     return "#view=tell&state=" + packed(state)
-
-
-def repainted(page, act):
-    """Do something and wait until another design is painted."""
-    before = page.locator(".view").get_attribute("data-painted")
-    act()
-    page.wait_for_function(
-        "before => document.getElementById('panel').dataset.painted !== before"
-        " && document.getElementById('panel').dataset.state === 'done'",
-        arg=before,
-    )
 
 
 def test_load_the_anes_file(opened):

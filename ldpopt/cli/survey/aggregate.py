@@ -16,17 +16,17 @@ from ldpopt.cli.survey.files import PlanArgument, UnlabelledOption, read_plan
 def aggregate(
     plan: PlanArgument,
     reports: Annotated[
-        list[str], typer.Argument(metavar="REPORTS...", help="Reports as privatized or collected, one survey round.")
+        list[str], typer.Argument(metavar="REPORTS...", help="Privatized or collected reports of one survey round.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Counts.")] = Path("counts.json"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the counts.")] = Path("counts.json"),
     pair: Annotated[
         list[str] | None, typer.Option(metavar="A,B", help="Count two questions together, for a two-way table.")
     ] = None,
     unlabelled: UnlabelledOption = False,
-    workers: Annotated[int, typer.Option(help="Threads.")] = 1,
+    workers: Annotated[int, typer.Option(help="Number of threads.")] = 1,
     force: ForceOption = False,
 ) -> None:
-    """Count the reports: all that estimation needs of them."""
+    """Count the reports. Estimation needs only these counts."""
     from ldpopt.errors import invalid
     from ldpopt.survey.collect.aggregate import aggregate as run
     from ldpopt.survey.collect.runner import Threads

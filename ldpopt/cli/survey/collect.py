@@ -1,4 +1,4 @@
-"""``ldpopt survey collect``: a server that takes reports, and nothing but reports."""
+"""``ldpopt survey collect``: a server that accepts reports and nothing else."""
 
 from __future__ import annotations
 
@@ -32,25 +32,29 @@ def collect(
     kit: Annotated[Path | None, typer.Option(help="Serve the files of this folder (ldpopt survey kit).")] = None,
     host: Annotated[
         str,
-        typer.Option(help="Address to listen at. Any but the loopback lets other machines send reports, unencrypted."),
+        typer.Option(
+            help="Address to listen at. Any address except loopback lets other machines send reports, unencrypted."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: one that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 chooses a free one.")] = 8000,
     token: Annotated[
         Path | None,
-        typer.Option(help="File with the token that /counts asks for; made where it is not there.", show_default=False),
+        typer.Option(
+            help="File with the token that /counts asks for; it is made if it is missing.", show_default=False
+        ),
     ] = None,
     origin: Annotated[
         list[str] | None, typer.Option(metavar="URL", help="Another site whose pages may submit: https://...")
     ] = None,
-    rate: Annotated[float, typer.Option(min=1, help="Submissions a second, of all senders together.")] = 2000,
+    rate: Annotated[float, typer.Option(min=1, help="Most submissions a second, from all senders together.")] = 2000,
     close: Annotated[
-        bool, typer.Option("--close", help="Close the plan's round in the database for good, and exit.")
+        bool, typer.Option("--close", help="Close the plan's round in the database forever, and exit.")
     ] = False,
 ) -> None:
-    """Serve a kit and collect its respondents' reports in a database; a report is acknowledged once it is on disk.
+    """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
 
     No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
-    `export` read the database at any time. Needs ldpopt[collect].
+    `export` can read the database at any time. Needs ldpopt[collect].
     """
     from ldpopt.survey.server import collector, database, static_files
     from ldpopt.survey.server.location import shown
@@ -66,7 +70,7 @@ def collect(
         return
     from ldpopt.extras import need
 
-    need("starlette", "uvicorn")  # before a database is made
+    need("starlette", "uvicorn")  # checked before a database is made
     files = static_files(kit, made.checksum) if kit is not None else None
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None

@@ -19,13 +19,15 @@ def compare(
     plan: PlanArgument,
     data: ReportsArgument,
     questions: Annotated[
-        list[str] | None, typer.Argument(metavar="[QUESTION]...", help="All of them by default.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[QUESTION]...", help="Questions to compare; by default all.", show_default=False),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Compare the groups of a public column.", show_default=False)
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="GROUP", help="The group that the others are compared with; the first.")
+        str | None,
+        typer.Option(metavar="GROUP", help="The group with which the others are compared; by default the first."),
     ] = None,
     wave: Annotated[
         tuple[Path, Path] | None,
@@ -39,7 +41,7 @@ def compare(
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Compare groups, or waves: differences of shares with intervals, and tests that there is none.
+    """Compare groups or waves: differences of shares with intervals, and tests of no difference.
 
     ldpopt survey compare plan.json reports.csv --by region
 

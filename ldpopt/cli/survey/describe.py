@@ -19,18 +19,21 @@ def describe(
     data: ReportsArgument,
     question: Annotated[str, typer.Argument(metavar="QUESTION", show_default=False)],
     quantiles: Annotated[
-        list[float] | None, typer.Option("--quantile", "-q", help="Shares such as 0.5; the quartiles by default.")
+        list[float] | None,
+        typer.Option(
+            "--quantile", "-q", help="Share of answers below the quantile, such as 0.5; by default the quartiles."
+        ),
     ] = None,
     scores: Annotated[
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="What the answers count as, in the plan's order: 0,1,2; their numbers, or the middles of their bins.",
+            help="Numbers of the answers, in the plan's order: 0,1,2; by default their own, or the middles of bins.",
             show_default=False,
         ),
     ] = None,
     population: Annotated[
-        float | None, typer.Option(metavar="SIZE", help="Totals, too, for a population of this size.")
+        float | None, typer.Option(metavar="SIZE", help="Size of the population; with it totals are estimated, too.")
     ] = None,
     format: FormatOption = None,
     out: OutOption = None,

@@ -1,4 +1,4 @@
-"""An error of a survey command that nobody thought of is one line that quotes no answer."""
+"""An unexpected error of a survey command becomes one line that quotes no answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ldpopt.cli.foreign import USAGE_ERROR, from_arrow
 
 
 class Discreet(TyperGroup):
-    """The survey commands. What the program has no line for is told by its kind and place, without its message.
+    """The survey commands. For an unexpected error they print its kind and place, without its message.
 
-    A library may quote the value that it stumbled over, and a traceback with local variables shows a whole batch.
+    A library may quote a value in its message, and a traceback with local variables shows a whole batch.
     """
 
     def invoke(self, ctx: Any) -> Any:
@@ -31,5 +31,5 @@ class Discreet(TyperGroup):
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
             said = f"unexpected {type(error).__name__} in {place} (not shown, since it may quote answers)"
-        # Raised out here, so that the first error is not the context of this one.
+        # Raised outside the except block, so that the first error is not the context of this one.
         raise LdpoptError(said)

@@ -36,7 +36,9 @@ def estimate(
     wave: Annotated[
         tuple[Path, str] | None,
         typer.Option(
-            metavar="PLAN REPORTS", help="An earlier wave of other respondents, counted in.", show_default=False
+            metavar="PLAN REPORTS",
+            help="An earlier wave of other respondents, which is included in the estimate.",
+            show_default=False,
         ),
     ] = None,
     unlabelled: UnlabelledOption = False,
@@ -96,7 +98,7 @@ def estimate(
 def _with_wave(
     survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
-    """The estimates of both waves, which are simple samples."""
+    """The estimates from both waves, which must be simple samples."""
     from ldpopt.errors import Phrase, invalid
     from ldpopt.survey.plan.survey import Survey
     from ldpopt.survey.sample.analysis import Findings

@@ -1,4 +1,4 @@
-"""``ldpopt survey export``: collected reports as files that can be handed over."""
+"""``ldpopt survey export``: collected reports as files for others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def export(
         "reports.parquet"
     ),
 ) -> None:
-    """Write collected reports as Parquet, with the manifest that privatized reports carry; without ids and days."""
+    """Write collected reports as Parquet, without ids and days, with a manifest (their plan and number)."""
     from ldpopt.survey.server import export_reports
 
     made = read_plan(plan)

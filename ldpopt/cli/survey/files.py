@@ -1,4 +1,4 @@
-"""Plans, counts and pairs of questions, as the survey commands are given them."""
+"""Plans, counts and reports, as arguments of the survey commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ldpopt.survey.plan.plan import Plan
 
 SIMULATION = "SIMULATION: these reports are simulated, nobody was asked."
-"""What is said before any number from simulated reports."""
+"""The line above all numbers from simulated reports."""
 
 PlanArgument = Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file (plan.json).", show_default=False)]
 DataArgument = Annotated[
@@ -35,7 +35,7 @@ ReportsArgument = Annotated[
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan of a file, its guarantees proved again."""
+    """The plan in a file. Its guarantees are proved again."""
     from ldpopt.files import read_text
     from ldpopt.survey.plan.plan import Plan
 
@@ -46,14 +46,14 @@ UnlabelledOption = Annotated[
     bool,
     typer.Option(
         "--unlabelled",
-        help="Also take reports without a manifest, written by hand or by another program: nothing then tells whether "
-        "they are of this plan, or reports at all.",
+        help="Also accept reports without a manifest, written by hand or by another program. Nothing then shows "
+        "whether they are reports of this plan.",
     ),
 ]
 
 
 def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
-    """The counts of a file, or of the reports at `path`, which may be a database."""
+    """The counts in a file, or of the reports at `path`, which may be a database."""
     from ldpopt.errors import Phrase, invalid
     from ldpopt.files import read_text
     from ldpopt.survey.collect.aggregate import Counts, aggregate
@@ -68,12 +68,12 @@ def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
 
 
 def read_reports(path: str, plan: Plan, unlabelled: bool) -> Counts | str:
-    """The counts of a file of counts; reports are read by what needs them."""
+    """The counts in a file of counts; for reports the path itself, which is read later."""
     return read_counts(path, plan, unlabelled) if path.endswith(".json") else path
 
 
 def spoken(counts: Counts) -> str:
-    """What must be said before any number from these counts; empty for real reports with manifests."""
+    """The warning above all numbers from these counts; empty for real reports with manifests."""
     if counts.simulation:
         return SIMULATION
     return (

@@ -1,4 +1,4 @@
-"""``ldpopt survey invitations``: words that open a round once each."""
+"""``ldpopt survey invitations``: random words, each of which allows one submission to a round."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from ldpopt.cli.survey.files import PlanArgument, read_plan
 
 def invitations(
     plan: PlanArgument,
-    count: Annotated[int, typer.Argument(metavar="COUNT", min=1, help="How many.", show_default=False)],
+    count: Annotated[int, typer.Argument(metavar="COUNT", min=1, help="Number of invitations.", show_default=False)],
     db: DatabaseOption = "reports.db",
-    out: Annotated[Path, typer.Option("--out", "-o", help="File for them, one a line.")] = Path("invitations.txt"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the invitations, one on each line.")] = Path(
+        "invitations.txt"
+    ),
     link: Annotated[
-        str, typer.Option(metavar="PREFIX", help="What stands before each, up to its place in a link.")
+        str,
+        typer.Option(
+            metavar="PREFIX",
+            help="Text before each invitation, such as the link to the questionnaire up to 'invitation='.",
+        ),
     ] = "",
 ) -> None:
-    """Draw invitations that are good for one submission each; from then on the round takes none without one.
+    """Draw invitations, each for one submission. From then on every submission to the round needs one.
 
-    The database keeps only their hashes, and nothing that says which report came with which.
+    The database keeps only their hashes, and not which report came with which invitation.
     """
     from ldpopt.files import create_private
     from ldpopt.survey.server import database, draw_invitations

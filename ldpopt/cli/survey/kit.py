@@ -30,7 +30,7 @@ def kit(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Make a questionnaire that any web server can host, and that sends reports alone.
+    """Make a questionnaire that any web server can host. It sends only reports, never answers.
 
     ldpopt survey kit plan.json --out kit
     """

@@ -1,4 +1,4 @@
-"""``ldpopt survey new``: from a file of answers to a survey.toml that plans at once."""
+"""``ldpopt survey new``: from a file of answers to a survey.toml that can be planned at once."""
 
 from __future__ import annotations
 
@@ -27,53 +27,63 @@ def new(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Answers: CSV in any writing, Excel, Parquet, SPSS, Stata or SAS, a row for each respondent.",
+            help="Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The survey's description.")] = Path("survey.toml"),
-    consent: Annotated[Path, typer.Option(help="Draft of the consent paragraph.")] = Path("consent.md"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the survey's description.")] = Path("survey.toml"),
+    consent: Annotated[Path, typer.Option(help="File for a draft of the consent paragraph.")] = Path("consent.md"),
     name: Annotated[str, typer.Option(help="Name of the survey.", show_default="the file's")] = "",
-    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="Budget in nats.", show_default="2")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", "-e", help="Budget of each respondent, in nats.", show_default="2")
+    ] = None,
     question: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column to ask, again for each.", rich_help_panel=_COLUMNS),
+        typer.Option(metavar="COLUMN", help="A column to ask; may be repeated.", rich_help_panel=_COLUMNS),
     ] = None,
     respondent: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column of ids.", rich_help_panel=_COLUMNS)
+        str, typer.Option(metavar="COLUMN", help="The column of respondents' ids.", rich_help_panel=_COLUMNS)
     ] = "",
     carry: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A public column that goes into the reports.", rich_help_panel=_COLUMNS),
+        typer.Option(
+            metavar="COLUMN", help="A public column that goes into the reports unchanged.", rich_help_panel=_COLUMNS
+        ),
     ] = None,
     bins: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=5|10,20,30", help="Bins of numbers: how many, or edges.", rich_help_panel=_COLUMNS
+            metavar="COLUMN=5|10,20,30",
+            help="Bins of a column of numbers: their number, or their edges.",
+            rich_help_panel=_COLUMNS,
         ),
     ] = None,
     missing_code: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[COLUMN=]CODE", help="What stands for no answer, in one column or all.", rich_help_panel=_COLUMNS
+            metavar="[COLUMN=]CODE", help="A code for 'no answer', in one column or in all.", rich_help_panel=_COLUMNS
         ),
     ] = None,
     missing: Annotated[
         str,
         typer.Option(
             metavar="WORD",
-            help="Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse`.",
+            help="Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the file.",
             rich_help_panel=_COLUMNS,
         ),
     ] = "category",
-    half_width: Annotated[float, typer.Option(help="Target of every question's 95 % interval.")] = 0.05,
-    delimiter: Annotated[str, typer.Option(help='"," ";" "tab" or "|".', rich_help_panel=_WRITTEN)] = "",
-    encoding: Annotated[str, typer.Option(help="utf-8, cp1252, cp1250, ...", rich_help_panel=_WRITTEN)] = "",
-    decimal: Annotated[str, typer.Option(help='"." or ",".', rich_help_panel=_WRITTEN)] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing on a terminal.")] = False,
+    half_width: Annotated[float, typer.Option(help="Target half-width of every question's 95 % interval.")] = 0.05,
+    delimiter: Annotated[
+        str, typer.Option(help='Delimiter of the file: "," ";" "tab" or "|".', rich_help_panel=_WRITTEN)
+    ] = "",
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the file: utf-8, cp1252, cp1250, ...", rich_help_panel=_WRITTEN)
+    ] = "",
+    decimal: Annotated[str, typer.Option(help='Decimal sign of the file: "." or ",".', rich_help_panel=_WRITTEN)] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask no questions on a terminal.")] = False,
     force: ForceOption = False,
 ) -> None:
-    """Look at a file of answers and write a survey.toml that can be planned at once, with a draft for the consent form.
+    """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
 
     ldpopt survey new people.csv
     """
@@ -101,8 +111,8 @@ def new(
         made = _chosen(found, made, wishes)
     _require_questions(made, file)
     title = name or " ".join(file.stem.split()) or "Survey"
-    with progress("counting respondents"):
-        table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS)
+    with progress("counting respondents", shares=True) as step:
+        table = respondents_needed(draft_spec(found, made, title, epsilon or EPSILON), EPSILONS, progress=step)
     needs = ["\nRespondents for the widths asked for, against the budget:"]
     needs += [f"  {line}" for line in table_lines(table, found.rows)]
     if asking:
@@ -110,10 +120,10 @@ def new(
         epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
     spec = draft_spec(found, made, title, EPSILON if epsilon is None else epsilon)
     text = draft(found, made, spec, table)
-    with progress("designing"):
-        planned = plan_survey(SurveySpec.from_toml(text)).plan
+    with progress("designing", shares=True) as step:
+        planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
-    if not asking:  # what is refused prints one line alone
+    if not asking:  # a refusal prints only its own line
         console.print("\n".join([*lines, *needs]), markup=False)
     left = len(made.questions) - len(asked_first(made))
     more = f"; {left} more stand in comments" if left else ""
@@ -122,7 +132,7 @@ def new(
 
 
 def _seen(found: FileProfile, made: Proposal) -> list[str]:
-    """What was found in the file, for whoever holds it."""
+    """Lines about the content of the file, for the holder of the answers."""
     from ldpopt.datafiles.dialect import delimiter_in_words
 
     written = (
@@ -204,7 +214,7 @@ def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
 
 
 def _codes(given: Sequence[str]) -> dict[str, list[str]]:
-    """By column, or under "" for all; a code with an equals sign in it needs its column."""
+    """The codes by column, or under "" for all columns. A code that contains an equals sign needs its column."""
     made: dict[str, list[str]] = {}
     for one in given:
         name, sign, code = one.partition("=")

@@ -1,4 +1,4 @@
-"""``ldpopt survey paper`` and ``ldpopt survey enter``: sheets to randomize with by hand, and what comes back."""
+"""``ldpopt survey paper`` and ``ldpopt survey enter``: sheets to randomize with by hand, and entry of the letters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
-from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.hypotheses import ForceOption, TimeLimitOption, seconds
 from ldpopt.cli.outputs import claim_folder, write_folder
 from ldpopt.cli.survey.files import PlanArgument, read_plan
 
@@ -17,14 +17,17 @@ def paper(
     plan: PlanArgument,
     device: Annotated[
         str,
-        typer.Option(help="dice, two-dice, d10, two-d10, cards, spinner or coins.", show_default=False),
+        typer.Option(
+            help="Randomizing device: dice, two-dice, d10, two-d10, cards, spinner or coins.", show_default=False
+        ),
     ],
-    tosses: Annotated[int, typer.Option(help="Tosses of the coin, for --device coins.")] = 5,
-    size: Annotated[str, typer.Option("--paper", help="a4 or letter.")] = "a4",
+    tosses: Annotated[int, typer.Option(help="Number of tosses, for --device coins.")] = 5,
+    size: Annotated[str, typer.Option("--paper", help="Paper size: a4 or letter.")] = "a4",
     simpler: Annotated[
-        float, typer.Option(help="Merge letters as long as that costs at most this share more error.")
+        float, typer.Option(help="Merge letters as long as the error grows by at most this share.")
     ] = 0.01,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the sheets and their plan.")] = Path("paper"),
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
     """Print sheets with which people randomize by hand: cards, instructions, the interviewer's form, the guarantees.
@@ -41,9 +44,10 @@ def paper(
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
     thing = device_named(device, tosses)
     claim_folder(out, force)
+    limit = seconds(time_limit)
     made = read_plan(plan)
-    with progress("designing", len(made.questions)) as step:
-        survey = paper_survey(made, thing, simpler, step)
+    with progress("designing", shares=True) as step:
+        survey = paper_survey(made, thing, simpler, time_limit=limit, progress=step)
     sheets = paper_sheets(survey, size)
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     console = output()
@@ -59,13 +63,20 @@ def paper(
 
 def enter(
     plan: PlanArgument,
-    codes: Annotated[Path, typer.Argument(metavar="CODES", help="CSV of the letters, a row a person.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Reports: *.csv or *.parquet.")] = Path("reports.csv"),
+    codes: Annotated[
+        Path, typer.Argument(metavar="CODES", help="CSV file of the letters, with a row for each person.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the reports: *.csv or *.parquet.")] = Path(
+        "reports.csv"
+    ),
     leave_out_incomplete: Annotated[
-        bool, typer.Option("--leave-out-incomplete", help="Leave out rows that lack a letter, and count them.")
+        bool,
+        typer.Option(
+            "--leave-out-incomplete", help="Leave out and count rows without a letter, instead of refusing the file."
+        ),
     ] = False,
 ) -> None:
-    """Check the letters typed from paper, and write them as reports for aggregate, estimate and report.
+    """Check the letters that were typed from paper, and write them as reports for aggregate, estimate and report.
 
     ldpopt survey enter paper/plan.json codes.csv
     """

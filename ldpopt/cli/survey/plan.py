@@ -8,44 +8,55 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli.console import output, progress
-from ldpopt.cli.hypotheses import ForceOption
+from ldpopt.cli.hypotheses import ForceOption, TimeLimitOption, seconds
 from ldpopt.cli.outputs import claim, kind_of, write_all
 
 
 def plan(
-    survey: Annotated[Path, typer.Argument(metavar="SURVEY", help="survey.toml", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Plan file.")] = Path("plan.json"),
+    survey: Annotated[
+        Path, typer.Argument(metavar="SURVEY", help="The survey's description (survey.toml).", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the plan.")] = Path("plan.json"),
     respondents: Annotated[
-        int | None, typer.Option("--respondents", "-n", help="Respondents at hand: says what they reach.")
+        int | None,
+        typer.Option(
+            "--respondents", "-n", help="Number of available people; the plan then says the precision that they reach."
+        ),
     ] = None,
     after: Annotated[
         tuple[Path, str] | None,
         typer.Option(
             metavar="PLAN REPORTS",
-            help="An earlier wave of other respondents: its estimates are what the channels are designed for.",
+            help="An earlier wave of other respondents; the channels are designed for its estimates.",
             show_default=False,
         ),
     ] = None,
     stages: Annotated[
         bool,
-        typer.Option("--stages", help="Say whether a pilot wave pays, and of how many of the respondents (with -n)."),
+        typer.Option(
+            "--stages", help="Say whether a pilot wave saves respondents, and how large it should be (needs -n)."
+        ),
     ] = False,
     nonresponse: Annotated[
-        float | None, typer.Option(help="Share of those invited who will not answer.", show_default="survey.toml's")
+        float | None, typer.Option(help="Share of invited people who will not answer.", show_default="survey.toml's")
     ] = None,
     design_effect: Annotated[
         float | None,
         typer.Option(
-            help="How many times more respondents the sample needs than a simple one.", show_default="survey.toml's"
+            help="Factor by which clusters and weights raise the number of respondents needed.",
+            show_default="survey.toml's",
         ),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Picture (png, svg, pdf): the budget's split, widths and power against respondents."),
+        typer.Option(
+            help="Picture (png, svg, pdf) of the budget's split, and of widths and power against respondents."
+        ),
     ] = None,
+    time_limit: TimeLimitOption = "",
     force: ForceOption = False,
 ) -> None:
-    """Design the channel of every question that needs the fewest respondents, and write the plan.
+    """For every question design the channel that needs the fewest respondents, and write the plan.
 
     ldpopt survey plan survey.toml -o plan.json --picture plan.png
     """
@@ -59,6 +70,7 @@ def plan(
 
     claim([out] if picture is None else [out, picture], force)
     kind = "png" if picture is None else kind_of(picture)
+    limit = seconds(time_limit)
     if stages and respondents is None:
         raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
     spec = SurveySpec.from_toml(read_text(survey))
@@ -74,8 +86,8 @@ def plan(
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
-    with progress("designing", len(spec.questions)) as step:
-        made = plan_survey(spec, respondents, step)
+    with progress("designing", shares=True) as step:
+        made = plan_survey(spec, respondents, time_limit=limit, progress=step)
     files = {out: made.plan.to_json().encode()}
     if picture is not None:
         files[picture] = survey_picture(made.plan, spec, kind)
@@ -89,7 +101,9 @@ def plan(
         from ldpopt.survey.plan.two_stage import advise_stages
 
         for question in made.plan.questions:
-            console.print(f"  {question.name}: {advise_stages(question, respondents)}", markup=False)
+            with progress("simulating", shares=True) as step:
+                advice = advise_stages(question, respondents, time_limit=limit, progress=step)
+            console.print(f"  {question.name}: {advice}", markup=False)
     if picture is not None:
         console.print(f"wrote {picture}", markup=False)
     console.print(f"wrote {out}, checksum {made.plan.checksum[:16]}", markup=False)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def privatize(
     plan: PlanArgument,
     answers: Annotated[
-        list[Path], typer.Argument(metavar="ANSWERS...", help="CSV or Parquet files, or a folder.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="ANSWERS...", help="Answers: CSV or Parquet files, or a folder.", show_default=False),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Reports: *.csv, *.parquet, or a folder.", show_default=False)
@@ -29,26 +30,26 @@ def privatize(
     key: Annotated[
         Path | None,
         typer.Option(
-            help="Survey key file (mode 0600), needed where the plan names respondents. A retry under the same key "
-            "repeats every report; that an answer was changed inside a round is not hidden.",
+            help="Survey key file (mode 0600), needed if the plan names respondents. A retry with the same key "
+            "repeats every report. If an answer changes inside a round, the new report can show that it changed.",
         ),
     ] = None,
-    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key file, once for a survey.")] = False,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key file (once for each survey).")] = False,
     simulate: Annotated[
-        int | None, typer.Option(metavar="SEED", help="Simulate from a seed: such reports protect nobody.")
+        int | None, typer.Option(metavar="SEED", help="Simulate from this seed; such reports protect nobody.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Threads, or Dask workers with --dask.")] = 1,
+    workers: Annotated[int, typer.Option(help="Number of threads, or of Dask workers with --dask.")] = 1,
     dask: Annotated[bool, typer.Option("--dask", help="Run on a local Dask cluster.")] = False,
     scheduler: Annotated[str | None, typer.Option(help="Run on the Dask cluster at tcp://...")] = None,
 ) -> None:
-    """Privatize answers in files. What is interrupted goes on where it stopped, and ends with the same bytes."""
+    """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes."""
     from ldpopt.extras import need
     from ldpopt.survey.collect.privatize import privatize as run
     from ldpopt.survey.collect.runner import Threads
 
     made = read_plan(plan)
     if dask or scheduler:
-        need("distributed")  # before a key is made
+        need("distributed")  # checked before a key is made
     with ExitStack() as stack:
         randomness = _randomness(key, new_key, simulate)
         if key is not None and new_key:
@@ -73,7 +74,7 @@ def privatize(
 
 @contextmanager
 def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
-    """A key that was made for a run goes when the run is refused: no report was made with it."""
+    """Remove the new key of a run that is refused, since no report was made with it."""
     from ldpopt.errors import InvalidInput
     from ldpopt.survey.collect.workfolder import work_of
 

@@ -1,4 +1,4 @@
-"""``ldpopt survey regress``: answers explained by others, and by public columns."""
+"""``ldpopt survey regress``: answers explained by other answers and by public columns."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ def regress(
             show_default=False,
         ),
     ],
-    linear: Annotated[bool, typer.Option("--linear", help="The outcome is a number: least squares.")] = False,
+    linear: Annotated[bool, typer.Option("--linear", help="The outcome is a number; use least squares.")] = False,
     reference: Annotated[
         str | None,
         typer.Option(
-            metavar="CATEGORY", help="The answer that the others are compared with; the first.", show_default=False
+            metavar="CATEGORY",
+            help="The answer with which the others are compared; by default the first.",
+            show_default=False,
         ),
     ] = None,
-    odds: Annotated[bool, typer.Option("--odds", help="Odds ratios instead of coefficients.")] = False,
+    odds: Annotated[bool, typer.Option("--odds", help="Print odds ratios instead of coefficients.")] = False,
     format: FormatOption = None,
     out: OutOption = None,
     sample: SampleFlags = NO_FLAGS,
@@ -41,8 +43,8 @@ def regress(
 ) -> None:
     """Regression where the outcome, predictors, or both are private answers.
 
-    Two categories: logistic. More: multinomial. A number with --linear: least squares. What is named in the formula is
-    a question of the plan, whose reports are understood as such, or a public column of the reports.
+    It is logistic for two categories, multinomial for more, and least squares for a number with --linear. Names in the
+    formula are questions of the plan or public columns of the reports.
 
     ldpopt survey regress plan.json reports.csv "evade ~ age + sex" --weights w
     """  # fmt: skip

@@ -18,7 +18,7 @@ from ldpopt.cli.survey.sample import NO_FLAGS, ByOption, SampleFlags, with_sampl
 def report(
     plan: PlanArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Page (HTML).")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the page (HTML).")] = Path("report.html"),
     by: ByOption = None,
     sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,

@@ -1,4 +1,4 @@
-"""The flags that say how respondents were drawn, for whom an estimate is, and at which level."""
+"""The flags for the design of the sample, the conditions and groups of an analysis, and its confidence level."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ldpopt.survey.sample.analysis import Analysis
 
 _SAMPLE, _WHOM = (
-    "The sample: columns of the reports (survey.toml may say it once for all)",
-    "Whom and how sure",
+    "Design of the sample: columns of the reports (may also be in survey.toml)",
+    "Respondents, groups and confidence",
 )
 
 
@@ -25,36 +25,41 @@ def _column(flag: str, help: str) -> typer.models.OptionInfo:
 
 
 WeightsOption = Annotated[str | None, _column("--weights", "How many people a respondent stands for.")]
-StrataOption = Annotated[str | None, _column("--strata", "Parts of the population that were drawn from separately.")]
+StrataOption = Annotated[
+    str | None, _column("--strata", "Parts of the population, from each of which a sample was drawn.")
+]
 ClustersOption = Annotated[str | None, _column("--clusters", "Primary units (villages, schools) that were drawn.")]
 FpcOption = Annotated[
-    str | None, _column("--fpc", "Primary units in the stratum's population, or the share of them that was drawn.")
+    str | None,
+    _column("--fpc", "Number of primary units in the stratum's population, or the share of them that was drawn."),
 ]
 LonelyOption = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="A stratum with one primary unit: refuse, certainty, centre or average.",
+        help="How to treat a stratum with one primary unit: refuse, certainty, centre or average.",
         rich_help_panel=_SAMPLE,
     ),
 ]
 VarianceOption = Annotated[
     str | None,
-    typer.Option(metavar="METHOD", help="linearization, jackknife or bootstrap.", rich_help_panel=_SAMPLE),
+    typer.Option(
+        metavar="METHOD", help="Method of variance: linearization, jackknife or bootstrap.", rich_help_panel=_SAMPLE
+    ),
 ]
 ReplicationsOption = Annotated[
-    int | None, typer.Option(help="Bootstrap replicates (500).", rich_help_panel=_SAMPLE, show_default=False)
+    int | None, typer.Option(help="Number of bootstrap replicates (500).", rich_help_panel=_SAMPLE, show_default=False)
 ]
 MarginOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN=GROUP:TOTAL,...",
-        help="Known totals or shares of a column's groups; several are raked.",
+        help="Known totals or shares of a column's groups. Weights are changed to meet them.",
         rich_help_panel=_SAMPLE,
     ),
 ]
 SimpleOption = Annotated[
-    bool, typer.Option("--simple", help="Leave the design of the plan out.", rich_help_panel=_SAMPLE)
+    bool, typer.Option("--simple", help="Ignore the design in the plan: take a simple sample.", rich_help_panel=_SAMPLE)
 ]
 ByOption = Annotated[
     list[str] | None,
@@ -62,13 +67,15 @@ ByOption = Annotated[
 ]
 WhereOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="CONDITION", help="Only those with, say, 'age >= 30'; all must hold.", rich_help_panel=_WHOM),
+    typer.Option(
+        metavar="CONDITION", help="Only respondents with, say, 'age >= 30'; may be repeated.", rich_help_panel=_WHOM
+    ),
 ]
-LevelOption = Annotated[float, typer.Option(help="Confidence of the intervals.", rich_help_panel=_WHOM)]
+LevelOption = Annotated[float, typer.Option(help="Confidence of the intervals, in (0, 1).", rich_help_panel=_WHOM)]
 
 
 class SampleFlags(NamedTuple):
-    """What the flags say, in the order in which the help lists them."""
+    """The values of the flags, in the order in which the help lists them."""
 
     where: WhereOption = None
     level: LevelOption = 0.95
@@ -83,7 +90,7 @@ class SampleFlags(NamedTuple):
     simple: SimpleOption = False
 
     def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
-        """The analysis that the flags ask for, over the design that the plan declares."""
+        """The analysis that the flags ask for. They replace parts of the design that the plan declares."""
         from ldpopt.survey.sample.analysis import Analysis
         from ldpopt.survey.sample.conditions import Condition
         from ldpopt.survey.sample.spec import SampleSpec
@@ -101,7 +108,7 @@ NO_FLAGS = SampleFlags()
 
 
 def with_sample_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` as the program calls it: with the flags of `SampleFlags` in the place of its parameter `sample`."""
+    """`command` with the flags of `SampleFlags` instead of its parameter `sample`, for the program to call."""
     hints = get_type_hints(SampleFlags, include_extras=True)
     flags = [one.replace(annotation=hints[one.name]) for one in inspect.signature(SampleFlags).parameters.values()]
     own = inspect.signature(command, eval_str=True)

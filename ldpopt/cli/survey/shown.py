@@ -1,4 +1,4 @@
-"""Tables of results where they are asked for: on standard output, or in a file."""
+"""Printing tables of results on standard output, or writing them to a file."""
 
 from __future__ import annotations
 
@@ -22,18 +22,24 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="FORMAT",
-        help="text, csv, xlsx, html, md or json; by the name of --out, or text.",
+        help="text, csv, xlsx, html, md or json; by default from the name of --out, or text.",
         rich_help_panel=_RESULTS,
     ),
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="Write to this file instead.", rich_help_panel=_RESULTS, show_default=False),
+    typer.Option(
+        "--out",
+        "-o",
+        help="Write to this file instead of standard output.",
+        rich_help_panel=_RESULTS,
+        show_default=False,
+    ),
 ]
 
 
 def chosen(format: str | None, out: Path | None, force: bool) -> str:
-    """The format that is meant; refused before the work begins if it is none, or cannot be shown."""
+    """The chosen format. An unknown format, or one that cannot be printed, is refused before the work begins."""
     from ldpopt.errors import Phrase, invalid
     from ldpopt.reports.tables import FORMATS
 

@@ -1,4 +1,4 @@
-"""``ldpopt survey table``: two answers together."""
+"""``ldpopt survey table``: the joint distribution of two answers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from ldpopt.cli.survey.shown import FormatOption, OutOption, chosen, show
 def table(
     plan: PlanArgument,
     data: ReportsArgument,
-    row: Annotated[str, typer.Argument(metavar="ROW", help="A question, or a public column.", show_default=False)],
-    column: Annotated[str, typer.Argument(metavar="COLUMN", help="Another one.", show_default=False)],
-    percent: Annotated[str, typer.Option(help="Shares of all, row or column.")] = "all",
+    row: Annotated[
+        str, typer.Argument(metavar="ROW", help="A question or a public column, for the rows.", show_default=False)
+    ],
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="Another one, for the columns.", show_default=False)],
+    percent: Annotated[str, typer.Option(help="Shares within all, row or column.")] = "all",
     format: FormatOption = None,
     out: OutOption = None,
     sample: SampleFlags = NO_FLAGS,
     unlabelled: UnlabelledOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Two answers together, one of them perhaps public: shares with intervals, and a test of independence.
+    """Cross two questions, or a question and a public column: shares with intervals, and a test of independence.
 
     ldpopt survey table plan.json reports.csv drug evade --percent row
     """

@@ -1,4 +1,4 @@
-"""``ldpopt survey verify``: whether a delivery is what it says."""
+"""``ldpopt survey verify``: whether the files of a delivery fit together."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ def verify(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", help="Plan, reports and what was made from them, in one folder.", show_default=False
+            metavar="FOLDER",
+            help="Folder with the plan, the reports, and files that were made from them.",
+            show_default=False,
         ),
     ],
-    workers: Annotated[int, typer.Option(help="Threads.")] = 1,
+    workers: Annotated[int, typer.Option(help="Number of threads.")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")] = False,
 ) -> None:
-    """Check a survey's delivery: prove the plan, compare the reports with their manifests, recompute all that follows.
+    """Check a survey's delivery: prove the plan, compare reports with their manifests, recompute counts and estimates.
 
     FOLDER holds plan.json, reports, and perhaps counts.json, estimates.json (from ldpopt survey estimate --json) and
-    pages. Exit code 0: all of it holds. 1: something does not, and what. 2: no delivery.
+    pages. Exit code 0: everything holds. 1: something does not hold, and the output says what. 2: not a delivery.
     """
     from ldpopt import strictjson
     from ldpopt.reports.delivery import verify_delivery

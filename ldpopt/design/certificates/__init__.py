@@ -1,1 +1,1 @@
-"""The trusted kernel: what proves a bound, rounded outward. It imports no solver and no method."""
+"""The trusted kernel: certificates, which prove bounds by arithmetic rounded outward. It imports no solver."""

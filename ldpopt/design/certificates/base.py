@@ -1,4 +1,4 @@
-"""The certificate: numbers that prove a bound on every channel within some constraints, and how anyone rechecks them.
+"""The certificate: numbers that prove a bound on every channel within some constraints, and their check.
 
 Nothing here trusts a solver. A certificate holds the problem, a channel, and the numbers that a solver or a search
 found; the kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.enclosures`): the channel's
@@ -30,11 +30,11 @@ __all__ = ["Certificate", "Unproved", "Verification"]
 
 @dataclass(frozen=True, eq=False)
 class Verification(Result):
-    """What a check recomputed. True in a condition exactly when nothing failed.
+    """The result of a check, all of it recomputed. It counts as true exactly when nothing failed.
 
-    value : an end of the channel's utility that is surely reached: below it, or above it for an error.
-    bound : no channel within the constraints is better. epsilon, total_variation : of the channel, rounded up.
-    failures : what does not hold, a sentence each. guarantees : measured, one for each constraint.
+    value : the channel's utility, rounded down; an error, rounded up. bound : no channel within the constraints is
+    better. epsilon, total_variation : of the channel, rounded up; epsilon in nats. failures : the claims that do not
+    hold, a sentence each. guarantees : one measure of the channel for each constraint.
 
     >>> found = Verification(0.1, 0.1, 1.0, 0.3, ("the value is 0.1, not 0.2",))
     >>> bool(found)
@@ -55,11 +55,11 @@ class Verification(Result):
 
     @property
     def lower_bound(self) -> float:
-        """The bound, for an error."""
+        """The bound, for an error, of which less is better."""
         return self.bound
 
     def and_fails(self, more: list[str]) -> Verification:
-        """The same with further failures."""
+        """The same result with further failures."""
         return replace(self, failures=(*self.failures, *more))
 
     def __bool__(self) -> bool:
@@ -78,8 +78,8 @@ class Certificate(Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`.
 
     utility, constraints : the problem. channel : one that meets the constraints. edges : where the answers are real
-    numbers, the interior cut points of the channel's inputs. The fields that a kind of certificate adds are its
-    numbers, all of them checked and none of them trusted.
+    numbers, the interior cut points of the channel's inputs. Every kind of certificate adds fields with its numbers,
+    which are all checked: wrong numbers give a worse bound or none, never a wrong one.
     """
 
     utility: Any
@@ -88,11 +88,11 @@ class Certificate(Result, ABC):
     edges: Array | None = field(default=None, kw_only=True)
 
     proves: ClassVar[Any] = Utility
-    """The kind of utility that such certificates are about."""
+    """The kind of utility that certificates of this class are about."""
 
     @property
     def tight(self) -> bool:
-        """Whether its best numbers prove the optimum itself; else they prove that of an easier problem."""
+        """Whether the best numbers prove the optimum itself; otherwise they prove the optimum of an easier problem."""
         return True
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Certificate(Result, ABC):
 
     @abstractmethod
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound between two ends, of which the outer one counts; unbounded where the numbers prove nothing.
+        """The bound, enclosed; its worse end counts. It is infinite where the numbers prove nothing.
 
         May raise `Unproved`, which says why.
         """
@@ -117,13 +117,13 @@ class Certificate(Result, ABC):
         """Why the bound holds, in a sentence."""
 
     def check_problem(self) -> None:
-        """`Unproved` unless the utility, the constraints and the channel are what they are called."""
+        """Raise `Unproved` unless the utility, the constraints and the channel are objects of these kinds."""
         expect(self.utility, Utility, "the utility")
         expect_each(self.constraints, Constraint, "the constraints")
         expect(self.channel, Channel, "the channel")
 
     def checked_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """`enclosed_bound`, or `Unproved` where the problem is not one that such certificates are about."""
+        """`enclosed_bound`. Raises `Unproved` where this class of certificates is about other problems."""
         self.check_problem()
         if not isinstance(self.utility, self.proves):
             raise Unproved(
@@ -136,7 +136,7 @@ class Certificate(Result, ABC):
             raise Unproved(str(error)) from None
 
     def proved(self, arithmetic: Arithmetic) -> float:
-        """The bound, rounded outward. `Unproved` where the problem is of another kind, or the numbers prove nothing."""
+        """The bound, rounded outward. `Unproved` for a problem of another kind, or numbers that prove nothing."""
         enclosed = self.checked_bound(arithmetic)
         found = float(enclosed.lower if self.utility.error else enclosed.upper)
         if not math.isfinite(found):
@@ -146,7 +146,7 @@ class Certificate(Result, ABC):
     def bound_in(self, arithmetic: Arithmetic) -> float:
         """The bound, rounded outward; infinitely bad where the numbers prove nothing.
 
-        `Unproved` where there is no problem: the utility, the constraints or the channel are something else.
+        Raises `Unproved` where the utility, the constraints or the channel are objects of another kind.
         """
         self.check_problem()
         try:
@@ -156,7 +156,7 @@ class Certificate(Result, ABC):
 
     @property
     def bound(self) -> float:
-        """No channel within the constraints is better: an upper bound, or for an error a lower one."""
+        """The bound that no channel within the constraints beats: an upper one, or for an error a lower one."""
         return self.bound_in(arithmetic(False))
 
     @property
@@ -171,13 +171,13 @@ class Certificate(Result, ABC):
 
     @property
     def finite(self) -> Any:
-        """The utility, of the intervals where the answers are real numbers."""
+        """The utility; where the answers are real numbers, that of the intervals."""
         utility: Any = self.utility
         return utility if self.cells is None else self.cells.divergence(utility.f)
 
     @cached_property
     def cells(self) -> Cells | None:
-        """The intervals that the answers are cut into, where they are real numbers."""
+        """The intervals that real answers are cut into; None for finitely many answers."""
         utility: Any = self.utility
         if not utility.continuous:
             return None
@@ -186,12 +186,12 @@ class Certificate(Result, ABC):
         return Cells(utility.p0, utility.p1, increasing(self.edges, "cut points"))
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
-        """The channel's utility between two ends."""
+        """The channel's utility, enclosed."""
         enclosed: Enclosure = self.finite.enclosed_value(self.finite.check(self.channel), arithmetic)
         return enclosed
 
     def value_in(self, arithmetic: Arithmetic) -> float:
-        """The end of the channel's utility that is surely reached; infinitely bad where that cannot be told."""
+        """The channel's utility, rounded to the worse side; infinitely bad where it cannot be computed."""
         enclosed = self.enclosed_value(arithmetic)
         found = float(enclosed.upper if self.utility.error else enclosed.lower)
         nothing = math.inf if self.utility.error else -math.inf
@@ -200,13 +200,14 @@ class Certificate(Result, ABC):
     def of(
         self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel, edges: Array | None = None
     ) -> Self:
-        """The same numbers for another problem, which they may prove nothing about."""
+        """The same numbers as a certificate for another problem, about which they may prove nothing."""
         return replace(self, utility=utility, constraints=constraints, channel=channel, edges=edges)
 
     def verify(self, exact: bool = False) -> Verification:
         """Recompute the channel's guarantees, its utility and the bound from scratch.
 
-        exact : in balls of 256 bits instead of float64 rounded outward. Both prove; the balls lose fewer digits.
+        exact : compute in ball arithmetic of 256 bits instead of float64 rounded outward. Both are proofs; balls lose
+        fewer digits.
         """
         value = bound = math.nan
         try:

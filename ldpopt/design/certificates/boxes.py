@@ -1,8 +1,9 @@
 """The certificate of given outputs: a tree of boxes of likelihood ratios, with multipliers for every box [FS].
 
-In a box of intervals, one an output, the divergence lies below its chords, which are linear in the columns, and weak
-duality bounds them whatever the multipliers are. Intervals are of the logarithm l of the ratio a/b of an output, where
-a = P0.q and b = P1.q: neither hypotheses that nearly agree nor ratios of e^100 lose digits there.
+A box has an interval for the likelihood ratio of every output. In it the divergence lies below its chords, which are
+linear in the columns, and weak duality bounds these for any multipliers. The intervals are for the logarithm of the
+ratio a/b of an output q, where a = P0.q and b = P1.q: on this scale neither hypotheses that nearly agree nor ratios of
+e^100 lose digits.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ldpopt.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class Split(ByValue):
-    """A node of the tree: the log-ratio of output number `output` is below `cut` (node `left`) or above (`right`)."""
+    """A node with two branches: the log-ratio of output number `output` is below `cut` (node `left`) or above."""
 
     output: int
     cut: float
@@ -44,11 +45,11 @@ class Split(ByValue):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BranchDual(Certificate):
-    """Multipliers for every box of a tree that covers all log-ratios of m outputs [FS].
+    """Multipliers for every box of a tree of boxes, which cover all likelihood ratios that m outputs can have [FS].
 
-    classes : (k,) the class of every input; inputs of one class have exactly one likelihood ratio, and where the
-    constraints do not treat all inputs alike each is a class of its own. nodes : the tree from its root, number 0; the
-    multipliers of a leaf are for the classes.
+    classes : (k,) the class of every input. Inputs of one class have exactly equal likelihood ratios; where the
+    constraints do not treat all inputs alike, each input is a class of its own. nodes : the tree, from its root at
+    number 0; a node is a `Split` or a `Leaf`, whose multipliers are for the classes.
     """
 
     proves = Divergence
@@ -63,7 +64,7 @@ class BranchDual(Certificate):
         return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The largest bound of a box."""
+        """The largest of the bounds of all boxes."""
         utility: Any = self.utility
         if utility.pair is None or utility.continuous:
             raise Unproved(f"{utility.name} is not a divergence of two finite hypotheses")
@@ -80,7 +81,7 @@ class BranchDual(Certificate):
         return arithmetic.stack(boxes.bounds(leaves)).max()
 
     def _leaves(self, boxes: Boxes) -> list[tuple[Leaf, Array]]:
-        """Every leaf with its box, but for boxes without channels; `Unproved` for what is no tree."""
+        """Every leaf with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no tree."""
         nodes = expect(self.nodes, tuple, "the nodes of the tree")
         found: list[tuple[Leaf, Array]] = []
         visited: set[int] = set()
@@ -107,8 +108,8 @@ class BranchDual(Certificate):
 class Boxes:
     """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them.
 
-    root : holds every log-ratio that an output can have. groups : outputs that may be exchanged, which are then taken
-    in order of their ratios. An output that never occurs has no ratio and is in any box.
+    root : the box of all log-ratios that an output can have. groups : outputs that may be exchanged, which are taken in
+    order of their ratios. An output that never occurs has no ratio, and is in any box.
     """
 
     f: FDivergence
@@ -126,9 +127,9 @@ class Boxes:
         """The boxes of a problem, whose merged `inputs` are labelled."""
         limits = Limits.of(constraints, inputs, arithmetic)
         m = limits.outputs
-        # The same boxes in every arithmetic: the numbers of the leaves are for these.
+        # The boxes are the same in every arithmetic, because the numbers of the leaves are for them.
         low, high = log_ratios(classes.laws(*pair, FLOAT))
-        # What caps the ratio of any two entries of a column caps that of two marginals.
+        # A cap on the ratio of any two entries of a column is also one on the ratio of its marginals.
         spread = Limits.of(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
@@ -144,7 +145,7 @@ class Boxes:
         return self._tight(low), self._tight(high)
 
     def _tight(self, box: Array) -> Array:
-        """Interchangeable outputs are taken in order of their ratios."""
+        """The part of the box in which outputs that may be exchanged are in order of their ratios."""
         for at in self.groups:
             box[0, at] = np.maximum.accumulate(box[0, at])
             box[1, at] = np.minimum.accumulate(box[1, at][::-1])[::-1]
@@ -171,16 +172,16 @@ class Boxes:
     def planes(self, boxes: Array) -> Planes:
         """The planes above mu in each interval of `boxes` (n, 2, m).
 
-        A plane that is not below the convex mu on the two rays of an interval is not below it in between. Its slope is
-        any float, that of the chord but for rounding; its level is then as low as the two rays allow, so that narrow
-        intervals lose no digits. The plane is level (a + b) + slope c, in a coordinate c that is small where digits
-        matter: a - b near equal marginals, b where a is much larger, a where b is.
+        mu is convex, so that a plane which is at least mu on the two rays of an interval is at least mu in between. Its
+        slope may be any float; the chord's is taken, up to rounding. Its level is then as low as the two rays allow, so
+        that narrow intervals lose no digits. The plane is level (a + b) + slope c, with a coordinate c that is small
+        where digits matter: a - b where the marginals are nearly equal, b where a is much larger, a where b is.
         """
         of = self.arithmetic
         near, above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
 
         def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
-            """(n, 2, m) coordinates of the rays, and numbers not below mu there, which serve as well as mu."""
+            """(n, 2, m) coordinates of the rays, and upper bounds of mu there, which serve as well as mu."""
             rays = LogRatioRays.at(boxes, of)
             tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.on_p1, rays.on_p0).upper))
             return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.on_p1, rays.on_p0)), tops
@@ -195,7 +196,10 @@ class Boxes:
         return Planes(level, slope, near, above)
 
     def sides(self, box: Array) -> Enclosure:
-        """(2, m, k) functions r a - w b, at the lower ends, and w b - r a, at the upper: not negative in the box."""
+        """(2, m, k) linear functions that are not negative in the box, for the lower and the upper ends of intervals.
+
+        Up to a factor they are a - r b, for the ratio r at a lower end, and r b - a, for the ratio r at an upper end.
+        """
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:

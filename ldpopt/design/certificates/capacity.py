@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -9,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.base import Certificate, Unproved
+from ldpopt.design.certificates.chords import least_spread
 from ldpopt.design.certificates.plain import Caps
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.base import tanh_of_half
+from ldpopt.design.constraints.base import ColumnConstraint, plain_caps, tanh_of_half
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
@@ -25,14 +27,16 @@ class InformationCapacity(Certificate):
 
     On a staircase pattern S_A, E = e^epsilon on A and 1 elsewhere, the information is h(a) = E epsilon a - m log m at
     a = P(A), with m = 1 + (E - 1) a the column's mean. Let c be the largest h(a)/m. Then the row multipliers c P_x
-    pay c m >= h(a) on every pattern, and prove c for every prior P [KOV14, Thm 4]. It is nearly reached where sets of
-    answers have about any probability, as for many answers of small probability.
+    pay c m >= h(a) on every pattern, and prove c for every prior P [KOV14, Thm 4]. The bound is nearly reached where
+    there are sets of nearly any probability, as with many answers of small probability.
 
-    Of at most two outputs let lo and hi be the least and the largest entry of the first column. As information is
-    convex, moving every entry to one of them, on some set A and off it, and then (lo, hi) to a corner of what epsilon
-    leaves, does not lower it: the corners are two constant channels and randomized response, lo = 1/(E + 1) = 1 - hi.
-    What is left is an answer in A or not under randomized response: the information depends on P(A) alone, and is the
-    larger the nearer P(A) is to one half.
+    With at most two outputs, let lo and hi be the least and the largest entry of the first column. Information is
+    convex, so that it does not fall when every entry is moved to hi, on some set A, or to lo, off it, and then (lo, hi)
+    to a corner of the region that epsilon leaves. The corners are two constant channels and randomized response, with
+    lo = 1/(E + 1) = 1 - hi. So randomized response about "is the answer in A?" is optimal. Its information depends on
+    P(A) alone, and is the larger the nearer P(A) is to one half.
+
+    Along a policy graph epsilon is that of the two answers farthest apart.
     """
 
     proves = ColumnUtility
@@ -46,19 +50,30 @@ class InformationCapacity(Certificate):
 
     @property
     def tight(self) -> bool:
-        """With two outputs it is that of the budget itself."""
-        return self._two()
+        """Whether at most two outputs are allowed: then the bound is the optimum itself."""
+        return self._two() and math.isfinite(plain_caps(self.constraints)[0])
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """x - 1 - log x = y - log(1 + y), y = x - 1."""
         if not self.utility.information:
             raise Unproved(f"{self.utility.name} is no mutual information")
-        # t = 1/(e^epsilon - 1), so that epsilon = log(1 + 1/t).
-        epsilon = (1 / Caps.of(self.constraints, arithmetic).level).log1p()
+        epsilon = self._epsilon(arithmetic)
         bound = information_capacity(epsilon)
         if not self._two():
             return bound
         return bound.minimum(binary_information(epsilon, *nearest_half(np.asarray(self.utility.prior))[1:]))
+
+    def _epsilon(self, arithmetic: Arithmetic) -> Enclosure:
+        """That between all inputs: the one asked for, or what a policy graph leaves to the two farthest apart."""
+        if math.isinf(plain_caps(self.constraints)[0]):
+            known = [c for c in self.constraints if isinstance(c, ColumnConstraint)]
+            inputs = tuple(self.utility.inputs or range(self.utility.size))
+            spread = least_spread(known, inputs, arithmetic)
+            if spread is None:
+                raise Unproved("no constraint asks for LocalDP between all inputs")
+            return spread
+        # t = 1/(e^epsilon - 1), so that epsilon = log(1 + 1/t).
+        return (1 / Caps.of(self.constraints, arithmetic).level).log1p()
 
     def _two(self) -> bool:
         """Whether the constraints leave at most two outputs."""
@@ -69,9 +84,9 @@ class InformationCapacity(Certificate):
 
 
 def nearest_half(prior: Array) -> tuple[npt.NDArray[np.bool_], float, float]:
-    """Of up to `LISTED` answers that occur, the set (k,) whose probability is nearest to one half; |2 P(A) - 1|, low.
+    """The set A (k,) whose probability is nearest to one half, |2 P(A) - 1|, and how far rounding may move that.
 
-    Of more of them a set of no account, and 0, which is below it for every set.
+    With more than `LISTED` answers that occur, the empty set and 0, which is a lower bound for every set.
     """
     used = np.flatnonzero(prior > 0)
     chosen = np.zeros(len(prior), dtype=bool)
@@ -88,7 +103,7 @@ def nearest_half(prior: Array) -> tuple[npt.NDArray[np.bool_], float, float]:
 
 
 def binary_information(epsilon: Enclosure, off: float, rounding: float) -> Enclosure:
-    """The information of randomized response about a set A with |2 P(A) - 1| of `off`, up to `rounding`.
+    """The information of randomized response about a set A, in nats; off : |2 P(A) - 1|, right up to `rounding`.
 
     It is d(t) - d(t off) for t = tanh(epsilon/2) and d(x) = ((1 + x) log(1 + x) + (1 - x) log(1 - x))/2.
     """
@@ -112,10 +127,11 @@ def _about_half(x: Enclosure) -> Enclosure:
 
 
 def information_capacity(epsilon: Enclosure) -> Enclosure:
-    """The most nats of mutual information that epsilon-LDP leaves, between two ends."""
+    """The most nats of mutual information that epsilon-LDP leaves, enclosed."""
     of = epsilon.arithmetic
     if epsilon.upper < SMALL:
-        # x = 1 + epsilon/2 + epsilon^2/12 - epsilon^4/720 + ..., and y - log(1 + y) alternates in y: both between sums.
+        # x = 1 + epsilon/2 + epsilon^2/12 - epsilon^4/720 + ..., and y - log(1 + y) alternates in y: both lie between
+        # neighbouring partial sums.
         high = epsilon / 2 + epsilon.square() / 12
         low = high - epsilon.square().square() / 720
         first = [of.of(0.5) - y / 3 + y.square() / 4 for y in (low, high)]
@@ -126,10 +142,10 @@ def information_capacity(epsilon: Enclosure) -> Enclosure:
 
 
 LISTED = 20
-"""Of that many answers all sets are listed."""
+"""All sets of up to this many answers are listed."""
 
 CLOSE = 1e-2
-"""Below this the terms of d cancel, and its expansion is as good."""
+"""Below this the terms of d cancel, and its expansion is used instead."""
 
 SMALL = 3e-3
-"""Below this epsilon the closed form cancels, and its expansion is as good."""
+"""Below this epsilon the terms of the closed form cancel, and its expansion is used instead."""

@@ -1,9 +1,9 @@
 """Linear utilities above a divergence, one for each interval of likelihood ratios.
 
-An output has marginals (M0, M1). Between two rays of the plane the convex, homogeneous mu lies below the plane through
-its values on the two: the chord. Rays are given by their posterior a = M0/(M0 + M1), by b = 1 - a, and by a - 1/2, each
-with all the digits that the others would lose. Where mu is infinite on the
-last ray there is no chord: see `tails`.
+An output has marginals (M0, M1), a point of the plane. Between two rays from 0, the convex and homogeneous mu lies
+below the chord: the linear function that agrees with mu on both rays. A ray is given by its posterior a = M0/(M0 + M1),
+by b = 1 - a, and by a - 1/2, because each of them keeps digits that the others lose. Where mu is infinite on the last
+ray there is no chord: see `tails`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Linear utilities (labels, k), one of them above the true one at every column.
+    """Linear utilities, one for each label (interval of ratios), of which one is above the true utility at any column.
 
-    sums : (labels,) over the inputs, formed before they can cancel. charge : what they cost besides.
+    values : (labels, k). sums : (labels,) the sums of the values over the inputs, computed without cancellation.
+    charge : what must be added to the bound for their use.
     """
 
     values: Enclosure
@@ -51,26 +52,26 @@ class Rays:
 
     @classmethod
     def cut(cls, s: Array, arithmetic: Arithmetic) -> Rays:
-        """Those of given posteriors."""
+        """The rays at the posteriors s (n,)."""
         a = arithmetic.of(s)
         return cls(a, 1 - a, a - 0.5)
 
     @classmethod
     def of_masses(cls, p0: Enclosure, p1: Enclosure, apart: Enclosure) -> Rays:
-        """That of an input."""
+        """The rays of inputs with these masses; apart : p0 - p1."""
         total = p0 + p1
         return cls(p0 / total, p1 / total, apart / (2 * total))
 
     @classmethod
     def of_spread(cls, spread: Enclosure, sign: int) -> Rays:
-        """The ratio e^spread, or its inverse for the `sign` -1."""
+        """The ray at the ratio e^spread, or at its inverse for the `sign` -1."""
         shrunk, rest = (-spread).exp(), -(-spread).expm1()
         total = 1 + shrunk
         large, small = 1 / total, shrunk / total
         return cls(large, small, rest / (2 * total)) if sign > 0 else cls(small, large, -rest / (2 * total))
 
     def before(self, other: Rays) -> Enclosure:
-        """other.a - self.a, by the form that loses least."""
+        """other.a - self.a, enclosed by all three forms together."""
         of = self.a.arithmetic
         forms = [other.a - self.a, self.b - other.b, other.off - self.off]
         return of.between(
@@ -81,8 +82,9 @@ class Rays:
 def rays(laws: Laws, order: Sequence[int], knots: Array, spread: Enclosure | None, arithmetic: Arithmetic) -> Rays:
     """The rays at the cuts `knots[1:-1]`, and at the ends of all posteriors that an output can have.
 
-    laws : of the inputs, the first and last of `order` of the smallest and the largest ratio. spread : a cap on the
-    log-ratio of any two entries of a column. Either end of each kind holds for every output; the nearer one is taken.
+    laws : the hypotheses. order : the inputs by ratio, the smallest first. spread : a cap on the log-ratio of any two
+    entries of a column, or None. No output's ratio is beyond that of the outermost input, nor beyond e^spread: the
+    nearer of the two is the end.
     """
     cuts = real_array(knots, (-1,), "the knots")[1:-1]
     if len(knots) < 2:
@@ -108,7 +110,8 @@ def enclosed_chords(
 ) -> list[Gains]:
     """The chords of the divergence between neighbouring rays, all of them linear utilities above it.
 
-    Where it is infinite at an end, several choices, each with the tangent at one of the cuts for all that lies beyond.
+    Where the divergence is infinite at an end, there are several choices: each has the tangent at one of the cuts in
+    place of the chords beyond that cut.
     """
     of = cut.a.arithmetic
     on_a, together = _planes(f, cut)
@@ -123,26 +126,26 @@ def enclosed_chords(
 
 
 def open_chords(f: FDivergence, laws: Laws, cut: Rays) -> Gains:
-    """The chords alone; next to an end where the divergence is infinite, no number."""
+    """The chords alone; they are not finite next to an end where the divergence is infinite."""
     return _gains(laws, *_planes(f, cut), cut.a.arithmetic.zeros(()))
 
 
 def open_sides(f: FDivergence, cut: Rays) -> list[bool]:
-    """The ends where the divergence is infinite: False for that of large ratios, True for that of small ones."""
+    """The ends where the divergence is infinite: False for the end of large ratios, True for that of small ones."""
     height = enclosed_excess(f, 2 * cut.off, cut.b, cut.a)
     return [mirrored for end, mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])]
 
 
 def _gains(laws: Laws, on_a: Enclosure, together: Enclosure, charge: Enclosure) -> Gains:
-    # c_x = on_a P0 + on_b P1, with the difference of the two laws formed before it cancels.
+    # c_x = on_a P0 + on_b P1, written with the difference of the two laws, so that nothing cancels.
     return Gains(on_a[:, None] * laws.apart + together[:, None] * laws.p1, together, charge)
 
 
 def _planes(f: FDivergence, cut: Rays) -> tuple[Enclosure, Enclosure]:
-    """Coefficients of M0 - M1 and of M1 of planes not below the heights on both rays of every interval.
+    """Coefficients of M0 - M1 and of M1 of planes that are at least mu on both rays of every interval.
 
-    The slope is a float near that of the chord and the plane passes near the first ray; what it misses of either height
-    is added in M0 + M1. So the error of the heights is not divided by the width.
+    The slope is a float near the chord's, and the plane passes near mu on the first ray. The most by which it is too
+    low on either ray is added as a multiple of M0 + M1, so that errors of mu are not divided by the interval's width.
     """
     of = cut.a.arithmetic
     width = cut[:-1].before(cut[1:])
@@ -163,7 +166,7 @@ def _planes(f: FDivergence, cut: Rays) -> tuple[Enclosure, Enclosure]:
 def reach(
     f: FDivergence, p0: Array, p1: Array, constraints: Sequence[ColumnConstraint], inputs: Sequence[Label]
 ) -> tuple[float, float] | None:
-    """The least and the largest posterior that an output can have, in floats; None where no bound would be finite."""
+    """The least and the largest posterior that an output can have, in floats; None where no finite bound exists."""
     laws = Laws.of(p0, p1, FLOAT)
     ends = rays(laws, by_ratio(p0, p1).tolist(), np.array([0.0, 1.0]), least_spread(constraints, inputs, FLOAT), FLOAT)
     infinite = ~np.isfinite(np.asarray(enclosed_excess(f, 2 * ends.off, ends.b, ends.a).upper))
@@ -175,14 +178,14 @@ def reach(
 
 
 def least_spread(constraints: Sequence[ColumnConstraint], inputs: Sequence[Label], of: Arithmetic) -> Enclosure | None:
-    """The least of what the constraints say about it."""
+    """The least cap on the log-ratio of two entries of a column that the constraints imply; None without any."""
     return least([made for c in constraints if (made := c.spread(inputs, of)) is not None])
 
 
 def chords(f: FDivergence, p0: Array, p1: Array, knots: Array) -> Array:
     """(n, k) linear utilities c_i with c_i.q >= mu(q.P0, q.P1) for columns whose posterior is in interval i, in floats.
 
-    Towards an end where f is infinite, the tangent at the nearest cut, above which something remains.
+    Next to an end where f is infinite, c_i is the tangent at the nearest cut, which is below mu there.
     """
     a, b = knots, 1 - knots
     height = f.excess(a, b)

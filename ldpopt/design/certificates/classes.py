@@ -1,4 +1,4 @@
-"""Inputs of one likelihood ratio, which a certificate takes as one."""
+"""Classes of inputs with equal likelihood ratios, which a certificate takes as one input."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ldpopt.enclosures import Arithmetic
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """A partition of the inputs into classes of one likelihood ratio; inputs that never occur may be anywhere.
+    """A partition of the inputs into classes of equal likelihood ratio; inputs that never occur may be in any class.
 
-    The average of a channel over a class, by the shares that both hypotheses give to its inputs, has the same marginals
-    and is as private under every constraint that treats all inputs alike: merging keeps the optimum there.
-    number : (k,) the class of every input, 0..count-1.
+    Both hypotheses give the inputs of a class the same shares. The average of a channel over a class, by these shares,
+    has the same marginals, and is as private under every constraint that treats all inputs alike. So merging the inputs
+    of a class keeps the optimum under such constraints. number : (k,) the class of every input, 0..count-1.
     """
 
     number: Index
@@ -30,7 +30,7 @@ class Classes:
 
     @classmethod
     def checked(cls, given: Any, p0: Array, p1: Array) -> Classes:
-        """The classes, or `Unproved` unless the ratios in each are the same, by products free of rounding."""
+        """The classes. Raises `Unproved` unless the ratios in each are equal, which exact products decide."""
         number = positions(given, len(p0), len(p0), "the classes of the inputs")
         count = int(number.max()) + 1
         if not np.array_equal(np.unique(number), np.arange(count)):

@@ -14,8 +14,9 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 class Contraction(Certificate):
     """A channel keeps at most its Dobrushin coefficient times what full disclosure keeps [Dobrushin].
 
-    It holds for every f-divergence and for mutual information. The coefficient is capped by what each constraint
-    implies about it: eta itself, (e^epsilon - 1)/(e^epsilon + 1) under epsilon-LDP [GI, Prop 2], and so on.
+    This holds for every f-divergence and for mutual information. The Dobrushin coefficient is the largest total
+    variation between two rows. Every constraint implies a cap on it: eta itself under `TotalVariation`,
+    (e^epsilon - 1)/(e^epsilon + 1) under epsilon-LDP [GI, Prop 2], and so on.
     """
 
     argument = "every f-divergence contracts by the Dobrushin coefficient of the channel"

@@ -21,12 +21,13 @@ from ldpopt.errors import InvalidInput
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SamplingDual(Certificate):
-    """Tangents of the risk, mixed, and the certificate of the expected loss that they are.
+    """A bound on the risk of private sampling by tangents, which make an expected loss that is never above the risk.
 
-    The largest risk is at least a mixture of the risks, and each risk at least its tangents: a constant and an expected
-    loss, linear in the channel. ratios : (j,) of the tangents, positive but for the last one, 0, which stands for the
-    function 0. mixture : (n, k, j) non-negative weights. prior : (n,) of the risks. loss : the certificate of the least
-    expected loss, whose numbers are applied to this very prior and to the tangents' slopes.
+    The largest risk is at least any mixture of the risks, and each risk is at least any mixture of its tangents: a
+    constant plus an expected loss, which is linear in the channel. ratios : (j,) where the tangents touch, positive
+    except for the last, 0, which stands for the function 0. mixture : (n, k, j) non-negative weights of the tangents.
+    prior : (n,) weights of the risks. loss : the certificate of the least expected loss, whose numbers are applied to
+    this very prior and to the tangents' slopes.
     """
 
     proves = PrivateSampling
@@ -39,7 +40,7 @@ class SamplingDual(Certificate):
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Minus (the tangents' constants and the least expected loss)."""
+        """Minus the sum of the tangents' constants and the least expected loss."""
         utility = self.utility
         on_held, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
         prior = nonnegative_array(self.prior, (utility.size,), "the prior")
@@ -49,7 +50,7 @@ class SamplingDual(Certificate):
         except InvalidInput as error:
             raise Unproved(str(error)) from None
         held = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
-        # The prior is the one that the loss was posed for: floats are divided by their sum on the way.
+        # The prior of the posed loss is used, because posing divides the floats by their sum.
         constant = law(posed.priors[0], arithmetic) @ (held * on_held).sum(axis=1)
         return loss.of(posed, self.constraints, self.channel).checked_bound(arithmetic) - constant
 
@@ -57,7 +58,10 @@ class SamplingDual(Certificate):
 def tangent_planes(
     utility: PrivateSampling, ratios: Array, mixture: Array, arithmetic: Arithmetic = FLOAT
 ) -> tuple[Enclosure, Array]:
-    """Slopes (n, k) in what is held, and floats not above those in what is drawn, of planes below every mu."""
+    """Planes below mu(held, drawn): slopes (n, k) in the held probability, and floats not above those in the drawn one.
+
+    held : the probability of an answer in the distribution that is held. drawn : that in the row it is drawn from.
+    """
     held = np.asarray(utility.distributions)
     n, k = held.shape
     given = nonnegative_list(ratios, "ratios")
@@ -70,21 +74,21 @@ def tangent_planes(
     shares = mixed / mixed.sum(axis=1)[:, None]
     slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)
     on_held, on_drawn = ((shares[:, :-1] @ part).reshape(n, k) for part in slopes)
-    # Where nothing is held the risk itself is linear in what is drawn.
+    # Where the held probability is zero, mu itself is linear in the drawn one.
     nothing = held == 0
     at_zero = enclosed_excess(utility.f, arithmetic.of(-1.0), arithmetic.of(1.0)) if nothing.any() else 0.0
     return on_held, np.asarray(arithmetic.where(nothing, at_zero, on_drawn).lower)
 
 
 def linearised(utility: PrivateSampling, ratios: Array, mixture: Array, prior: Array) -> tuple[float, Array]:
-    """The constant, nearly, and the loss (n, k) of a linear function below the risks mixed by `prior` (n,)."""
+    """The constant, in floats, and the loss (n, k) of a linear function below the risks mixed by `prior` (n,)."""
     on_held, loss = tangent_planes(utility, ratios, mixture)
     return float(prior @ (utility.distributions * on_held.midpoint).sum(axis=1)), loss
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlphabetLossDual(Certificate):
-    """Multipliers of the program of an expected loss whose constraints fix the decisions: linear, hence exact.
+    """Multipliers of the linear program of an expected loss, where constraints on the outputs fix the decisions.
 
     leaf : the multipliers, checked against every decision.
     """
@@ -96,13 +100,13 @@ class AlphabetLossDual(Certificate):
     argument = "linear-programming duality, one column a decision"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Weak duality for minus the loss under the mixture of the priors, which is not below the worst of them."""
+        """The bound of weak duality on minus the loss under a mixture of the priors, which is at least the utility."""
         utility = self.utility
         limits = Limits.of(self.constraints, utility.inputs or range(utility.size), arithmetic)
         decisions = utility.loss.shape[1]
         if any(one.labelled for one in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")
-        # A budget of outputs is left out, which only helps.
+        # A budget of outputs is left out, which can only raise the bound.
         priors = arithmetic.stack([law(prior, arithmetic) for prior in utility.priors])
         gains = gains_of(priors, utility.loss)
         return leaf_bound(self.leaf, gains, replace(limits, outputs=decisions), None, arithmetic)

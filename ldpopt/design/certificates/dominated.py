@@ -1,4 +1,4 @@
-"""The certificate of a smaller pair of hypotheses that dominates the ones in question, under any symmetric constraints.
+"""The bound of a smaller pair of hypotheses that dominates the given pair, under constraints that treat inputs alike.
 
 If (A0, A1) dominates (P0, P1) in Blackwell's order, some stochastic T makes P_v = A_v T. A channel Q of the inputs then
 gives the channel T Q of the points: it has the same marginals, and its rows are mixtures of rows of Q, so that it meets
@@ -53,7 +53,7 @@ class Dominated(Certificate):
         if not kept:
             raise Unproved("no constraint holds between all pairs of inputs alike")
         utility = Divergence(self.utility.f, a0, a1)
-        # What `Divergence` keeps are these floats themselves, or others that stand for another law.
+        # `Divergence` may normalise its floats, and would then stand for laws that were not checked.
         if not (np.array_equal(utility.p0, a0) and np.array_equal(utility.p1, a1)):
             raise Unproved("the points are not two laws")
         return arithmetic.of(inner.of(utility, kept, inner.channel).proved(arithmetic))

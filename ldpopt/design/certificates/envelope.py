@@ -4,13 +4,14 @@ Sort the inputs by likelihood ratio. With t = 1/(e^epsilon - 1), a block of inpu
 
     w(i, j) = mu(t + P0(i..j), t + P1(i..j)) - f'(1) (P0 - P1)(i..j),
 
-and the optimum for every eta is the envelope of what partitions into blocks keep (theory of the package,
-docs/concepts/certificates.md). Potentials u_0 .. u_n and a level A with
+and the optimum for every eta is the envelope of the worths of partitions into blocks (docs/concepts/envelope.md, and
+docs/concepts/certificates.md for the proof by potentials). Potentials u_0 .. u_n and a level A with
 
     w(i, j) <= kappa (t A + u_j - u_i)    for all i < j
 
-show, by adding up a partition's blocks, that a partition into m of them is worth at most kappa (u_n - u_0 + m t A), and
-so that no channel keeps more than kappa (A + eta (u_n - u_0 - A)_+): O(n^2) evaluations, no cut, no search, no solver.
+show, by adding up a partition's blocks, that a partition into m of them is worth at most kappa (u_n - u_0 + m t A).
+Therefore no channel keeps more than kappa (A + eta (u_n - u_0 - A)_+). The check takes O(n^2) evaluations of w, and
+needs no search and no solver.
 """
 
 from __future__ import annotations
@@ -34,17 +35,20 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.rounding import ULP
 
 MOST = 20_000
-"""The most points: their pairs take minutes beyond."""
+"""The most points; more would take minutes, because all pairs of them are looked at."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EnvelopeDual(Certificate):
     """Potentials of the blocks of the sorted inputs [SPR, and the envelope theorem].
 
-    level : A >= 0. potentials : (n + 1,) numbers u. points : (n, 2) masses (P0, P1) that dominate the hypotheses in
-    Blackwell's order, so that their optimum is not smaller; None for the inputs themselves. cuts : where the answers
-    are real numbers, increasing cut points of the intervals that the points dominate, which may be finer than the
-    channel's.
+    A block is a set of inputs that are neighbours in the order of likelihood ratios. Potentials are numbers between
+    the inputs, whose differences bound what the blocks are worth.
+
+    level, potentials : the number A >= 0 and the (n + 1,) numbers u of the module's docstring. points : (n, 2) masses
+    (P0, P1) that dominate the hypotheses in Blackwell's order, so that their optimum is not smaller; None for the
+    inputs themselves. cuts : where the answers are real numbers, increasing cut points of the intervals that the points
+    dominate, which may be finer than the channel's.
     """
 
     proves = Divergence
@@ -99,7 +103,7 @@ class EnvelopeDual(Certificate):
 
 
 def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
-    """The factor by which the potentials fall short of what blocks are worth, in any arithmetic."""
+    """The factor kappa by which the potentials fall short of the worths of the blocks, in any arithmetic."""
     kappa = 1.0
     for i in range(len(laws.p0)):
         first, second = (base + law[i:].cumsum() for law in (laws.p0, laws.p1))
@@ -109,10 +113,10 @@ def _exactly_short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure
 
 
 def _short(f: FDivergence, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
-    """The same in float64, by rows of plain arrays: only the ends that count are computed, each widened as it is.
+    """The same in float64, with plain arrays instead of enclosures: only the ends that matter, widened by hand.
 
-    A running sum of n floats is off by at most n u/(1 - n u) times the sum of their sizes; 2 n u covers that, and the
-    rounding of what is computed from it, as each row's margin has 16 units more.
+    A running sum of n floats is off by at most n u/(1 - n u) times the sum of their sizes, for the unit u of rounding.
+    The margin 2 (n + 16) u covers that and the rounding of all that is computed from the sum.
     """
     (p0, p1), t = (np.asarray(law.lower) for law in (laws.p0, laws.p1)), float(base.lower)
     low, high = np.asarray(laws.apart.lower), np.asarray(laws.apart.upper)

@@ -1,4 +1,4 @@
-"""Certificates of designs for estimation: no channel within the constraints has a smaller criterion."""
+"""The certificate of designs for estimation: no channel within the constraints has a smaller criterion."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ from ldpopt.errors import InvalidInput
 class EquivalenceDual(Certificate):
     """A proof, by the equivalence theorem, that no channel within the caps has a criterion below `bound` [KW].
 
-    For any K (r, k), every channel has sum_y w_y |K u_y|^2 at most sum lambda + eta sum nu + t, where no column is
-    priced above t (`columns.charges`), and the criterion turns this into a bound on itself.
+    Let report y have the probability w_y and the centred column u_y (`utilities.criteria`). For any matrix K (r, k),
+    every channel has sum_y w_y |K u_y|^2 <= sum lambda + eta sum nu + t, where t is the most that any column earns
+    above its price at the multipliers lambda and nu (`columns.charges`). The criterion turns this into a bound on
+    itself.
 
-    prior : the distribution that the bound is for: the utility's, or one of its neighbourhood, whose criterion the
-        worst case is never below.
-    kernel : K (r, k), of the shape that the criterion asks for. rows, pairs : multipliers lambda (k,) and nu (k, k),
-        the latter none below zero.
-    relaxed : the relaxation of the columns, where they are too many to price every one; else None.
+    prior : the distribution that the bound is for: the utility's own, or a member of its neighbourhood, because the
+        worst case is at least the criterion there.
+    kernel : K (r, k), of the shape that the criterion asks for. rows, pairs : multipliers lambda (k,) and nu >= 0
+        (k, k).
+    relaxed : the relaxation of the columns, where there are too many to price every one; else None.
 
-    In exact arithmetic the patterns of up to 12 categories are priced in balls; those of more, and the least eigenvalue
-    of a relaxation, in floats with a proved error, which is rigorous, too, but no sharper than in floats.
+    In exact arithmetic, patterns of up to 12 categories are priced in balls. Patterns of more categories, and the least
+    eigenvalue of a relaxation, are computed in floats with a proved error: as rigorous, but not sharper.
     """
 
     proves = FisherInformation
@@ -45,7 +47,7 @@ class EquivalenceDual(Certificate):
     relaxed: AnyRelaxation | None = None
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound that the criterion makes of the most that sum_y w_y |K u_y|^2 can be."""
+        """The bound that the criterion derives from the most that sum_y w_y |K u_y|^2 can be."""
         utility = self.utility
         k, criterion = utility.size, utility.criterion
         prior = nonnegative_array(self.prior, (k,), "the prior")

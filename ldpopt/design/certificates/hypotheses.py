@@ -1,4 +1,4 @@
-"""Two hypotheses sorted by likelihood ratio without rounding, and what dominates them."""
+"""Two hypotheses sorted by likelihood ratio without rounding, and whether one pair dominates another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def by_ratio(p0: Array, p1: Array) -> Index:
 
 
 def _sorted(p0: Array, p1: Array) -> bool:
-    """Whether p0/p1 does not fall, by products in floats where they decide, by fractions where not."""
+    """Whether p0/p1 never falls: products in floats decide, and fractions where these cannot."""
     with np.errstate(over="ignore", invalid="ignore"):
         left, right = p0[:-1] * p1[1:], p0[1:] * p1[:-1]
         # Products in the range of normal floats are right to half an ulp; infinite ones decide nothing.
@@ -48,19 +48,20 @@ def _compare(p0: Array, p1: Array, x: int, y: int) -> int:
 
 
 EXACT_WORK = 4_000_000
-"""The most products of fractions that are compared where floats do not decide."""
+"""The most products of fractions that are compared where floats cannot decide."""
 
 
 def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     """Whether the laws (a0, a1) are at least as informative as (b0, b1), without any slack [Blackwell].
 
-    That is so when h(s) = sum (s p1 - (1-s) p0)_+ is nowhere smaller for the first. It is convex: between two points it
-    lies below its chord, and above what any set of the inputs contributes, which is linear. So one set for each
-    interval is enough, if its contribution is above the other's h at both ends. Sums in floats rounded outward decide
-    most intervals, from one end of the inputs or the other; fractions the rest; where those would be too many, no.
+    That is so when h(s) = sum (s p1 - (1-s) p0)_+ is nowhere smaller for the first pair. h is convex: between two
+    points it lies below its chord, and above the contribution of any set of inputs, which is linear in s. So it is
+    enough that, for each interval, some set of the first pair's inputs contributes at least the second pair's h at both
+    ends. Sums of floats, rounded outward, decide most intervals, from one end of the inputs or the other. Fractions
+    decide the rest; where that would take too many, the answer is False.
     """
     own, other = _Sorted.of(a0, a1), _Sorted.of(b0, b1)
-    # Just outside of the other's inputs its h is known: 0 on one side, 2 s - 1 on the other.
+    # Just outside of the second pair's inputs its h is known: 0 on one side, 2 s - 1 on the other.
     outside = other.posterior[[0, -1]] + 4 * other.blur * np.array([-1.0, 1.0])
     points = np.unique(np.clip(np.concatenate([[0.0, 1.0], outside, own.posterior, other.posterior]), 0.0, 1.0))
     settled = _settled(own, other, points, False)
@@ -86,7 +87,7 @@ class _Sorted:
     def of(cls, p0: Array, p1: Array) -> _Sorted:
         order = by_ratio(p0, p1)
         laws = Laws.of(p0, p1, FLOAT).take(order)
-        # The law's posterior is that of the floats but for the ratio of their sums.
+        # The posterior of the laws differs from that of the floats by the ratio of their sums.
         blur = 2.0**-50 + 2 * abs(float(exact_sum(p0) / exact_sum(p1) - 1))
         posterior = np.maximum.accumulate(p0[order] / (p0[order] + p1[order]))
         parts = (laws.p0, laws.p1)
@@ -94,13 +95,13 @@ class _Sorted:
         return cls(posterior, blur, first, (rest[0][::-1], rest[1][::-1]))
 
     def line(self, count: npt.NDArray[np.intp], s: Array, upper: bool) -> Enclosure:
-        """What the first `count` inputs contribute to h(s); `upper`: what all others do to h(s) - (2 s - 1)."""
+        """The contribution of the first `count` inputs to h(s); if `upper`, of the others to h(s) - (2 s - 1)."""
         zero, one = (part[count] for part in (self.rest if upper else self.first))
         mine: Enclosure = FLOAT.of(s) * one - (1 - FLOAT.of(s)) * zero
         return -mine if upper else mine
 
     def most(self, s: Array, upper: bool) -> Array:
-        """An upper bound on h(s), or on h(s) - (2 s - 1): those that surely count, and a little for those at s."""
+        """An upper bound on h(s), or on h(s) - (2 s - 1): of inputs that surely count, and a little for inputs at s."""
         first = np.searchsorted(self.posterior, s - self.blur, "left")
         last = np.searchsorted(self.posterior, s + self.blur, "right")
         at = (self.first[0][last] - self.first[0][first] + self.first[1][last] - self.first[1][first]) * (2 * self.blur)
@@ -110,7 +111,7 @@ class _Sorted:
 
 
 def _settled(own: _Sorted, other: _Sorted, points: Array, upper: bool) -> npt.NDArray[np.bool_]:
-    """Of each interval between two points, whether h is surely not smaller for `own`."""
+    """For each interval between two points, whether h of `own` is surely at least that of `other`."""
     low, high, most = points[:-1], points[1:], other.most(points, upper)
     count = np.searchsorted(own.posterior, low, "right") if upper else np.searchsorted(own.posterior, high, "left")
     ends = [own.line(count, s, upper).lower for s in (low, high)]

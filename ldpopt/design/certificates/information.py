@@ -1,19 +1,19 @@
-"""Multipliers for mutual information: a few inputs taken whole, and the rest as if it could be divided at will.
+"""Multipliers for mutual information: a few inputs are taken whole, the rest as if it could be divided at will.
 
-On a staircase pattern S_A = t + 1_A, t = 1/(e^epsilon - 1), the information is a concave function of its mass a = P(A)
+On a staircase pattern S_A = t + 1_A, t = 1/(e^epsilon - 1), the information is a concave function of the mass a = P(A)
 alone [KOV14, section 4]:
 
     h(a) = a e(1 - a) + (1 - a) e(-a),    e(d) = (m + d) log((m + d)/m) - d,    m = t + a,
 
-and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. A pattern is a set I of the inputs taken
-whole, and a share rho of the others, of mass R together. Multipliers lambda of the rows and nu >= 0 of the pairs, the
-rest as one input among them, prove  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
+and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. Here a pattern is a set I of the inputs taken
+whole, and a share rho of the rest, which has the mass R. Multipliers lambda of the rows and nu, n >= 0 of the pairs,
+with the rest as one input, prove the bound  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
 
     h(P(I) + R rho) - n rho (1 - rho) <= t sum lambda + lambda(I) + lambda_R rho + cut_nu(I, rho)    for all I and rho,
 
 since the rest's multipliers are spread over it in proportion to the prior: nu_R P_x/R between an input and one of the
-rest, n P_x P_x'/R^2 between two of them. Every set is one of these patterns. For each I there is a line above the left
-side, and what it has to stay below is linear in rho too, so that two ends decide.
+rest, n P_x P_x'/R^2 between two of the rest. Every set of inputs is one of these patterns. For each I there is a line
+above the left side; the right side is linear in rho, so that it is enough to compare them at rho = 0 and rho = 1.
 """
 
 from __future__ import annotations
@@ -43,17 +43,20 @@ BLOCK = 4096
 """Sets that are looked at together."""
 
 MANY = 2**21
-"""Patterns that are looked at one by one, where the rest are inputs of one probability."""
+"""The most patterns that are looked at one by one, where all inputs of the rest have the same probability."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InformationDual(Certificate):
     """Multipliers for mutual information, checked on all patterns without listing them [KOV14, Thm 4].
 
-    whole : positions of n different inputs, at most 20. rows : (n + 1,), theirs and, last, the sum of all others'.
-    pairs : (n + 1, n + 1) non-negative, for patterns with the one and without the other, the rest last; the last entry
-    of the diagonal is for pairs of the rest, the others are of no meaning. With none taken whole, rows [c] and pairs
-    [[n]] it is a bound for every prior; with all of them it knows all that `PatternDual` knows.
+    Some inputs are taken whole: every set of them is looked at. The rest is treated as if it could be divided.
+
+    whole : positions of the n inputs taken whole, at most 20. rows : (n + 1,) their multipliers and, last, the sum of
+    the multipliers of the rest. pairs : (n + 1, n + 1) non-negative multipliers of the cap on total variation, with the
+    rest last; entry (x, x') is for patterns with x and without x'. The last entry of the diagonal is for pairs within
+    the rest; the other diagonal entries are ignored. With no input taken whole, rows [c] and pairs [[n]] serve every
+    prior; with all inputs taken whole it proves all that `PatternDual` proves.
     """
 
     proves = MutualInformation
@@ -82,7 +85,7 @@ class InformationDual(Certificate):
         if not len(rest) and (rows[n] != 0 or within > 0 or given[n].any() or given[:, n].any()):
             raise Unproved("there are multipliers for a rest that is empty")
         masses = _Masses.of(prior, whole, rest, arithmetic)
-        # Without rounding, as it is charged t times: a total of zero stays zero.
+        # The exact sum, because it is multiplied by t: a total of zero stays zero.
         total = arithmetic.of(exact_sum(rows))
         free = caps.level * total
         kappa = 1.0
@@ -110,9 +113,9 @@ class InformationDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class _Masses:
-    """The probabilities of the inputs taken whole, that of the rest, and 1 - sum (P_x/R)^2 over the rest.
+    """The probabilities of the inputs taken whole, that of the rest (R), and `spread`, 1 - sum (P_x/R)^2 over the rest.
 
-    equal : of how many inputs the rest is, where all those that occur have one and the same probability; else 0.
+    equal : the number of inputs of the rest that occur, where these all have the same probability; else 0.
     """
 
     whole: Enclosure
@@ -136,7 +139,7 @@ def _points(
     masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
     within: float,
 ) -> list[tuple[Enclosure, Enclosure]]:  # fmt: skip
-    """What patterns with 0, 1, ... of the rest's inputs of one probability are worth, and what they pay: no others."""
+    """The worth and the price of patterns with 0, 1, ... inputs of the rest, which all have the same probability."""
     rho = (own.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
     mass, lacks = own[:, None] + masses.rest * rho, away[:, None] + masses.rest * (1 - rho)
     rise = (all_of_it - none)[:, None]
@@ -144,7 +147,7 @@ def _points(
 
 
 def _information(mass: Enclosure, away: Enclosure, level: Enclosure) -> Enclosure:
-    """h at a mass, which lacks `away` of one."""
+    """h at a `mass`; away : 1 - mass."""
     mean = level + mass
     return mass * enclosed_excess(KL, away, mean) + away * enclosed_excess(KL, -mass, mean)
 
@@ -153,27 +156,28 @@ def _line(
     masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
     within: float,
 ) -> tuple[Enclosure, Enclosure]:  # fmt: skip
-    """At rho = 0 and at 1, a line not below h(own + R rho) - within rho (1 - rho) on [0, 1].
+    """The values at 0 and at 1 of a line above the function h(own + R rho) - within rho (1 - rho) on [0, 1].
 
-    Where that is concave up to rho, and convex beyond from some point on, it is the tangent at rho, raised at 1 if need
-    be: beyond that point it is below its chord. Where it is convex from 0 on, it is the chord. Elsewhere it is the
-    tangent of h, which is concave and above it: so the line is above it for any rho.
+    Where the function is concave from 0 to the touching point and convex from some later point on, the line is the
+    tangent, raised at 1 if necessary: from the later point on, the function lies below its chord. Where it is convex
+    from 0 on, the line is the chord. Elsewhere the line is the tangent of h, which is concave and above the function.
+    So the line is above the function whatever the touching point is.
     """
     of = own.arithmetic
     slope = np.asarray((all_of_it - none).midpoint)
-    # Untrusted: the line is above wherever it is meant to touch.
+    # The touching point need not be trusted: the line is above the function for any.
     share = best_share(np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope)
     rho = of.of(share)
     at, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
     mean = level + at
-    # e_b(-b) and e_b(1 - b): what the tangent of h is at a = 0 and at a = 1.
+    # e_b(-b) and e_b(1 - b), the tangent of h at a = 0 and at a = 1.
     low, high = enclosed_excess(KL, -at, mean), enclosed_excess(KL, left, mean)
     first = low * (away + masses.rest) + high * own
     last = low * away + high * (own + masses.rest)
     if not within > 0:
         return first, last
     tops = _information(own, away + masses.rest, level), _information(own + masses.rest, away, level)
-    # h'' = -1/(t + a), and 2 within is what the pairs of the rest add to R^2 times that.
+    # h'' = -1/(t + a): the function has the second derivative 2 within - R^2/(t + a).
     square = masses.rest.square()
     concave = np.asarray((2 * within * mean).upper) <= float(square.lower)
     convex = np.asarray((2 * within * (level + own)).lower) >= float(square.upper)

@@ -1,12 +1,12 @@
 """The best channel over a denominator by counting: every way in which columns of integers add up to the rows.
 
-Multiply a channel by its denominator D: columns of integers whose sum is D in every row, with ratios of at most E. A
-column (b, b + rise) is a sum of columns of `columns.integer`, which have the order of its entries, so that a utility
-sum_y mu(column), mu convex and homogeneous, is at most what these are worth. With v(c) >= mu(c), let
+Multiply a channel by its denominator D: its columns become integers that sum to D in every row, with ratios of at most
+E. Every such column is a sum of columns that `columns.integer` lists, with entries in the same order. As mu is convex
+and homogeneous, the column is worth at most as much as these. With v(c) >= mu(c), let
 
     F(0) = 0,   F(r) = max over columns c <= r of  v(c) + F(r - c),   r in {0..D}^k;
 
-then no such channel is worth more than F(D, ..., D) / D. Nothing is stored: all of it is computed again.
+then no such channel is worth more than F(D, ..., D) / D. The certificate stores no numbers: F is computed again.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 
 MOST = 2.0e8
-"""Sums that are formed at most."""
+"""The most sums that are formed."""
 
 OFF = 2.0**-50
-"""A channel's floats are at most so far, relatively, from multiples of 1/D, and so are ratios from those of floats."""
+"""The relative distance, at most, of a channel's floats from multiples of 1/D, and of their ratios from exact ones."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntegerColumns(Certificate):
     """A proof that no channel with the denominator and epsilon of the constraints keeps more than a bound.
 
-    A cap on total variation is left aside, which only raises the bound.
+    A cap on total variation is ignored, which can only raise the bound.
     """
 
     proves = ColumnUtility
@@ -46,7 +46,7 @@ class IntegerColumns(Certificate):
 
     @classmethod
     def applies(cls, utility: Any, constraints: Any) -> bool:
-        """Whether it is about such a problem, and small enough."""
+        """Whether such a certificate is about this problem, and the problem is small enough."""
         if not isinstance(utility, ColumnUtility) or utility.continuous:
             return False
         try:
@@ -68,7 +68,7 @@ class IntegerColumns(Certificate):
             raise Unproved("not every column of integers was listed")
         base = columns.min(axis=0).astype(np.float64)
         rise = columns - base
-        # The floats of a channel are near multiples of 1/D: a column's entries are in these intervals, times 1/D.
+        # The floats of a channel are near multiples of 1/D: D times a column's entries are in these intervals.
         room = columns * OFF
         worth = self.utility.enclosed_columns(arithmetic.of(base), arithmetic.between(rise - room, rise + room))
         most = np.asarray(worth.upper)
@@ -79,7 +79,7 @@ class IntegerColumns(Certificate):
 
 
 def _asked(constraints: Any, arithmetic: Arithmetic) -> tuple[int, Fraction]:
-    """D, and a rational above the ratio of two integers of a column; `Unproved` where one of them is not there."""
+    """D, and a rational that no ratio of two integers of a column exceeds. `Unproved` unless both are constrained."""
     found = [one.D for one in constraints if isinstance(one, Denominator)]
     epsilon = plain_caps(constraints)[0]
     if not found or not epsilon < math.inf:
@@ -91,7 +91,7 @@ def _asked(constraints: Any, arithmetic: Arithmetic) -> tuple[int, Fraction]:
 
 
 def _effort(k: int, D: int, ratio: Fraction) -> float:
-    """The sums that `_most` forms."""
+    """The number of sums that `_most` forms; inf where these are surely too many."""
     if not float(k) * math.log(D + 1) <= math.log(MOST):
         return math.inf
     return float((D + 1) ** k) * sum(count(k, rise) for _, rise in pairs(ratio, D))
@@ -107,7 +107,7 @@ def _most(columns: Any, values: Array, D: int) -> float:
         row = found[first]
         for column, value in order:
             if column[0] <= first:
-                # Every column takes something of the first row, so that what is left there is done.
+                # Every column takes something from the first row, so that F of the rest is known already.
                 rest = found[first - column[0]][tuple(slice(0, D + 1 - c) for c in column[1:])]
                 reached = row[tuple(slice(c, D + 1) for c in column[1:])]
                 with np.errstate(invalid="ignore"):

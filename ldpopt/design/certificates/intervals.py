@@ -1,7 +1,8 @@
 """The certificate of the ratio-labelled program, for every constraint that has a column form.
 
-On an interval of ratios the divergence lies below its chord, which is linear in the column. For row multipliers
-lambda and supports u_i of the constraints, weak duality gives, for every feasible channel,
+The program has one output, called a label, for each of many likelihood ratios; here a label is an interval of ratios.
+On it the divergence lies below its chord c_i, which is linear in the column. For row multipliers lambda and supports
+u_i of the constraints (`constraints.terms`), weak duality gives, for every feasible channel,
 
     D_f <= sum lambda + charges + max over columns of sum_i (c_i - lambda - u_i).q_i .
 
@@ -40,7 +41,7 @@ from ldpopt.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class TermMultiplier(ByValue):
-    """The multiplier of some `pairs` of term number `term`."""
+    """The multiplier `values` of some `pairs` of the constraints' term number `term`, in that term's own form."""
 
     term: int
     pairs: Index
@@ -51,9 +52,9 @@ class TermMultiplier(ByValue):
 class ColumnDual(Certificate):
     """Multipliers of a program with linear utilities above the true one, for constraints in column form.
 
-    rows : (k,) multipliers of the row sums. multipliers : those of the constraints' terms, numbered as they come.
-    posed : the constraints that the multipliers are for, each implied by one that the channel was designed for; those
-    themselves when None. The others are not used.
+    rows : (k,) multipliers of the row sums. multipliers : those of the terms of the constraints, which are numbered in
+    the constraints' order. posed : the constraints whose terms these are, each implied by a constraint of the design;
+    None for the constraints of the design themselves.
     """
 
     rows: Array
@@ -62,23 +63,23 @@ class ColumnDual(Certificate):
 
     @property
     def inputs(self) -> Sequence[Label]:
-        """The inputs that the rows are for."""
+        """The inputs that the row multipliers are for."""
         given = self.utility.inputs
         return tuple(given) if given is not None else range(self.utility.size)
 
     @abstractmethod
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
-        """One or several choices of linear utilities, in each of which one is above the true one at every column.
+        """One or several choices of linear utilities; each choice has one above the true utility at every column.
 
         spread : a cap on the log-ratio of any two entries of a column, None where there is none.
         """
 
     def used(self) -> tuple[ColumnConstraint, ...]:
-        """The constraints in column form that the proof may use, of those that the channel was designed for."""
+        """The constraints of the design that have a column form, which the proof may use."""
         return tuple(c for c in self.constraints if isinstance(c, ColumnConstraint))
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum lambda, the charges, and what is left unpaid."""
+        """sum lambda, the charges of the constraints, and what channels gain beyond their prices; the best choice."""
         inputs = self.inputs
         spread = least_spread(self.used(), inputs, arithmetic)
         gains = self.gains(spread, arithmetic)
@@ -95,20 +96,20 @@ class ColumnDual(Certificate):
         return min(each, key=lambda one: float(one.upper))
 
     def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
-        """The most that channels gain beyond what they pay."""
+        """The most that channels gain beyond the prices of their columns."""
         capped = least([variation_of(one, paid.arithmetic) for one in self.used()])
         return enclosed_residual(gains.values - paid, gains.sums - sums, spread, capped)
 
     def shared(
         self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
-        """Other choices, each with multipliers of its own; none."""
+        """Further choices, each with multipliers of its own; none by default."""
         return iter(())
 
     def _paid(
         self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term | Ratio], rows: Enclosure, labels: int
     ) -> tuple[Enclosure, Enclosure, Enclosure]:
-        """(labels, k) what the columns pay, (labels,) its sums, and what it costs."""
+        """The prices (labels, k) of the columns' entries, their sums (labels,), and what they add to the bound."""
         arithmetic, bound = rows.arithmetic, rows.sum()
         paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         for one in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
@@ -121,7 +122,7 @@ class ColumnDual(Certificate):
         return paid, sums, bound
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term | Ratio]:
-        """The terms that the multipliers are numbered by."""
+        """The terms, in the order in which the multipliers number them."""
         used = self.used()
         if self.posed is None:
             return [term for c in used for term in c.columns(inputs)]
@@ -134,7 +135,7 @@ class ColumnDual(Certificate):
 
 
 def checked_cuts(term: Moment, values: Any, labels: int) -> Array:
-    """(4, cuts) of a moment's multiplier, as floats, or `Malformed`."""
+    """The multiplier (4, cuts) of a moment, as floats. Raises `Malformed` where it is malformed."""
     return np.stack([np.asarray(part, dtype=np.float64) for part in term.checked(values, labels)])
 
 
@@ -152,8 +153,8 @@ class IntervalDual(ColumnDual):
 
     classes : (k,) integers: inputs of one class have exactly equal likelihood ratios and are merged, which keeps the
     optimum where all inputs are treated alike; None for the inputs themselves.
-    knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals; the first and the last stand
-    for the ends of all ratios that an output can have, which are recomputed.
+    knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals; in place of the first and the
+    last, the ends of all ratios that an output can have are computed.
     """
 
     proves = Divergence
@@ -174,7 +175,7 @@ class IntervalDual(ColumnDual):
         return range(self._merged.count)
 
     def used(self) -> tuple[ColumnConstraint, ...]:
-        """Where inputs are merged, the constraints that treat all inputs alike."""
+        """The constraints that the proof may use; where inputs are merged, those that treat all inputs alike."""
         return tuple(c for c in super().used() if self.classes is None or c.symmetric)
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
@@ -185,7 +186,10 @@ class IntervalDual(ColumnDual):
     def shared(
         self, spread: Enclosure | None, terms: Sequence[Term | Ratio], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
-        """Beyond the last cuts towards ends where the divergence is infinite, what moments pay with the multipliers."""
+        """Multipliers for a divergence that is infinite at ratio 0 or infinity; none where it is finite at both.
+
+        Beyond the first and the last cut the multipliers of moments pay for it (`shared_ends`).
+        """
         laws, cut = self._rays(spread, arithmetic)
         f, multipliers = self.finite.f, list(self.multipliers)
         sides = open_sides(f, cut)

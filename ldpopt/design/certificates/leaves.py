@@ -5,8 +5,8 @@ u_i . Q <= charge_i for all matrices within them,
 
     sum_y c_y . Q[:, y]  <=  sum lambda + charges + max over Q of sum_y (c_y - lambda - sum_i u_i)_y . Q[:, y] .
 
-What is left over is bounded in two ways, and the better one counts: each row puts its whole mass on its best output; or
-the columns are in [a, e^epsilon a], under pure LDP, for some a that sum to at most one.
+The last maximum is bounded in two ways, and the better bound counts: each row puts its whole mass on its best output;
+or, under pure LDP, the columns have entries in [a, e^epsilon a], for some a that sum to at most one.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ from ldpopt.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class Leaf(ByValue):
-    """Multipliers: rows (k,), of the column terms, of the alphabet constraints, of the two sides of the box (2, m),
-    and weights (criteria,) of several utilities.
+    """The multipliers of one box.
+
+    rows : (k,) of the row sums. terms : of the column terms. fixed : one for each constraint on the outputs. sides :
+    (2, m) non-negative prices of the lower and the upper sides of the box. weights : (criteria,) of several utilities,
+    the least of which counts.
     """
 
     rows: Array
@@ -53,7 +56,7 @@ class Leaf(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Constraints in the form that multipliers are for. Expressions of one's own are left out, which only helps.
+    """Constraints in the form that multipliers are for. Users' own expressions are left out: the bound still holds.
 
     spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
     """
@@ -65,7 +68,7 @@ class Limits:
 
     @classmethod
     def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
-        """Those of the constraints for channels with these inputs; `Unproved` where none is on the outputs."""
+        """The limits on channels with these inputs. Raises `Unproved` where no constraint fixes the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
         if not fixed:
             raise Unproved("no constraint says what the outputs are")
@@ -89,7 +92,7 @@ def leaf_bound(
     """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints.
 
     sides : (2, m, k) linear functions that are non-negative on the columns of the box; None without a box. Raises
-    `Unproved` for numbers that are no multipliers.
+    `Unproved` for malformed multipliers.
     """
     _, m, k = gains.shape
     leaf = expect(leaf, Leaf, "the multipliers of a box")
@@ -118,7 +121,7 @@ def leaf_bound(
 
 
 def _mixed(gains: Enclosure, given: Array, arithmetic: Arithmetic) -> Enclosure:
-    """The mixture of the criteria, which is not below the least of them."""
+    """The mixture of the criteria by the given weights, which is at least the least of them."""
     criteria = len(gains)
     weights = nonnegative_array(given, (criteria,), "the weights of the criteria")
     if not weights.any():
@@ -146,7 +149,7 @@ def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enc
     best = arithmetic.where(allowed, reduced, -np.inf).max(axis=0).sum()
     if limits.spread is None:
         return best
-    # Where ratios are capped an output that is impossible for one input never occurs.
+    # Where ratios are capped, an output that is impossible for one input never occurs.
     common = allowed.all(axis=1)
     if not common.any():
         raise Unproved("the constraints leave no output that every input allows, and ratios are capped")

@@ -1,4 +1,4 @@
-"""Logarithms of likelihood ratios: the rays of the plane of two marginals at them, and those that inputs have."""
+"""Logarithms of likelihood ratios: rays of the plane of two marginals at given ones, and the range of the inputs'."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False)
 class LogRatioRays:
-    """(a, b)/(a + b) at log-ratios, `on_p0` and `on_p1`, and their difference `lean`, each with all its digits."""
+    """Rays (a, b) at log-ratios log(a/b): on_p0 = a/(a + b), on_p1 = b/(a + b) and their difference `lean`.
+
+    All three are kept, because each has digits that the others lose.
+    """
 
     on_p0: Enclosure
     on_p1: Enclosure
@@ -21,7 +24,7 @@ class LogRatioRays:
 
     @classmethod
     def at(cls, log: Array, arithmetic: Arithmetic) -> LogRatioRays:
-        """At exact logarithms, which may be infinite."""
+        """The rays at exact logarithms, which may be infinite."""
         endless = np.isinf(log)
         size = -arithmetic.of(np.where(endless, 0.0, np.abs(log)))
         less = arithmetic.where(endless, 0.0, size.exp())

@@ -1,4 +1,4 @@
-"""The certificate of an expected loss whose constraints have a column form: one column a decision."""
+"""The certificate of an expected loss under constraints in column form, with one column for each decision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossDual(ColumnDual):
-    """Prices from the linear program of an expected loss: no decision gains more than they allow.
+    """Multipliers of the linear program of an expected loss, with one column for each decision.
 
     weights : (priors,) non-negative, not all zero: the mixture of the priors whose loss is bounded.
     """
@@ -28,7 +28,7 @@ class LossDual(ColumnDual):
     argument = "linear-programming duality, one column a decision"
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
-        """Minus the loss under the mixture of the priors, which is below the worst of them."""
+        """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
         priors = self.utility.priors
         weights = arithmetic.of(nonnegative_array(self.weights, (len(priors),), "the weights of the priors"))
         total = weights.sum()

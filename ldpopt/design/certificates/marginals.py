@@ -6,11 +6,12 @@ L = sum lambda, where no column gains:
 
     sum_j w_j mu_j(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+    for all s in [t, t + 1]^k.
 
-However many inputs there are, the left side is a convex, homogeneous function of n masses. On each of some simplices of
-masses (`simplices`) it lies below a linear function g of s, and a flow 0 <= z <= nu turns the pairs into something
-linear as well. What is left, h = g - lambda - div z, gains at most  t (sum g - L) + sum h_+.  Where that is above zero,
-lambda is raised by delta times the mean of the laws, or nu as in `ratios`, which says why. Linear functions, flows and
-simplices are looked for in floats; any would do.
+However many inputs there are, the left side is a convex, homogeneous function of n masses P_i.s, one for each law. The
+masses of all columns lie in simplices (`simplices`). On each simplex the utility lies below a linear function g of s;
+a flow 0 <= z <= nu between the inputs makes the terms of the pairs linear, since nu (a)_+ >= z a. The difference
+h = g - lambda - div z  gains at most  t (sum g - L) + sum h_+.  Where that is above zero, lambda is raised by delta
+times the mean of the laws, or nu as in `ratios`, which says why. Linear functions, flows and simplices are looked for
+in floats; any of them give a valid bound.
 """
 
 from __future__ import annotations
@@ -35,24 +36,25 @@ HALVINGS = 200
 """The most rounds in which simplices are halved."""
 
 CELLS = 2_000_000
-"""Simplices times inputs times laws: no more of them are looked at together."""
+"""The most simplices times inputs times laws that are looked at together."""
 
 MOST = {2: 4000, 3: 8000, 4: 20_000, 5: 60_000}
-"""The most simplices, for so many laws."""
+"""The most simplices, by the number of laws."""
 
 FLOWS = 20_000
-"""The most flows for one bound; what is unresolved then makes the bound larger, never wrong."""
+"""The most flows for one bound. Simplices that remain without a good flow make the bound larger, never wrong."""
 
 ACCURACY = {2: 2.0**-28, 3: 2.0**-26, 4: 2.0**-23, 5: 2.0**-21}
-"""Simplices that raise the bound by less than this share of it are not halved, for so many laws."""
+"""Simplices that raise the bound by less than this share of it are not halved, by the number of laws."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MarginalDual(Certificate):
     """Multipliers for a utility of the marginals of two to five laws, proved on simplices of masses [KOV14, Thm 2].
 
-    rows : (k,) of the row sums. pairs : (k, k) non-negative, of the TV caps, entry (x, x') for columns larger at x than
-    at x', the diagonal of no meaning; zero without a cap. weights : (criteria,) non-negative, not all zero.
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
+    entry (x, x') is for columns larger at x than at x', and the diagonal is ignored; zero without a cap.
+    weights : (criteria,) non-negative, not all zero.
     """
 
     proves = ColumnUtility
@@ -87,10 +89,11 @@ class MarginalDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Simplices that hold all masses, with slopes of linear functions and what flows send there: any floats.
+    """Simplices that hold all masses, with slopes of linear functions and net flows on each: any floats are valid.
 
-    sent : (m, k), or None without flows. gained : the most per unit of the mean mass that a column was seen to gain, 0
-    for none; columns : the sets (n, k) seen to gain more than what was asked.
+    sent : (m, k) what each input sends less what it receives, or None without flows. gained : the largest gain of a
+    column that was seen, per unit of its mean mass; 0 for none. columns : (n, k) the sets whose columns were seen to
+    gain more than the accuracy.
     """
 
     simplices: Simplices
@@ -100,7 +103,7 @@ class Found:
     columns: Members
 
     def raised(self, marginals: Marginals, rows: Array, eta: Enclosure) -> Enclosure:
-        """What it costs to raise the multipliers enough on all simplices."""
+        """The cost of raising the multipliers enough on all simplices, which is added to the bound."""
         of, needs = marginals.arithmetic, None
         step = max(1, CELLS // (len(rows) * len(marginals.compared.laws)))
         for at in range(0, len(self.simplices), step):
@@ -116,14 +119,14 @@ class Found:
 
 
 def _needs(marginals: Marginals, left: Enclosure, base: Enclosure, rows: Array, routed: bool) -> Raise:
-    """What raises the multipliers enough, by pairs where flows were routed."""
+    """The raise of the multipliers that is enough; by pairs only where flows were routed."""
     sinks = np.asarray(base.upper) <= 0
     scale = float(np.abs(rows).sum()) + np.finfo(np.float64).tiny
     return raise_of_both(left, base, sinks if routed else sinks & False, marginals.mean, marginals.level, scale)
 
 
 def _left(marginals: Marginals, simplices: Simplices, slopes: Array, rows: Array) -> tuple[Enclosure, Enclosure]:
-    """(m, k) what linear functions leave of the rows, and (m,) t times its sum."""
+    """(m, k) the linear functions less the row multipliers, and (m,) t times the sums of that."""
     of = marginals.arithmetic
     level = marginals.planes(*marginals.of_corners(simplices), slopes)
     plane = level[:, None] * marginals.mean + of.of(slopes) @ marginals.apart
@@ -145,7 +148,7 @@ class Search:
         return first.astype(np.intp), second.astype(np.intp)
 
     def run(self, accuracy: float) -> Found:
-        """Halve the simplices that may need a raise that costs more, by `accuracy`, than what a column needs."""
+        """Halve simplices while the raise that one needs costs more, by `accuracy`, than what some column needs."""
         m, k, n = self.marginals, len(self.rows), len(self.marginals.compared.laws)
         routes, cap = bool(self.network.pairs.any()), float(self.eta.midpoint)
         simplices = Simplices.whole(n)
@@ -159,7 +162,7 @@ class Search:
             slopes = m.slopes(*middles)
             left, base = _left(m, simplices, slopes, self.rows)
             if routes:
-                # Pairs pay for no function that is above zero at the ray of constant columns.
+                # Pairs cannot pay for a function that is above zero at the ray of constant columns.
                 other = m.slopes_from_one(*middles)
                 turned = (np.asarray(base.upper) > 0) & np.isfinite(other).all(axis=1)
                 if turned.any():
@@ -180,7 +183,7 @@ class Search:
                 )
                 sides = middle > 0
             gains = self.gains(sides)
-            if not routes:  # by rows a column that gains needs as much; by pairs it may cost less
+            if not routes:  # a raise by rows costs at least the gain of any column; one by pairs may cost less
                 gained = max(gained, float(gains.max(initial=0.0)))
             sets.append(sides[gains > accuracy])
             at = np.flatnonzero(needed > gained + accuracy)
@@ -202,7 +205,7 @@ class Search:
         return Found(every, np.concatenate([one[1] for one in parts]), flowed, gained, columns)
 
     def gains(self, sides: Members) -> Array:
-        """(n,) what the columns of sets gain per unit of the mean mass."""
+        """(n,) the gains of the columns of the sets (n, k), per unit of their mean mass."""
         m, level = self.marginals, float(self.marginals.level.midpoint)
         if not len(sides):
             return np.zeros(0)
@@ -233,7 +236,7 @@ class Search:
 
 
 def _replaced(sent: Enclosure, at: Index, new: Enclosure) -> Enclosure:
-    """The rows `at` replaced."""
+    """`sent` with the rows `at` replaced by `new`."""
     low, high = np.array(sent.lower), np.array(sent.upper)
     low[at], high[at] = new.lower, new.upper
     return FLOAT.between(low, high)

@@ -1,11 +1,13 @@
-"""Minimum cuts that price a column under a cap on total variation: the best subset, and the flow that proves it.
+"""Minimum cuts that find the best column under a cap on total variation, and the flow that proves it the best.
 
-For profits h of the inputs and multipliers nu of the ordered pairs, every column q in [1, E]^k has
+For profits h of the inputs (negative ones are losses) and multipliers nu >= 0 of the ordered pairs, every column q in
+[1, E]^k has
 
     h.q - sum nu[x,x'] (q_x - q_x')_+  <=  sum h' + (E-1) sum h'_+,      h' = h - div z,  0 <= z <= nu,
 
-because nu (a)_+ >= z a. The flow z from profits to losses that leaves the least of h'_+ makes it an equality: the
-maximum flow, and the best column is E on one side of the minimum cut, 1 on the other.
+because nu (a)_+ >= z a. Here z is a flow between the inputs, and div z is what each input sends less what it receives.
+The maximum flow from profits to losses makes it an equality: the best column is E on one side of the minimum cut, and 1
+on the other.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.rounding import ULP
 
 WHOLE = 2.0**30
-"""Flows are routed in whole numbers below this."""
+"""Flows are computed in whole numbers below this."""
 
 
 FINER = 2.0**-16
-"""What a flow leaves is routed once more, in units finer by this: 2^-46 of the largest pair."""
+"""A second pass routes what the first one left, in units this much finer: 2^-46 of the largest pair."""
 
 
 ARCS = 1 << 17
@@ -39,7 +41,8 @@ Members = npt.NDArray[np.bool_]
 class _Arcs:
     """Arcs between k inputs, a source k and a sink k + 1, ordered by tail, each with its reverse.
 
-    starts : where each tail's arcs begin. inner : those between inputs. supply, demand : from the source, to the sink.
+    starts : where each tail's arcs begin. inner : the arcs between inputs. supply, demand : the arcs from the source,
+    and to the sink.
     """
 
     tail: Index
@@ -52,7 +55,7 @@ class _Arcs:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The arcs that multipliers `pairs` (k, k), non-negative and zero on the diagonal, put between inputs.
+    """The network whose arcs between inputs have the capacities `pairs` (k, k): multipliers, zero on the diagonal.
 
     passes : 2 for flows good to 1e-13 of the largest pair; 1 where 1e-9 will do.
     """
@@ -62,7 +65,7 @@ class Network:
 
     @cached_property
     def _outward(self) -> Array:
-        """What can leave each input, or reach it: no profit or loss above that matters."""
+        """(k,) the most that can leave each input, or reach it: a larger profit or loss makes no difference."""
         return np.asarray(np.maximum(self.pairs.sum(axis=1), self.pairs.sum(axis=0)))
 
     @cached_property
@@ -80,7 +83,7 @@ class Network:
         return _Arcs(tail, head.astype(np.int32), starts, inner, supply, demand)
 
     def route(self, profits: Array) -> tuple[Array, Members]:
-        """What each input sends less what it receives, and the side of the minimum cut that keeps its profit.
+        """What each input sends less what it receives, and the side of the minimum cut with profit left.
 
         profits : (n, k), a problem in each row; so are the answers. The flow z has 0 <= z <= pairs and moves as much of
         the profits as it can to where there is loss. Rows are routed many at a time, as one network of separate parts.
@@ -95,13 +98,13 @@ class Network:
         return sent, side
 
     def sent(self, profits: Array) -> Enclosure:
-        """The same first answer between two ends: of a flow whose every arc is between 0 and its pair, in floats."""
+        """The first answer of `route`, enclosed, for a flow that is surely between 0 and its pair on every arc."""
         return self.sent_and_sides(profits)[0]
 
     def sent_and_sides(self, profits: Array) -> tuple[Enclosure, Members]:
-        """Both answers, the first between two ends."""
+        """Both answers of `route`, the first one enclosed."""
         middle, sides = self.route(profits)
-        # Sums of at most 2 (k - 1) floats, each at most its pair: their rounding is below this.
+        # These are sums of at most 2 (k - 1) floats, each at most its pair: their rounding is below this.
         hidden = 4 * len(self.pairs) * ULP * (self.pairs.sum(axis=0) + self.pairs.sum(axis=1))
         hidden = np.where((middle != 0).any(axis=1, keepdims=True), hidden, 0.0)
         return FLOAT.between(middle - hidden, middle + hidden), sides

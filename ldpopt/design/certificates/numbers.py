@@ -1,6 +1,6 @@
-"""The parts of a certificate, as they must be: records of their kind, and finite numbers of the right shape.
+"""Checks of the parts of a certificate: objects of the right class, and finite numbers of the right shape.
 
-Whatever stands in the place of a part, nothing but `Unproved` is raised, with a sentence on what is wrong.
+Anything else raises `Unproved`, and no other error, with a sentence on what is wrong.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ldpopt.distribution import Array, Index
 
 
 def expect(value: Any, kind: Any, what: str) -> Any:
-    """The value, which is an instance of the class `kind`, or `Unproved`."""
+    """The value, if it is an instance of the class `kind`; raises `Unproved` for any other."""
     if not isinstance(value, kind):
         raise Unproved(f"{what}: expected {kind.__name__}, got {type(value).__name__}")
     return value
 
 
 def expect_each(values: Any, kind: Any, what: str) -> tuple[Any, ...]:
-    """The values, which are a tuple of one kind, or `Unproved`."""
+    """The values, if they are a tuple of instances of `kind`; raises `Unproved` for any other."""
     return tuple(expect(value, kind, what) for value in expect(values, tuple, what))
 
 
 def count(values: Any) -> int:
-    """How many there are, to be told in words; 0 for what is no list."""
+    """The number of `values`, for a printed text; 0 for anything but a list, a tuple or an array."""
     listed = isinstance(values, tuple | list) or (isinstance(values, np.ndarray) and values.ndim > 0)
     return len(values) if listed else 0
 
@@ -57,7 +57,7 @@ def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
-    """The same, none below zero."""
+    """The same, with no entry below zero."""
     made = real_array(values, shape, what)
     if not (made >= 0).all():
         raise Unproved(f"{what} are not all non-negative")
@@ -78,7 +78,7 @@ def increasing(values: Any, what: str) -> Array:
 
 
 def nonnegative_list(values: Any, what: str) -> Array:
-    """Finite float64 in a row of any length but zero, none below zero, or `Unproved`."""
+    """A list of at least one finite float64, none below zero, or `Unproved`."""
     made = nonnegative_array(values, (-1,), what)
     if not len(made):
         raise Unproved(f"{what} are none")

@@ -13,7 +13,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 class PartsBound(Certificate):
     """The bounds of the parts put together: the least for the worst of several, the weighted sum for a sum.
 
-    each : one certificate a part, for the same constraints.
+    each : one certificate for each part, under the same constraints.
     """
 
     each: tuple[Certificate, ...]
@@ -22,7 +22,7 @@ class PartsBound(Certificate):
     tight = False
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """What the parts' bounds, each for the part itself, make together."""
+        """The bound that the utility makes of the bounds of its parts."""
         parts = self.utility.parts()
         each = expect_each(self.each, Certificate, "the certificates of the parts")
         if not parts or len(parts) != len(each):

@@ -1,6 +1,6 @@
 """Multipliers of the staircase-pattern program, checked against every one of its 2^k - 1 columns.
 
-The columns of `listed` are the patterns S_A = t + 1_A with t = 1/(e^epsilon - 1); the cap is eta, on
+In terms of `listed`: the columns are the patterns S_A = t + 1_A with t = 1/(e^epsilon - 1), and the cap is eta, on
 sum_{A with x, without x'} theta_A.
 """
 
@@ -25,15 +25,16 @@ MOST = 20
 class PatternDual(ListedDual):
     """Multipliers of the pattern program of any column utility [KOV14, Thm 4], with a cap on total variation or none.
 
-    rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for patterns with x and without x', the
-    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for
-    the utility less its tangent at the constant column.
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
+    entry (x, x') is for patterns with x and without x', and the diagonal is ignored. weights : (criteria,)
+    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
+    column.
     """
 
     argument = "linear-programming duality over all staircase patterns"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum l, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
+        """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = self._size()
         if k > MOST:
             raise Unproved(f"{k} inputs have too many patterns to look at all of them")

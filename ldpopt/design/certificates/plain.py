@@ -1,4 +1,4 @@
-"""What the proofs for epsilon-LDP with a cap on total variation share: the caps, and how far multipliers fall short."""
+"""The common part of proofs under epsilon-LDP and total variation: the caps, and how far multipliers fall short."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ldpopt.rounding import exact_sum
 
 @dataclass(frozen=True, eq=False)
 class Caps:
-    """The pure LDP and the total variation that some constraints allow; further ones only make the optimum smaller.
+    """The pure LDP and the total variation that constraints allow; other constraints only make the optimum smaller.
 
     level : t = 1/(e^epsilon - 1): columns divided by e^epsilon - 1 have entries in [t, t + 1], up to a factor.
     eta : the cap on total variation, at most tanh(epsilon/2) [GI, Prop 2].
@@ -31,7 +31,7 @@ class Caps:
 
     @classmethod
     def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
-        """The caps; `Unproved` without pure LDP between all inputs."""
+        """The caps. Raises `Unproved` without pure LDP between all inputs."""
         epsilon, eta = plain_caps(constraints)
         if not epsilon < math.inf:
             raise Unproved("no constraint asks for LocalDP between all inputs")
@@ -43,9 +43,10 @@ class Caps:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """The criteria of a column utility, mixed, and the tangent at the constant column, worth the same on all channels.
+    """A mixture of the criteria of a column utility, and its tangent at the constant column.
 
-    shares : (criteria,) weights that sum to one. linear : (k,) the tangent; kept : its sum, what it is worth.
+    shares : (criteria,) weights that sum to one. linear : (k,) the tangent. kept : the sum of the tangent, which is its
+    worth on every channel.
     """
 
     shares: Enclosure
@@ -54,7 +55,7 @@ class Mixed:
 
     @classmethod
     def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
-        """The mixture by the `given` weights, non-negative and not all zero; else `Unproved`."""
+        """The mixture by the `given` weights. Raises `Unproved` unless these are non-negative and not all zero."""
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
         weights = nonnegative_array(given, (len(tangents),), "weights")
         if not (weights > 0).any():
@@ -68,13 +69,14 @@ class Mixed:
 def factor(worth: Enclosure, paid: Enclosure) -> float:
     """The least kappa >= 1 with worth <= kappa paid surely, rounded up; inf where there is none.
 
-    A column that pays nothing may be worth nothing; one that may pay less than nothing proves nothing.
+    worth, paid : what columns are worth, and what they cost at the multipliers. A column that costs nothing must be
+    worth nothing. If a column may cost less than nothing, no kappa is proved.
     """
     return shortfall(np.asarray(worth.upper), np.asarray(paid.lower))
 
 
 def shortfall(most: Array, least: Array) -> float:
-    """The same for floats not below what is worth, and not above what is paid."""
+    """The same for floats: upper bounds on the worths, and lower bounds on the costs."""
     if not (least >= 0).all() or not (most < math.inf).all():
         return math.inf
     free = least == 0

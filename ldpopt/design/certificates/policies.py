@@ -1,12 +1,13 @@
 """Multipliers of the program over the extreme columns of a policy graph, checked against every one of them.
 
-The columns of `listed` are those of `columns.extreme`; the cap is eta, on sum_c theta_c (c_x - c_x')_+.
+In terms of `listed`: the columns are those of `columns.extreme`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,37 +16,41 @@ from ldpopt.design.certificates.listed import BLOCK, Listed, ListedDual
 from ldpopt.design.columns.choose import policy_limits
 from ldpopt.design.columns.policy import PolicyColumns, listable
 from ldpopt.design.constraints.total_variation import TotalVariation
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyDual(ListedDual):
     """Multipliers of the program over all extreme columns of the policy graphs of `LocalDP`, for any column utility.
 
-    rows : (k,); pairs : (k, k) non-negative, of the TV caps, entry (x, x') for columns larger at x than at x', the
-    diagonal of no meaning; weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for
-    the utility less its tangent at the constant column.
+    rows : (k,) multipliers of the row sums. pairs : (k, k) non-negative multipliers of the caps on total variation;
+    entry (x, x') is for columns larger at x than at x', and the diagonal is ignored. weights : (criteria,)
+    non-negative, of the criteria, not all zero. Rows and pairs are for the utility less its tangent at the constant
+    column.
     """
 
     argument = "linear-programming duality over all extreme columns of the policy graph"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum l, and sum rows + eta sum pairs times the factor by which the multipliers fall short."""
+        """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = self._size()
         limits = policy_limits(self.constraints, tuple(self.utility.inputs or range(k)))
         if not np.isfinite(limits[~np.eye(k, dtype=bool)]).any():
             raise Unproved("no constraint asks for LocalDP between any two inputs")
         if not listable(limits):
-            raise Unproved("a graph of so many edges has too many extreme columns to look at all of them")
+            raise Unproved("a graph of such weights and so many edges has too many extreme columns to look at all")
         eta = min((c.eta for c in self.constraints if isinstance(c, TotalVariation)), default=1.0)
-        return self._proved(self._listed(limits, arithmetic), eta, arithmetic)
+        columns = PolicyColumns(limits, bool(self._multipliers()[1].any()))
+        every = self._listed(columns, FLOAT)
+        if arithmetic.exact:
+            # Floats settle most columns; only the others are checked again in exact arithmetic.
+            every = self._listed(columns, arithmetic, self._unsettled(every))
+        return self._proved(every, eta, arithmetic)
 
-    def _listed(self, limits: Array, arithmetic: Arithmetic) -> Iterator[Listed]:
-        _, pairs = self._multipliers()
-        left, right = np.nonzero(pairs)
-        prices = arithmetic.of(pairs[left, right])
-        base, rise = PolicyColumns(limits, len(left) > 0).enclosed(arithmetic)
+    def _listed(self, columns: PolicyColumns, arithmetic: Arithmetic, at: Any = slice(None)) -> Iterator[Listed]:
+        left, right = np.nonzero(self._multipliers()[1])
+        prices = arithmetic.of(self._multipliers()[1][left, right])
+        base, rise = columns.enclosed(arithmetic, at)
         for start in range(0, len(base), BLOCK):
             above = rise[start : start + BLOCK]
             charged = (above[:, left] - above[:, right]).positive() @ prices if len(left) else None

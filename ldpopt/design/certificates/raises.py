@@ -1,7 +1,7 @@
-"""What raises the multipliers of `RatioDual` where they fall short, in the cheaper of two ways, and what it costs.
+"""How much the multipliers of `RatioDual` must be raised where they fall short, and what that costs.
 
-An interval of ratios needs either delta times the mean of the hypotheses for the rows, or profits times shares for the
-pairs (`certificates.ratios` says why). One raise serves all intervals, if it is as large as each of them needs.
+An interval of ratios needs one of two raises: the rows by delta times the mean of the hypotheses, or the pairs by
+profits times shares (`certificates.ratios` says why). One raise serves all intervals if it is as large as each needs.
 """
 
 from __future__ import annotations
@@ -17,26 +17,29 @@ from ldpopt.enclosures import Enclosure
 Mask = npt.NDArray[np.bool_]
 
 PADDING = 2.0**-46
-"""By what share a shortfall found in floats is raised before it is checked."""
+"""The share by which a raise that was found in floats is increased before it is checked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Raise:
-    """What raises the multipliers enough on each of m intervals: delta (m,), or else profits and shares (m, n)."""
+    """A raise that is enough on each of m intervals: of the rows by delta (m,), or of the pairs by (m, n) numbers.
+
+    profits, shares : (m, n), which raise the pair (x, x') by profits[x] shares[x'].
+    """
 
     delta: Array
     profits: Array
     shares: Array
 
     def cost(self, eta: float) -> tuple[Array, Array]:
-        """What each way costs for each interval alone."""
+        """The costs of both ways for each interval alone, (m,) each."""
         with np.errstate(all="ignore"):
             return self.delta, np.nan_to_num(
                 eta * self.profits.sum(axis=1) * self.shares.sum(axis=1), nan=np.inf, posinf=np.inf
             )
 
     def better(self, other: Raise, eta: float) -> Raise:
-        """For each interval the one of two raises that costs less in its cheaper way."""
+        """For each interval, the one of two raises whose cheaper way costs less."""
         mine, its = (np.minimum(*one.cost(eta)) for one in (self, other))
         swap = its < mine
         return Raise(*(np.where(swap if own.ndim == 1 else swap[:, None], new, own)
@@ -48,15 +51,15 @@ class Raise:
         return self.delta, self.profits, self.shares
 
     def take(self, which: Index | Mask) -> Raise:
-        """Some of the intervals."""
+        """The raise of some of the intervals."""
         return Raise(*(part[which] for part in self.parts))
 
     def and_(self, other: Raise) -> Raise:
-        """The intervals of both."""
+        """The raise of the intervals of both."""
         return Raise(*(np.concatenate(pair) for pair in zip(self.parts, other.parts, strict=True)))
 
     def total(self, eta: Enclosure) -> Enclosure:
-        """What one raise for all intervals costs, each in its cheaper way."""
+        """The cost of one raise that serves all intervals, each in its cheaper way."""
         of = eta.arithmetic
         by_rows, by_pairs = self.cost(float(eta.midpoint))
         rows = by_rows <= by_pairs
@@ -70,11 +73,14 @@ class Raise:
 def raise_of_both(
     left: Enclosure, base: Enclosure, sinks: Mask, mean: Enclosure, level: Enclosure, scale: float
 ) -> Raise:
-    """What raises the multipliers enough; by pairs only where `left` sums to zero or less, in `sinks`."""
+    """The raise that is enough; of the pairs only where `left` sums to zero or less, in `sinks`.
+
+    For left, base, mean, level and scale see `raise_of_rows`.
+    """
     gains, losses = left.positive(), (-left).positive()
     gain = np.maximum(np.asarray((base + gains.sum(axis=1)).upper), 0.0)
     with np.errstate(all="ignore"):
-        # Of every profit the share that is too much; of it every loss takes its own share.
+        # The same share of every profit must go, and every loss takes its share of it.
         part = np.fmin(np.nextafter(gain / np.asarray(gains.sum(axis=1).lower), np.inf), 1.0)
         profits = np.nextafter(np.asarray(gains.upper) * np.where(gain > 0, part, 0.0)[:, None], np.inf)
         shares = np.nextafter(np.asarray(losses.upper) / np.asarray(losses.sum(axis=1).lower)[:, None], np.inf)
@@ -87,8 +93,8 @@ def raise_of_both(
 def raise_of_rows(left: Enclosure, base: Enclosure, mean: Enclosure, level: Enclosure, scale: float) -> Array:
     """(m,) numbers delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0 surely, or inf.
 
-    left : (m, n), what a linear utility leaves of the rows; base : (m,) t times its sum. mean : (n,) w, a law, by
-    which rows are raised. scale : the size of the multipliers, which shortfalls are measured by.
+    left : (m, n), linear utilities less the row multipliers. base : (m,) t times the sums of `left`. mean : (n,) w, the
+    law by which rows are raised. level : t. scale : the size of the multipliers, by which shortfalls are measured.
     """
     at = least_raise(left.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
     surely = np.full(len(at), np.inf)
@@ -106,7 +112,7 @@ def raise_of_rows(left: Enclosure, base: Enclosure, mean: Enclosure, level: Encl
 
 
 def least_raise(left: Array, base: Array, mean: Array, level: float) -> Array:
-    """(m,) the least delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0, by Newton from below, in floats."""
+    """(m,) the least delta >= 0 with base - t delta + sum (left - delta w)_+ <= 0, in floats, by Newton's method."""
     delta = np.zeros(len(base))
     with np.errstate(all="ignore"):
         for _ in range(60):

@@ -6,18 +6,20 @@ lambda of the rows, with sum L >= 0, and nu >= 0 of the pairs prove L + eta sum 
     mu(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+    for all s in [t, t + 1]^n.
 
 Where the ratio of a column's marginals (a, b) lies in an interval, mu lies below a plane slope (a - b) + even b, linear
-in s. A flow 0 <= z <= nu turns the pairs into something linear as well, since nu (a)_+ >= z a: what is left,
+in s. A flow 0 <= z <= nu between the inputs makes the terms of the pairs linear, too, since nu (a)_+ >= z a. The
+difference
 
-    h_x = slope (P0 - P1)[x] + even P1[x] - lambda_x - (div z)_x,    gains at most   t (even - L) + sum h_+.
+    h_x = slope (P0 - P1)[x] + even P1[x] - lambda_x - (div z)_x    gains at most   t (even - L) + sum h_+.
 
 Where that is above zero, the multipliers fall short, and are raised in the cheaper of two ways.
 
-(1) lambda by delta times the mean w of the hypotheses, which costs delta, as w.Q sums to one.
-(2) Where even <= L, so that the h sum to zero or less: nu by p_x r_x', the flow that takes the same share p of every
-profit h_+ to the losses, shared as these are. It costs eta sum p sum r, and is the better one where eta is small.
+(1) Raise lambda by delta times the mean w of the hypotheses. It costs delta, because w.Q sums to one.
+(2) Where even <= L, so that h sums to zero or less, raise nu[x,x'] by p_x r_x'. The flow p_x r_x' takes the same share
+of every profit h_+ away, and divides it among the losses in proportion. It costs eta sum p sum r, which is less where
+eta is small.
 
-Any flow gives a bound; good ones are found in floats, by minimum cuts, and enter with their rounding. Without a cap
-there is nothing to route.
+Any flow gives a bound. Good flows are found in floats, by minimum cuts, and enter with their rounding errors. Without a
+cap on total variation there are no flows.
 """
 
 from __future__ import annotations
@@ -42,34 +44,35 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
 START = 128
-"""Intervals of ratios to begin with."""
+"""The number of intervals of ratios to begin with."""
 
 HALVINGS = 30
 """The most times that an interval is halved."""
 
 FLOWS = 20_000
-"""The most flows for one bound; what is unresolved then makes the bound larger, never wrong."""
+"""The most flows for one bound. Intervals that remain without a good flow make the bound larger, never wrong."""
 
 CELLS = 4_000_000
-"""Intervals times inputs: no more of them are halved at a time."""
+"""The most intervals times inputs that are halved at a time."""
 
 ACCURACY = 2.0**-32
 """Intervals that raise the bound by less than this share of it are not halved."""
 
 BETTER = 0.8
-"""By what factor a half must need less than its whole, to be halved again."""
+"""An interval is halved again if it needs less than this factor times what the interval it is half of needed."""
 
 STEEPER = 2.0**-34
-"""By what share planes are steeper than chords."""
+"""The share by which planes are steeper than chords."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RatioDual(Certificate):
     """Multipliers of epsilon-LDP and eta-TV, proved on every interval of likelihood ratios by a flow.
 
-    classes : (k,) integers 0..n-1, the class of each input; inputs of one class have exactly one likelihood ratio, or
-    never occur. rows : (n,) multipliers of the row sums. pairs : (n, n) non-negative multipliers of the TV caps, entry
-    (x, x') for columns larger at x than at x', the diagonal of no meaning; zero without a cap.
+    classes : (k,) integers 0..n-1, the class of each input; inputs of one class have exactly equal likelihood ratios,
+    or never occur. rows : (n,) multipliers of the row sums. pairs : (n, n) non-negative multipliers of the caps on
+    total variation; entry (x, x') is for columns larger at x than at x', and the diagonal is ignored; zero without a
+    cap.
     """
 
     proves = Divergence
@@ -105,7 +108,7 @@ class RatioDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class _Ratios:
-    """What a column gains at multipliers `rows`, by its likelihood ratio; `total` is their sum."""
+    """The gains of columns above the multipliers `rows`, by likelihood ratio; `total` is the sum of the rows."""
 
     f: FDivergence
     laws: Laws
@@ -120,7 +123,7 @@ class _Ratios:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Every column's ratio is between these: within the inputs' ratios and within [e^-epsilon, e^epsilon]."""
+        """The least and the largest ratio of a column, from the inputs' ratios and [e^-epsilon, e^epsilon]."""
         low = np.asarray((self.level / (self.level + 1)).lower)
         high = np.asarray(((self.level + 1) / self.level).upper)
         own_low, own_high = (np.asarray(end) for end in self._own)
@@ -143,27 +146,27 @@ class _Ratios:
         below, above = (enclosed_excess(self.f, d, ones, of.of(r)) for d, r in ((at_low, low), (at_high, high)))
         with np.errstate(all="ignore"):
             slope = (above.midpoint - below.midpoint) / (high - low)
-        # Any slope will do. A little steeper than the chord, the plane is below zero at ratio one in spite of rounding.
+        # Any slope is valid. Slightly steeper than the chord, the plane is below zero at ratio one despite rounding.
         slope = np.where(np.isfinite(slope), slope * (1 + STEEPER), 0.0)
         return np.asarray(slope), (below - at_low * slope).maximum(above - at_high * slope)
 
     def left(self, slope: Array, even: Enclosure) -> tuple[Enclosure, Enclosure]:
-        """(intervals, n) what planes leave of the rows, and (intervals,) t times its sum."""
+        """(intervals, n) the planes less the row multipliers, and (intervals,) t times the sums of that."""
         chord = self.laws.apart * slope[:, None] + even[:, None] * self.laws.p1
         return chord - self.rows, self.level * (even - self.total)
 
     def needs(self, left: Enclosure, base: Enclosure, sinks: Mask) -> Raise:
-        """What raises the multipliers enough; by pairs only where `left` sums to zero or less, in `sinks`."""
+        """The raise that is enough; of the pairs only where `left` sums to zero or less, in `sinks`."""
         return raise_of_both(left, base, sinks, self.mean, self.level, self.scale)
 
     @cached_property
     def scale(self) -> float:
-        """The size of the multipliers, which shortfalls are measured by."""
+        """The size of the multipliers, by which shortfalls are measured."""
         return float(np.abs(np.asarray(self.rows.midpoint)).sum()) + np.finfo(np.float64).tiny
 
 
 def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) -> Enclosure:
-    """What raising the multipliers costs until they fall short on no interval, looked for to a cost of `accuracy`."""
+    """The cost of raising the multipliers until they fall short on no interval, found to within `accuracy`."""
     left, right = _intervals(*ratios.ends)
     of, cap = ratios.level.arithmetic, float(eta.midpoint)
     routes = bool(network.pairs.any())
@@ -185,7 +188,7 @@ def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) 
             moved = _replaced(moved, tried[nearer], sent[nearer])
             for own, new in zip(found.parts, again.parts, strict=True):
                 own[tried[nearer]] = new[nearer]
-        # What holds on an interval holds on its halves; where these prove no more, rounding is all that is left.
+        # Values that suffice on an interval suffice on its halves. Where halves need no less, only rounding is left.
         cost = np.minimum(*found.cost(cap))
         settled = np.zeros(len(cost), dtype=bool)
         if known is not None:
@@ -206,7 +209,7 @@ def _raised(ratios: _Ratios, network: Network, eta: Enclosure, accuracy: float) 
 
 
 def _intervals(low: float, high: float) -> tuple[Array, Array]:
-    """Intervals of ratios that cover [low, high]; one, where mu is zero, is an end of theirs if it is inside."""
+    """Intervals of ratios that cover [low, high]. The ratio 1, where mu is zero, is an end of intervals if inside."""
     if not 0 < low <= high < np.inf:
         raise Unproved("the likelihood ratios of columns are not bounded")
     between = np.exp(np.linspace(np.log(low), np.log(high), START + 1))[1:-1]
@@ -218,7 +221,7 @@ def _intervals(low: float, high: float) -> tuple[Array, Array]:
 
 
 def _replaced(moved: Enclosure, at: Index, new: Enclosure) -> Enclosure:
-    """The rows `at` replaced."""
+    """`moved` with the rows `at` replaced by `new`."""
     low, high = np.array(moved.lower), np.array(moved.upper)
     low[at], high[at] = new.lower, new.upper
     return FLOAT.between(low, high)

@@ -11,7 +11,7 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relaxed(Certificate):
-    """A bound on the optimum under some of the constraints alone, which is not smaller than under all of them.
+    """A bound from some of the constraints alone, whose optimum is at least that under all of them.
 
     relaxation : the certificate for the same utility under some of the same constraints.
     """

@@ -1,4 +1,4 @@
-"""What multipliers leave unpaid: the most that matrices with rows summing to one can gain beyond it."""
+"""The most that a channel can gain beyond its price, where multipliers fall short of the gains of some columns."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ def enclosed_residual(
 ) -> float:
     """An upper bound on sum_i reduced_i . q_i over all channels with columns q_i.
 
-    reduced : (labels, k). sums : (labels,) of them over the inputs. spread : a cap D on the log-ratio of two entries of
-    a column, None where there is none. variation : a cap on the total variation between any two rows, or None.
+    reduced : (labels, k), gains less prices. sums : (labels,) their sums over the inputs. spread : a cap D on the
+    log-ratio of two entries of a column, None where there is none. variation : a cap on the total variation between any
+    two rows, or None.
 
-    Free columns gain sum_x max_i (reduced_ix)_+. With a cap every column is a multiple of t + a, t = 1/(e^D - 1) and
-    0 <= a <= 1. Multipliers of the rows that are higher by s pay for all of them as soon as, for every label,
+    Without any cap, columns gain at most sum_x max_i (reduced_ix)_+. With a cap D every column is a multiple of t + a,
+    t = 1/(e^D - 1) and 0 <= a <= 1. Row multipliers that are all higher by s cover every gain as soon as, for every
+    label,
 
-        t (R_i - k s) + sum_x (reduced_ix - s)_+ <= 0,      R_i the sum of reduced_i,
+        t (R_i - k s) + sum_x (reduced_ix - s)_+ <= 0,      R_i the sum of reduced_i.
 
-    and cost k s. R_i is given by itself because t may be large, and the terms of the sum then nearly cancel.
+    They cost k s. R_i is given separately, because t may be large, and the terms of the sum then nearly cancel.
 
-    With a cap V on the variation, take from every column its smallest entry: what is taken sums to one at most and
-    gains no more than the largest R_i, and of the rest no row has more than its variation from the k - 1 others,
-    (k - 1) V.
+    With a cap V on the variation, subtract from every column its smallest entry. The smallest entries sum to at most
+    one, and gain at most the largest R_i. In the rest, a row sums to at most its variations from the k - 1 other rows
+    together, (k - 1) V.
     """
     top, total = np.asarray(reduced.upper), np.asarray(sums.upper)
     if not (top < math.inf).all():
@@ -63,7 +65,7 @@ def enclosed_residual(
 
 
 def _least_shift(top: Array, total: Array, t: float) -> Array:
-    """(labels,) the least s >= 0 of each label, up to rounding: Newton's method on a convex, falling function."""
+    """(labels,) the least s >= 0 for each label, up to rounding, by Newton's method on a convex, falling function."""
     shift, inputs = np.zeros(len(top)), top.shape[1]
     for _ in range(STEPS):
         over = top > shift[:, None]
@@ -82,6 +84,6 @@ def residual(reduced: Array, ratio: float) -> float:
     free = float(above.sum())
     if math.isinf(ratio):
         return free
-    # Columns scaled to m = 1 have mass at least 1 under any prior, so the largest gain is also the largest rate.
+    # Columns scaled to m = 1 have mass at least 1 under any prior, so that no gain per unit of mass is larger.
     gain = reduced.sum(axis=1) + (ratio - 1) * np.maximum(reduced, 0.0).sum(axis=1)
     return min(free, max(0.0, float(gain.max())))

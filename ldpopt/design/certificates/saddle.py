@@ -22,22 +22,22 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
 
 SHARE = 2.0**-46
-"""How far a float64 law may be from the member of a set that it stands for, for each number that goes into it."""
+"""How far a float64 law may be from the member of a set that it stands for, per number that goes into it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SaddlePoint(Certificate):
-    """A least favourable pair with the certificate of its own optimum, and a support of the channel's worst case.
+    """A least favourable pair of the two sets, with the certificate of its own optimum and a proof of the value.
 
-    What no channel exceeds for one pair of the sets none exceeds for the worst pair.
+    No channel keeps more for the worst pair of the sets than for any one pair, so that a bound for one pair is enough.
 
-    p0, p1 : the pair as the inner certificate takes it. mixtures : for each of the two sets, what shows that it has a
-    member there (`HypothesisSet.member_near`). pair : the certificate that bounds the divergence of this pair for every
-    channel. support : the linear function that proves the value.
+    p0, p1 : the pair, (k,) each. mixtures : for each of the two sets, the proof that it has a member near that law
+    (`HypothesisSet.member_near`). pair : the certificate that bounds the divergence of this pair for every channel.
+    support : the linear function below the divergence that proves the value.
 
-    A mixture of floats is no float. Where members m0, m1 differ from the laws p0, p1 by rounding, m = (1 - s) p + s r
-    for laws r and a small share s; the divergence is jointly convex in the pair, so that the members' is at most 1 - s
-    times that of p0, p1 plus s times that of r0, r1, which contracts.
+    The exact members m0, m1 may differ from the laws p0, p1 by rounding. Then m = (1 - s) p + s r for laws r and a
+    small share s. The divergence is jointly convex in the pair, so that the members' is at most 1 - s times that of p0,
+    p1 plus s times that of r0, r1, which contracts under the channel.
     """
 
     proves = AgainstSet
@@ -51,7 +51,7 @@ class SaddlePoint(Certificate):
     argument = "the optimum for one pair of the sets, which is least favourable"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound of the pair, and what rounding the pair may hide."""
+        """The bound for the pair, and what the pair's rounding may add."""
         utility = self.utility
         pair: Certificate = expect(self.pair, Certificate, "the certificate of the pair")
         posed = as_given(utility.f, self.p0, self.p1, utility.inputs)

@@ -1,20 +1,21 @@
-"""The end of the ratios where a divergence is infinite, paid for by the multipliers that moments have anyway.
+"""The end of the ratios where a divergence is infinite, paid for by the multipliers that moments have already.
 
-Let u = M0/M1 be at least R, and mu be infinite at u = inf with mu'' = c p u^(p-2). A moment of order o >= p between
-rows has psi'' = o (o-1) u^(o-2), or 1/u for o = 1. As mu''/psi'' does not grow with u, for C its value at R,
+Let u = M0/M1 be at least R, and mu be infinite at u = inf with mu'' = c p u^(p-2). A moment psi (`constraints.moment`)
+of order o >= p between rows has psi'' = o (o-1) u^(o-2), or 1/u for o = 1. As mu''/psi'' does not grow with u, let C be
+its value at R. Then
 
     mu(M0, M1)  <=  T_mu + C (psi(M0, M1) - T_psi),        T the tangent planes at R.
 
-psi is convex and homogeneous, so it is at most the sum of its values at the parts of M0 and M1. A part of an input with
-itself is linear: psi(r q_x, s q_x) = psi(r, s) q_x. A part of one input x of M0 with another x' of M1 is, with
-W = w (w/v)^(o-1),
+psi is convex and homogeneous, so that it is at most the sum of its values at pairs of parts of M0 and M1. A pair of
+parts of the same input is linear: psi(r q_x, s q_x) = psi(r, s) q_x. For a part of an input x of M0 and a part of
+another x' of M1, let W = w (w/v)^(o-1):
 
     psi(w q_x, v q_x')  =  W psi(q_x, q_x') + o (W - w) q_x - (o-1) (W - v) q_x',
     psi(w q_x, v q_x')  =  w psi(q_x, q_x') + w log(w/v) q_x + (v - w) q_x'                 for o = 1.
 
-So beyond R mu is at most something linear and the moments of the rows, C W for each pair, for which the multipliers of
-the constraint pay: they cost their largest sum over the labels, and the last label need not use all for itself. Lastly
-kappa (M0 - R M1) >= 0 may be added, for any kappa >= 0.
+So beyond R mu is at most a linear function plus moments between rows, C W for each pair. The multipliers of the
+constraint pay for these: a multiplier costs its largest sum over the labels, of which the last label may have some to
+spare. Finally kappa (M0 - R M1) >= 0 may be added, for any kappa >= 0.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 KEPT = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
-"""Shares of M1 that may be left to be compared with the same inputs of M0."""
+"""The shares of M1 that are tried as the part compared with the same inputs of M0."""
 
 NEXT_TO_NONE = 1e-6
-"""Multipliers below this share of the largest of their input are left out."""
+"""Multipliers below this share of the largest one of their input are left out."""
 
 STEPS = (None, 0.0, 0.25, 0.5, 0.75, 1.0)
-"""Powers of R that may be the ratios at which what is left of a multiplier pays; None for those that it has."""
+"""The powers of R that are tried as the ratio of the cuts of what is left of a multiplier; None keeps its own cuts."""
 
 
 def curve(f: FDivergence, mirrored: bool) -> tuple[Fraction, float] | None:
-    """(p, cp) of mu'' = cp u^(p-2), exactly, for f itself or with its arguments exchanged; None for others.
+    """(p, cp) of mu'' = cp u^(p-2), exactly, for f itself or, `mirrored`, with its arguments exchanged; else None.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> curve(CHI_SQUARED, False)
@@ -63,7 +64,7 @@ def curve(f: FDivergence, mirrored: bool) -> tuple[Fraction, float] | None:
 
 @dataclass(frozen=True, eq=False)
 class SharedEnd:
-    """One label's linear utility (k,), and the multiplier `cuts` (4, n) of term `number` that replace its own."""
+    """The linear utility `values` (k,) of the last label, and the cuts (4, n) that replace its own of term `number`."""
 
     number: int
     values: Enclosure
@@ -72,9 +73,9 @@ class SharedEnd:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """The last label: its number, the far ratio R, a float, and whether it is that of M1/M0.
+    """The last label: its number, the ratio R where it begins (`reach`), and whether that is a ratio M1/M0.
 
-    near, far : (k,) the law that is larger there, and the other.
+    near, far : (k,) the law that is larger there, and the other one.
     """
 
     f: FDivergence
@@ -86,7 +87,7 @@ class End:
 
     @classmethod
     def of(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, mirrored: bool) -> End | None:
-        """That beyond the last cut; None where this is not beyond ratio one, or nothing is proved of f."""
+        """The end beyond the last cut; None where that cut is not beyond ratio one, or nothing is proved of f."""
         s = FLOAT.of(float(knots[1 if mirrored else -2]))
         ratio = (1 - s) / s if mirrored else s / (1 - s)
         reach = float(ratio.lower)
@@ -98,7 +99,7 @@ class End:
     def shared(
         self, terms: Sequence[tuple[int, Moment, Array]], rows: Array, arithmetic: Arithmetic
     ) -> SharedEnd | None:
-        """The choice that costs least in floats. terms : number, pairs and multiplier of each term."""
+        """The choice that costs least in floats. terms : the number, the pairs and the multiplier of each term."""
         power = curve(self.f, self.mirrored)
         assert power is not None
         least, best = np.inf, None
@@ -128,7 +129,7 @@ class End:
 
 
 def _support(term: Moment, cuts: Array, inputs: int) -> Array:
-    """The tangent planes of one label."""
+    """(inputs,) the weighted sum of the tangent planes of one label's cuts."""
     alone = cuts.copy()
     alone[1] = 0.0
     return np.asarray(term.support(alone, 1, inputs)[0]) if cuts.size else np.zeros(inputs)
@@ -136,11 +137,11 @@ def _support(term: Moment, cuts: Array, inputs: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How the masses of inputs without a `far` share are compared with those of others.
+    """How the masses of inputs that have no mass under the `far` law are compared with the masses of others.
 
-    pairs : (n,) of the term, from such an input to one with a share. share : (n,) of the first one's mass, and given :
-    (n,) of the second one's, which sum to one at most. most : (all pairs,) the multipliers' largest sum over the other
-    labels.
+    pairs : (n,) positions among the term's pairs, each of such an input and one with mass under both laws. share : (n,)
+    the compared share of the first input's mass. given : (n,) the compared share of the second one's; for each input
+    they sum to at most one. most : (all pairs,) the largest sum of the multipliers over the other labels.
     """
 
     end: End
@@ -154,7 +155,7 @@ class _Plan:
 
     @classmethod
     def of(cls, end: End, term: Moment, values: Array, power: tuple[Fraction, float]) -> _Plan | None:
-        """The masses go where the multipliers are: w is proportional to (nu/C)^(1/o) v^((o-1)/o)."""
+        """The plan that sends masses where the multipliers are: w is proportional to (nu/C)^(1/o) v^((o-1)/o)."""
         left, right = np.asarray(term.left), np.asarray(term.right)
         none = np.asarray(end.far.upper) == 0
         near, far = np.asarray(end.near.midpoint), np.asarray(end.far.midpoint)
@@ -170,7 +171,7 @@ class _Plan:
         each = made.reshape(-1, int(label.max(initial=0)) + 1).max(axis=1, initial=0.0)
         most[: len(each)] = each[: len(term)]
         weight = most[pairs]
-        # What has next to no multiplier is not worth a share, but every input needs a pair.
+        # A pair with next to no multiplier gets no share, but every input needs a pair.
         largest = np.zeros(len(near))
         np.maximum.at(largest, left[pairs], weight)
         pairs = pairs[weight >= NEXT_TO_NONE * largest[left[pairs]]]
@@ -184,7 +185,7 @@ class _Plan:
         return cls(end, term, power, pairs, share, given, most, near - end.reach * far)
 
     def gains(self, kept: float, of: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """(k,) the linear utility for a share `kept` of the other law, and (pairs,) what it reserves."""
+        """(k,) the linear utility for a share `kept` of the other law, and (pairs,) the multipliers that it needs."""
         end, (degree, factor), order = self.end, self.power, self.term.order
         near, far = end.near, end.far
         if near.arithmetic is not of:
@@ -209,7 +210,7 @@ class _Plan:
         return total, weight * scale
 
     def _parts(self, near: Enclosure, left: Index) -> Enclosure:
-        """(pairs,) parts of the masses of inputs, which sum to them exactly: the largest of each is what is left."""
+        """(pairs,) parts of the masses of inputs. They sum to the masses exactly, as the largest is what is left."""
         of, order = near.arithmetic, np.lexsort((self.share, left))
         last = order[np.append(np.diff(left[order]) != 0, True)]
         floats = self.share.copy()
@@ -219,7 +220,7 @@ class _Plan:
         return near[left] * of.where(mask, rest[left], of.of(floats))
 
     def _alike(self, near: Enclosure, rest: Enclosure, of: Arithmetic) -> Enclosure:
-        """(k,) psi of what is compared with the same input."""
+        """(k,) psi of the parts that are compared with the same input."""
         order = self.term.order
         none = np.asarray(self.end.far.upper) == 0
         empty = np.asarray(near.upper) == 0
@@ -243,7 +244,7 @@ class _Plan:
         return near * (on_near - scale * by_near[0]) + far * (on_far - scale * by_far[0])
 
     def cuts(self, reserved: Enclosure, own: Array, step: float | None) -> tuple[Array, float]:
-        """The label's cuts within what is left of the multipliers, and how much more than they must be reserved."""
+        """The label's cuts, within what `reserved` leaves of the multipliers, and by how much that exceeds them."""
         taken = np.zeros(len(self.term))
         taken[self.pairs] = np.asarray(reserved.upper)
         left = np.maximum(self.most - taken, 0.0)
@@ -257,12 +258,12 @@ class _Plan:
         return made, float(np.maximum(taken - self.most, 0.0).sum())
 
     def kappa(self, left: Array) -> float:
-        """What inputs of a smaller ratio ask for, and a little more, which rounding takes."""
+        """The kappa that inputs of ratio below R need, and a little more for rounding."""
         below = (self.side < 0) & (left > 0)
         return float((left[below] / -self.side[below]).max(initial=0.0)) * (1 + 1e-9)
 
     def at_least(self, cuts: Array, reserved: Enclosure) -> Array:
-        """With what is reserved, as cuts at ratio one, where psi's tangent is zero."""
+        """The cuts with the reserved multipliers added, as cuts at ratio one, where psi's tangent is zero."""
         top = np.asarray(reserved.upper, dtype=np.float64)
         label = np.full(len(top), self.end.label)
         return np.concatenate([cuts, np.stack([self.pairs, label, np.ones(len(top)), top])], axis=1)

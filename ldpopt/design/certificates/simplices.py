@@ -1,12 +1,12 @@
-"""Simplices of marginals: linear utilities above one that compares the masses of a column under a few laws.
+"""Simplices of marginals: linear functions above a utility that compares the masses of a column under a few laws.
 
 A column s has the masses a_i = P_i.s under n laws. Its utility is a convex and homogeneous function of them, so that on
-the cone of n rays it lies below the linear function that agrees with it on these rays. The masses of any column within
-[t, t + 1]^k have a_i >= c times their mean, for some c that t and the ratios of the laws allow; sorted by size, they
-lie in the cone of the rays v_1, ..., v_n, of which v_j is c + M/j in its first j entries and c in the others. So n!
-simplices hold all of them, one an order of the masses: in none of them two masses change places, and all share the ray
-of constant columns, on which the utility is zero. They are halved where that helps. Corners are weights of the n rays,
-which halve without rounding.
+a cone with n rays it lies below the linear function that agrees with it on these rays. The masses of any column within
+[t, t + 1]^k have a_i >= c times their mean, for some c that follows from t and the ratios of the laws. Sorted by size,
+they lie in the cone of the rays v_1, ..., v_n, where v_j is c + M/j in its first j entries and c in the others. So n!
+simplices hold all masses, one for each order of their sizes; all of them share the ray of constant columns, on which
+the utility is zero. Simplices are halved where that lowers the bound. Their corners are stored as weights of the n
+rays, which halve without rounding.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 Mask = npt.NDArray[np.bool_]
 
 FEW = 5
-"""The most laws: n! simplices to begin with, each halved along any of n (n - 1)/2 edges."""
+"""The most laws: there are n! simplices to begin with, each of which may be halved along n (n - 1)/2 edges."""
 
 STEEPER = 2.0**-34
-"""By what share linear functions through the ray of constant columns are steeper than they must be."""
+"""The share by which linear functions through the ray of constant columns are steeper than they must be."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simplices:
-    """Cones of masses. corners : (m, n, n) weights of the rays v_j, a corner a row. orders : (m,) numbers of orders."""
+    """m cones of masses. corners : (m, n, n) weights of the rays v_j, one corner in each row. orders : (m,) the number
+    of the order of the masses (`Marginals.orders`).
+    """
 
     corners: Array
     orders: Index
@@ -52,15 +54,15 @@ class Simplices:
         return len(self.orders)
 
     def take(self, which: Index | Array) -> Simplices:
-        """Some of them."""
+        """Some of the simplices."""
         return Simplices(self.corners[which], self.orders[which])
 
     def and_(self, other: Simplices) -> Simplices:
-        """Those of both."""
+        """The simplices of both."""
         return Simplices(np.concatenate([self.corners, other.corners]), np.concatenate([self.orders, other.orders]))
 
     def halved(self, first: Index, second: Index) -> Simplices:
-        """Either half of each, cut at the middle of the edge between two corners."""
+        """Both halves of each simplex, cut at the middle of the edge between two corners."""
         each = np.arange(len(self))
         middle = (self.corners[each, first] + self.corners[each, second]) / 2
         halves = []
@@ -71,7 +73,7 @@ class Simplices:
         return halves[0].and_(halves[1])
 
     def exactly(self, first: Index, second: Index) -> Mask:
-        """Whether the middle of an edge is a corner of no rounding, so that the halves are all of the simplex."""
+        """(m,) whether the middle of an edge is computed without rounding, so that the halves fill the simplex."""
         each = np.arange(len(self))
         one, two = self.corners[each, first], self.corners[each, second]
         # The error of a sum of two floats is a float [HIG, section 4.3]; halves of sums below 1 do not underflow here.
@@ -84,9 +86,10 @@ class Simplices:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """A utility of masses, in one arithmetic. shares : (terms,) what each of its terms counts.
+    """A utility of the masses under n laws, in one arithmetic.
 
-    mean : (k,) the mean of the laws; apart : (n - 1, k) the second to last law less the first. level : t.
+    compared : the utility. shares : (terms,) the weights of its terms. mean : (k,) the mean of the laws. apart :
+    (n - 1, k) every law but the first, less the first. level : t. laws : (n, k).
     """
 
     compared: Compared
@@ -98,7 +101,7 @@ class Marginals:
 
     @classmethod
     def of(cls, compared: Compared, criteria: Enclosure, level: Enclosure) -> Marginals:
-        """Those of a utility whose criteria are mixed by weights `criteria` that sum to one."""
+        """The marginals of a utility whose criteria are mixed by the weights `criteria`, which sum to one."""
         of = level.arithmetic
         n = len(compared.laws)
         if not 2 <= n <= FEW:
@@ -110,17 +113,17 @@ class Marginals:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """The arithmetic of it all."""
+        """The arithmetic in which everything is computed."""
         return self.level.arithmetic
 
     @cached_property
     def orders(self) -> Index:
-        """(n!, n) the place of each law in every order of the masses, the largest mass first."""
+        """(n!, n) the place of each law in every order of the masses; the largest mass has place 0."""
         return np.array(list(itertools.permutations(range(len(self.compared.laws)))), dtype=np.intp)
 
     @cached_property
     def rays(self) -> Array:
-        """(n, n) the rays v_j, a row each, exact floats of which the first j entries may only be too large."""
+        """(n, n) the rays v_j, one in each row, as exact floats; rounding only made their first j entries larger."""
         n = len(self.compared.laws)
         lower, upper = np.asarray(self.laws.lower), np.asarray(self.laws.upper)
         most = float(((self.level + 1) / self.level).upper)
@@ -130,7 +133,7 @@ class Marginals:
                 ratio = np.nextafter(upper / lower[own], np.inf)
             ratio = np.where(upper == 0, 0.0, np.where(np.isnan(ratio), np.inf, ratio)).max(axis=1)
             others = np.delete(np.fmin(ratio, most), own)
-            # a_own >= n/(1 + sum of the most that others are of it) times the mean.
+            # a_own >= n/(1 + sum of the largest ratios of the others to it) times the mean.
             least = min(least, n / (1 + float(others.sum())) * (1 - 2.0**-48))
         if not 0 < least < np.inf:
             raise Unproved("the ratios of the masses are not bounded")
@@ -147,7 +150,7 @@ class Marginals:
         return weights @ of.of(rays), (weights @ apart.reshape(n, n * n)).reshape(len(corners), n, n)
 
     def worth(self, corners: Array, orders: Index) -> tuple[Enclosure, Enclosure, Enclosure]:
-        """Of corners (m, n): (m,) the utility, (m,) the mean mass, and (m, n - 1) the other masses less the first."""
+        """For corners (m, n): the utility (m,), the mean mass (m,), and the other masses less the first (m, n - 1)."""
         masses, differences = self.masses(corners)
         each, place = np.arange(len(corners)), self.orders[orders]
         value = self.arithmetic.zeros(len(corners))
@@ -175,7 +178,7 @@ class Marginals:
             rise = np.where(usable[:, None], rise / np.where(size > 0, size, 1.0)[:, 0], 0.0)
             found = (np.linalg.pinv(run, rcond=1e-13) @ rise[:, :, None])[:, :, 0]
         found = np.where(np.isfinite(found), found, 0.0)
-        # Through zero at the ray of constant columns, and at no other corner below the utility by rounding.
+        # The functions are zero at the ray of constant columns, and must not be below the utility at other corners.
         return np.asarray(np.where((value[:, -1:] == 0), found * (1 + STEEPER), found))
 
     def slopes_from_one(self, value: Array, mean: Array, apart: Array) -> Array:

@@ -1,14 +1,15 @@
 """The end of the likelihood ratios where a divergence is infinite: a tangent, and moments that pay for the rest.
 
-Beyond a ratio R, mu is its tangent plane at R and a rest, which is paid for by a cap on a moment of order o between
-rows. For the power divergences
+Beyond a ratio R, mu is its tangent plane at R plus a rest. A cap on a moment of order o between rows
+(`constraints.moment`) pays for the rest. For the power divergences
 
     f(u) - tangent of f at R  =  c R^p g_p(u/R),      g_o(v) = (v^o - o v + o - 1)/(o - 1),  g_1(v) = v log v - v + 1,
 
-and for u = R v >= R: g_p(v) <= g_o(v) for p <= o, since g_o'(v) = o (v^(o-1) - 1)/(o - 1) grows with o, and
-R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o: their difference o v (R^o - R) - (o - 1)(R^o - 1) grows with v and
-is psi_o(R) at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1). As psi_o is jointly convex, that is at most
-the mean of psi_o between the rows of two inputs drawn from P0 and P1, whose sum over the outputs is capped.
+and for u = R v >= R two inequalities hold. First, g_p(v) <= g_o(v) for p <= o, since g_o'(v) = o (v^(o-1) - 1)/(o - 1)
+grows with o. Second, R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o, since their difference
+o v (R^o - R) - (o - 1)(R^o - 1) grows with v and is psi_o(R) >= 0 at v = 1. So the rest is at most
+c R^(p-o)/(o-1) psi_o(M0, M1). As psi_o is jointly convex, that is at most the mean of psi_o between the rows of two
+inputs drawn from P0 and P1, whose sum over the outputs is capped.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 
 ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)
-"""Orders whose moments may pay for the unbounded end, besides those that constraints name."""
+"""The orders of moments that are tried, besides those that constraints name."""
 
 REACHES = 10.0 ** np.arange(1, 16)
-"""The cuts nearest to these ratios are tried: a near one costs moments, a far one asks much of the multipliers."""
+"""The cuts nearest to these ratios are tried: a near cut costs more moments, a far cut needs steeper tangents."""
 
 ENOUGH = 1e-8
-"""The share of what the rest costs beyond the first of them that counts as little."""
+"""The cost of the rest beyond a ratio counts as little below this share of its cost beyond the first of `REACHES`."""
 
 
 def tails(
     f: FDivergence, knots: Array, mirrored: bool, constraints: Sequence[ColumnConstraint], of: Arithmetic
 ) -> Iterator[tuple[npt.NDArray[np.bool_], Enclosure, Enclosure, Enclosure]]:
-    """For some cuts: the labels beyond, the tangent's coefficients of M0 - M1 and M1, and what the rest costs.
+    """For some cuts: the labels beyond, the tangent's coefficients of M0 - M1 and of M1, and the cost of the rest.
 
     mirrored : whether the infinite end is that of small ratios.
     """
@@ -68,7 +69,7 @@ def tails(
 
 
 def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConstraint]) -> float | None:
-    """A ratio above 1 from which on the rest costs little, or no less further out; None where it has no end."""
+    """A ratio above 1 beyond which the rest costs little, or as little as it can; None where its cost is not finite."""
     power = tail_power(f, mirrored)
     if power is None:
         return None
@@ -85,7 +86,7 @@ def far_enough(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConst
 def tail_cost(
     power: tuple[float, float], reach: Enclosure, constraints: Sequence[ColumnConstraint]
 ) -> Enclosure | None:
-    """The least that moments pay for the rest of a power divergence beyond a ratio above 1."""
+    """The least cost of the rest of a power divergence beyond a ratio above 1; None where no moment pays for it."""
     of, (degree, factor) = reach.arithmetic, power
     costs = []
     for order in (1.0, *_orders(constraints)):
@@ -99,7 +100,7 @@ def tail_cost(
 
 
 def tail_power(f: FDivergence, mirrored: bool) -> tuple[float, float] | None:
-    """(p, c) of the rest c R^p g_p above a tangent, for f itself or with its arguments exchanged; None for others."""
+    """(p, c) of the rest c R^p g_p above a tangent, for f or, `mirrored`, with its arguments exchanged; else None."""
     if f.recipe is None:
         return None
     name, *parameters = f.recipe
@@ -116,5 +117,5 @@ def _orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
 
 
 def least(each: Sequence[Enclosure]) -> Enclosure | None:
-    """The one with the smallest upper end; None of none."""
+    """The enclosure with the smallest upper end; None if there are none."""
     return min(each, key=lambda one: float(one.upper), default=None)

@@ -1,4 +1,4 @@
-"""The certificate that proves nothing: what a design without a bound is checked by."""
+"""The certificate that proves no bound, with which a design without a bound is checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Unbounded(Certificate):
     argument = "nothing is proved"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """None, which is said in words."""
+        """Raises `Unproved`, as there is no bound."""
         raise Unproved(
             "there is no certificate, so that nothing about the optimum is proved; what is said of the channel itself "
             "is recomputed, and holds unless another failure names it"

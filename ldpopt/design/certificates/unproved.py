@@ -1,4 +1,4 @@
-"""What the kernel raises where numbers prove nothing."""
+"""The error that the kernel raises where numbers prove nothing."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from ldpopt.errors import LdpoptError
 
 
 class Unproved(LdpoptError, RuntimeError):
-    """The numbers of a certificate do not prove what they should; the message says why."""
+    """The numbers of a certificate do not prove a bound; the message says why."""

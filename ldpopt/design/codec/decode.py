@@ -16,15 +16,15 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 DEEPEST = 50
-"""How deep objects may stand in each other; certificates of certificates need a handful."""
+"""How deep objects may be nested; certificates of certificates need a handful."""
 
 LONGEST = 2**40
-"""Integers in a file are below this."""
+"""Integers in a file are smaller than this in size."""
 
 INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
 Problem = dict[str, Any]
-"""The `utility`, `constraints`, `channel` and `edges` of what holds a certificate."""
+"""The `utility`, `constraints`, `channel` and `edges` of the design or certificate that holds a certificate."""
 
 
 class Reader:
@@ -34,7 +34,7 @@ class Reader:
         self.depth = 0
 
     def read(self, data: Any, hint: Any, where: str, problem: Problem | None = None) -> Any:
-        """The value that `data` stands for in a field that is declared as `hint`."""
+        """The value that `data` stands for in a field with the type `hint`; `where` is its place in error messages."""
         origin = get_origin(hint)
         if hint is Any:
             return self._any(data, where, problem)
@@ -61,7 +61,7 @@ class Reader:
         return self.record(data, where, hint, problem)
 
     def record(self, data: Any, where: str, expected: Any = object, problem: Problem | None = None) -> Any:
-        """The object of a `kind` that is an instance of `expected`, made by its own constructor."""
+        """The object whose `kind` is a class among `expected`, made by its own constructor."""
         name = expected.__name__ if expected in UNTAGGED else _object(data, where).get("kind")
         kind = kinds().get(name) if isinstance(name, str) else None
         if kind is None or not _is_a(kind, expected):
@@ -96,7 +96,7 @@ class Reader:
             raise InvalidInput(f"{FILE}: {where}: expected fields that make a {kind.__name__}, got {error}") from None
 
     def problem(self, data: dict[str, Any], where: str) -> Problem:
-        """Those of a problem's parts that `data` states."""
+        """The parts of a problem that `data` states."""
         made: Problem = {}
         at = f"{where}." if where else ""
         if "utility" in data:
@@ -135,7 +135,7 @@ class Reader:
         )
 
     def _any(self, data: Any, where: str, problem: Problem | None) -> Any:
-        """What a field holds that is declared as anything: a number, an array, an object, or a sequence of these."""
+        """The value of a field of type `Any`: a number, an array, an object, or a sequence of these."""
         if isinstance(data, dict):
             special = {"graph": graph_in, "scipy.stats": law_in}.get(str(data.get("kind")))
             if special is not None:
@@ -151,7 +151,7 @@ class Reader:
 
 
 def array(data: Any, dtype: Any, where: str) -> Any:
-    """An array of nested lists of numbers; of the type that they have, if `dtype` is None."""
+    """An array from nested lists of numbers; if `dtype` is None, of the type that the numbers have."""
     if isinstance(data, dict):
         expect_keys(data, {"shape"}, where)
         shape = tuple(_plain(one, int, f"{where}.shape") for one in _list(data["shape"], f"{where}.shape"))
@@ -183,7 +183,7 @@ def real(data: Any, where: str) -> float:
 
 
 def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
-    """`InvalidInput` for an object with other keys."""
+    """Raise `InvalidInput` unless the keys of an object are `expected`."""
     if set(data) != expected:
         raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where)
 
@@ -222,7 +222,7 @@ def _list(data: Any, where: str) -> list[Any]:
 
 
 def _is_a(kind: type, expected: Any) -> bool:
-    """Whether a class is one of some classes; of a protocol, constructors see to it."""
+    """Whether a class is a subclass of `expected` or of one of several; for a protocol, constructors check."""
     if isinstance(expected, tuple):
         return any(_is_a(kind, one) for one in expected)
     return bool(getattr(expected, "_is_protocol", False)) or (isinstance(expected, type) and issubclass(kind, expected))

@@ -17,9 +17,9 @@ from ldpopt.errors import Phrase, invalid
 
 
 def encode(value: Any, where: str) -> Any:
-    """`value` as JSON has it; `where` is its place in error messages.
+    """`value` as a JSON value; `where` is its place in error messages.
 
-    `InvalidInput` for what is code, such as a class or a function of one's own.
+    Raises `InvalidInput` for code, such as a class or a function that a user wrote.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -88,7 +88,7 @@ def problem_part(name: str, value: Any, where: str) -> Any:
 
 
 def array(value: Any, where: str) -> Any:
-    """Nested lists; a shape alone where there are no entries."""
+    """The array as nested lists; its shape alone where it has no entries."""
     if value.size == 0:
         return {"shape": list(value.shape)}
     if value.dtype.kind in "biu":

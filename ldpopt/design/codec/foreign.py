@@ -18,12 +18,12 @@ CODE = "one of this package's (a function or class of one's own is code and fits
 
 
 def label_out(label: Label, where: str) -> Any:
-    """A label as JSON has it."""
+    """A label as a JSON value."""
     return to_jsonable(distinct_labels([label], 1, where)[0])
 
 
 def label_in(data: Any, where: str) -> Label:
-    """The label that JSON stands for."""
+    """The label that a JSON value stands for."""
     return distinct_labels(from_jsonable([data], f"{FILE}: {where}"), 1, f"{FILE}: {where}")[0]
 
 

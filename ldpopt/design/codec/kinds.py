@@ -18,9 +18,10 @@ from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
 from ldpopt.design.certificates.intervals import IntervalDual
-from ldpopt.design.certificates.levels import LevelDual
+from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
+from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
@@ -63,25 +64,25 @@ CONSTRAINTS = (
 )  # fmt: skip
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
-    InformationDual, IntegerColumns, IntervalDual, LevelDual, LossDual, MarginalDual, PartsBound, PatternDual,
-    PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    InformationDual, IntegerColumns, IntervalDual, LevelDual, LevelVariationDual, LossDual, MarginalDual,
+    PairwiseInformation, PartsBound, PatternDual, PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,
     RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, TotalVariationBall,
 )  # fmt: skip
-"""What a utility or a constraint may be given as one of its fields."""
+"""The classes that a field of a utility or a constraint may hold."""
 
 UNTAGGED = (Guarantee, Witness)
-"""What stands where nothing else can, so that a file does not name its kind."""
+"""The classes of fields that can hold nothing else, so that a file does not name their kind."""
 
 PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
-"""Fields of a certificate that a file states only where they differ from those of what holds the certificate."""
+"""The fields of a certificate that a file states only where they differ from those of its holder."""
 
 
 @cache
 def kinds() -> dict[str, type]:
-    """The classes by name, with those that the numbers of certificates are made of."""
+    """The classes by name, including the dataclasses that certificates hold."""
     found: dict[str, type] = {}
     waiting = [*UTILITIES, *CONSTRAINTS, *CERTIFICATES, *CHOICES, *UNTAGGED]
     while waiting:
@@ -93,9 +94,9 @@ def kinds() -> dict[str, type]:
 
 @cache
 def fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The fields that make an instance: what each is declared as, and whether it may be missing.
+    """The fields from which an instance is made: the type of each, and whether it may be missing.
 
-    Those of a certificate are its own: the problem that it is about goes without saying.
+    For a certificate these are its own numbers, without the problem that it is about.
     """
     hints = get_type_hints(kind)
     left_out = PROBLEM if issubclass(kind, Certificate) else frozenset()

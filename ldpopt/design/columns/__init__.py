@@ -1,1 +1,1 @@
-"""The columns that designs for estimation are made of, and what none of them exceeds."""
+"""The columns that designs for estimation are made of, and bounds on the gain of every column."""

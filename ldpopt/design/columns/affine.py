@@ -1,8 +1,9 @@
-"""Sets of points that treat all pairs of points alike: orbits under x -> a x + b over a prime field.
+"""Families of sets that treat all pairs of points alike: orbits under x -> a x + b over a prime field.
 
-These maps take any two points to any other two, so every two points are together in equally many sets of an orbit: it
-is a 2-design, in which sum 1_A(x) (1 - 1_A(x')) is the same for all pairs. The orbit of a union of cosets of a subgroup
-of f elements, with 0 or without, has at most g (g - 1)/f sets.
+The orbit of a set holds its images under all these maps. As the maps take any two points to any other two, every two
+points are together in equally many sets of an orbit: it is a 2-design, in which sum 1_A(x) (1 - 1_A(x')) is the same
+for all pairs. On g points, the orbit of a union of cosets of a subgroup of f elements, with 0 or without, has at most
+g (g - 1)/f sets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SETS = 3000
 
 @dataclass(frozen=True)
 class Orbit:
-    """g points, a prime; `cosets` of a subgroup of `order` elements; and 0 in `zero` = 1 of the cases."""
+    """The orbit of a set of g points, g a prime: `cosets` cosets of a subgroup of `order` elements, and 0 if `zero`."""
 
     points: int
     order: int
@@ -31,12 +32,12 @@ class Orbit:
 
     @property
     def size(self) -> int:
-        """How many points a set has."""
+        """The number of points in each set."""
         return self.order * self.cosets + self.zero
 
     @property
     def length(self) -> int:
-        """The most sets that there are."""
+        """The number of sets, at most."""
         return self.points * (self.points - 1) // self.order
 
     def sets(self) -> npt.NDArray[np.bool_]:
@@ -68,5 +69,5 @@ def orbits(most: int) -> Iterator[Orbit]:
 
 
 def generator(g: int) -> int:
-    """The least primitive root of a prime: its powers are all the numbers but 0."""
+    """The least primitive root of a prime: its powers are all numbers modulo g except 0."""
     return next(root for root in range(1, g) if len({pow(root, i, g) for i in range(g - 1)}) == g - 1)

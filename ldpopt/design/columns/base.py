@@ -1,8 +1,10 @@
-"""The columns that designs for estimation are made of: which there are, which pay, and what none of them exceeds.
+"""The columns that designs for estimation are made of: which there are, which would improve a design, and their gains.
 
-A column is known by its logarithms (k,), in nats. Under plain LDP columns are staircase patterns, priced in halves or,
-for large alphabets, by local search and a relaxation. Under a policy graph they are its extreme columns, listed, or,
-where they are too many, those that local search meets, with a relaxation again.
+The gain of a column is what it earns above its price at given multipliers (`charges`), per unit of probability. Pricing
+a column means to compute its gain. A column is given by its logarithms (k,), in nats. Under plain LDP, columns are
+staircase patterns, all priced in two halves or, for large alphabets, by local search and a relaxation. Under a policy
+graph they are its extreme columns; these are listed or, where there are too many, found by local search, with a
+relaxation again.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array
 
 BATCH = 200
-"""Columns that join in a round."""
+"""The most columns that join a design in one round."""
 
 
 AnyRelaxation = Relaxation | PolicyRelaxation
@@ -31,15 +33,15 @@ class Columns(ABC):
     """The largest log-ratio of two entries of a column; inf where entries may be 0."""
 
     kind: str
-    """What they are called in reports."""
+    """The name of such columns in printed texts."""
 
     line: bool = False
-    """Whether only a few sets can be the best ones, whatever the prices are (`columns.line`)."""
+    """Whether only a few sets can be the best ones, whatever the multipliers are (`columns.line`)."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What reports call them, with their number."""
+        """The name of the columns in printed texts, with their number."""
 
     def values(self, heights: Array) -> Array:
         """The columns with these logarithms."""
@@ -47,7 +49,7 @@ class Columns(ABC):
 
     @abstractmethod
     def start(self) -> Array:
-        """Logarithms (n, k) of columns to begin with, of which some mixture is constant."""
+        """Logarithms (n, k) of columns to begin with, some mixture of which is constant."""
 
     @abstractmethod
     def complete(self, heights: Array) -> bool:
@@ -55,13 +57,13 @@ class Columns(ABC):
 
     @abstractmethod
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
-        """Columns priced above `least`, the best of them or ones near to `used`."""
+        """Logarithms (n, k) of columns that gain more than `least`: the best of all, or good ones near `used`."""
 
     @property
     @abstractmethod
     def exact(self) -> bool:
-        """Whether all of them are priced in a proof; else a relaxation bounds what they pay."""
+        """Whether a proof prices all columns; otherwise a relaxation bounds their gains."""
 
     @abstractmethod
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
-        """No column is priced above this, proved; inf where nothing is. `relaxed` counts where not `exact`."""
+        """A proved upper bound on the gain of every column, inf where none is proved. relaxed : used if not `exact`."""

@@ -1,4 +1,4 @@
-"""What a column earns and pays at the multipliers of a design for estimation, enclosed.
+"""The gain of a column at the multipliers of a design for estimation, enclosed: what it earns less what it pays.
 
 For a column s the gain per unit of probability is
 
@@ -16,16 +16,16 @@ import numpy as np
 
 from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.rounding import exact_sum
 
 ROWS = 4096
-"""Columns that are priced at a time."""
+"""The number of columns that are priced at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Charges:
-    """K (r, k), centred; the law p (k,); lambda (k,) and nu (k, k), none below zero."""
+    """kernel : K (r, k), centred. prior : the law p (k,). rows : lambda (k,). pairs : nu (k, k), none below zero."""
 
     kernel: Enclosure
     prior: Enclosure
@@ -40,25 +40,31 @@ class Charges:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """The arithmetic that the charges are in."""
+        """The arithmetic in which the charges are computed."""
         return self.kernel.arithmetic
 
     @property
     def total(self) -> Enclosure:
-        """The sum of lambda, without rounding but the last: it is all that a column pays that says nothing."""
+        """The sum of lambda, rounded only once: a constant column pays nothing else."""
         return self.arithmetic.of(exact_sum(self.rows))
 
     def most(self, base: Enclosure, rise: Enclosure) -> float:
-        """No column base + rise, for `base` (n,) and `rise` (n, k), is priced above this."""
-        found = [self._most(base[at : at + ROWS], rise[at : at + ROWS]) for at in range(0, len(base), ROWS)]
-        return float(np.max(found))
+        """An upper bound on the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
+        found = [self.prices(base[at : at + ROWS], rise[at : at + ROWS]).upper for at in range(0, len(base), ROWS)]
+        return float(np.max(np.concatenate(found)))
 
-    def _most(self, base: Enclosure, rise: Enclosure) -> float:
+    def in_floats(self) -> Charges:
+        """The same charges, enclosed in floats."""
+        kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (self.kernel, self.prior))
+        return Charges(kernel, prior, self.rows, self.pairs)
+
+    def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
+        """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
         mass = base + rise @ self.prior
-        # K 1 = 0: what all inputs share earns nothing, and is not even computed.
+        # K 1 = 0: the part that all inputs share earns nothing, and is left out.
         earned = (rise @ self.kernel.T).square().sum(axis=1)
         paid = base * self.total + rise @ self.arithmetic.of(self.rows)
         x, other = np.nonzero(self.pairs)
         if len(x):
             paid = paid + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
-        return float(((earned / mass - paid) / mass).max().upper)
+        return (earned / mass - paid) / mass

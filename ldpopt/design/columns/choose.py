@@ -1,4 +1,4 @@
-"""Which columns a problem of estimation has."""
+"""The columns that a problem of estimation has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.columns.base import Columns
-from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.labelings import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, SearchedColumns, _listed
 from ldpopt.design.columns.policy_relaxation import OUTWARD
 from ldpopt.design.columns.staircase import StaircaseColumns
@@ -32,7 +32,7 @@ def _too_many(raw: bytes, k: int, ordered: bool) -> bool:
 
 
 def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
-    """The largest log-ratio (k, k) that all `LocalDP` among `constraints` together leave to every two inputs."""
+    """(k, k) the largest log-ratios, in nats, that all `LocalDP` in `constraints` together allow every two inputs."""
     k = len(inputs)
     limits = np.full((k, k), np.inf)
     for constraint in constraints:
@@ -52,7 +52,7 @@ def policy_limits(constraints: Sequence[Any], inputs: Sequence[Label]) -> Array:
 def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple[Columns, float | None]:
     """The columns within `constraints`, and the cap on total variation, None if it cannot bind.
 
-    Raises `InvalidInput` where entries may be 0 for want of a path while the share of a category may be 0, too.
+    Raises `InvalidInput` where two inputs have no path, so that entries may be 0, and a category's share may be 0, too.
     """
     k = len(utility.prior)
     limits = policy_limits(constraints, tuple(utility.inputs or range(k)))
@@ -65,10 +65,10 @@ def columns_for(utility: FisherInformation, constraints: Sequence[Any]) -> tuple
             "policy graph: expected a path between any two inputs where the share of a category may be 0, got none"
         )
     if math.isfinite(widest) and widest == apart.min():
-        # Limits along a graph are rounded products and sums: a little more is surely not too little.
+        # Limits along a graph are rounded products and sums, so that a little is added to be safe.
         if any(isinstance(c, LocalDP) and c.listed is not None for c in constraints):
             widest *= 1 + OUTWARD
-        # The variance of one contrast, whose kernel has one row.
+        # True for the variance of one contrast, whose kernel has one row.
         one = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
         line = bool(one and not capped and utility.prior.min() > 0 and utility.neighbourhood is None)
         return StaircaseColumns(k, widest, line), eta if capped else None

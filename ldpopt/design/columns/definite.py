@@ -11,21 +11,21 @@ from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.rounding import ULP
 
 TRIES = 12
-"""Shifts that are tried, each sixteen times the one before."""
+"""The number of shifts that are tried, each sixteen times the one before."""
 
 
 def least_eigenvalue(form: Enclosure) -> float:
-    """A number that no eigenvalue of the symmetric matrix in `form` (n, n) is below; -inf where none is found.
+    """A lower bound on the eigenvalues of the symmetric matrix in `form` (n, n); -inf where none is found.
 
     If the factorisation of a float matrix B runs to its end, B is positive semidefinite up to
-    (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3], here with room for any order of the sums. What the
-    entries are uncertain by moves eigenvalues by at most the largest sum of a row.
+    (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3], here with room for any order of the sums. The
+    uncertainty of the entries moves eigenvalues by at most its largest row sum.
     """
     lower, upper = (np.asarray(end) for end in (FLOAT.of(form).lower, FLOAT.of(form).upper))
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         return -math.inf
     middle = lower / 2 + upper / 2
-    # Of a symmetric matrix the lower triangle counts; the entry across is the same number.
+    # The matrix is symmetric, so that its lower triangle is enough.
     middle = np.tril(middle) + np.tril(middle, -1).T
     radius = np.maximum(upper - middle, middle - lower) * (1 + 2 * ULP)
     radius = np.maximum(np.tril(radius), np.tril(radius).T)
@@ -38,7 +38,7 @@ def least_eigenvalue(form: Enclosure) -> float:
         shifted = middle + shift * np.eye(n)
         if _factors(shifted):
             trace = float(np.diag(shifted).sum())
-            # The shifted diagonal itself is rounded, by half an ulp of it.
+            # The shifted diagonal is itself rounded, by half an ulp.
             lost = (4 * n + 32) * ULP * trace + n * n * 1e-300
             return -(shift + lost + off) * (1 + 8 * ULP)
         shift *= 16

@@ -1,15 +1,15 @@
-"""The columns that a policy graph leaves to a channel, as sums of finitely many: its extreme rays.
+"""The extreme columns of a policy graph: every column that the graph allows is a sum of these finitely many.
 
-The columns of a channel within  Q[x,y] <= exp(L[x,x']) Q[x',y]  form a cone. In logarithms h = log s on the support
-of a column, a ray is extreme when the constraints that hold with equality, h_x - h_x' = L[x,x'], connect the support: a
-system of difference constraints has its vertices at spanning trees of potentials. Every convex, homogeneous function
-of the column is largest, for a given sum of columns, on such rays [KOV14, Thm 2]. Where total variation counts too, the
-cone is first cut by all orders of the coordinates, in each of which (s_x - s_x')_+ is linear: then equalities
-h_x = h_x' connect as well. Between all inputs at one L they are the staircase patterns.
+The columns of a channel within  Q[x,y] <= exp(L[x,x']) Q[x',y]  form a cone. Let h = log s on the support of a column.
+The column is extreme when the constraints that hold with equality, h_x - h_x' = L[x,x'], connect its support, because
+the vertices of a system of difference constraints are at spanning trees of potentials. Splitting a column into extreme
+ones never lowers a convex, homogeneous function of the column [KOV14, Thm 2]. Where total variation is capped, too, the
+cone is first cut by all orders of the coordinates, in each of which (s_x - s_x')_+ is linear; then equalities
+h_x = h_x' connect as well. Between all inputs at one L, the extreme columns are the staircase patterns.
 
-The list is exact: limits are first rounded up to whole numbers of a small unit, so that equalities are equalities of
-integers. The cone is a little wider then, by 2^-41 of a limit where all are simple multiples of the least one, and what
-is proved of its columns holds for those within the limits themselves.
+The list is exact: limits are first rounded up to whole multiples of a small unit, so that equalities are equalities of
+integers. This makes the cone slightly wider, by 2^-41 of a limit where all limits are simple multiples of the least
+one. A bound for its columns holds for the columns within the limits themselves.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.columns.labelings import TooManyColumns, extreme_labelings, too_many
 from ldpopt.design.constraints.policy import shortest_paths
 from ldpopt.distribution import Array
-from ldpopt.errors import InvalidInput
 
-MOST = 2**16
-"""The most extreme columns that are listed."""
+MOST, LABELED = 2**16, 2**18
+"""The most extreme columns that are listed: one by one, and as integer labelings (`labelings`)."""
 
 
 STEPS = 2**20
-"""The most steps of their search."""
+"""The most steps of the search for them."""
 
 
 TIGHT = 1e-9
-"""How near to equality, relative to the largest limit, a constraint holds with equality, where nothing is proved."""
+"""The distance, relative to the largest limit, at which floats count as equal; used in searches, not in proofs."""
 
 
 BITS = 36
@@ -42,11 +42,14 @@ BITS = 36
 
 
 OUTWARD = 2.0**-41
-"""By how much more than a unit a unit counts in proofs: for the rounding of limits, products and sums along paths."""
+"""The share by which proofs enlarge the unit, for the rounding of limits, of products and of sums along paths."""
 
 
 def direct_limits(shortest: Array, slack: float | None = None) -> npt.NDArray[np.bool_]:
-    """(k, k) whether two inputs are compared, and not through inputs between them alone; `shortest` is closed."""
+    """(k, k) whether the limit between two inputs is tighter than any path through other inputs.
+
+    shortest : (k, k) limits that are lengths of shortest paths.
+    """
     k, room = len(shortest), slack_of(shortest) if slack is None else slack
     through = np.full((k, k), np.inf)
     for y in range(k):
@@ -57,13 +60,13 @@ def direct_limits(shortest: Array, slack: float | None = None) -> npt.NDArray[np
 
 
 def slack_of(limits: Array) -> float:
-    """How near to equality a constraint holds with equality."""
+    """The distance at which floats count as equal, for these limits."""
     return TIGHT * max(float(limits[np.isfinite(limits)].max()), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Limits (k, k) as whole numbers of `unit`, closed along paths; `direct` (k, k): which of them count."""
+    """Limits (k, k) as whole multiples of `unit`, all of them shortest paths; direct : (k, k) which are no path's."""
 
     limits: Array
     unit: float
@@ -71,7 +74,7 @@ class Grid:
 
     @classmethod
     def of(cls, limits: Array) -> Grid:
-        """The limits rounded up. Those that paths imply up to a few units are left out, which widens the cone."""
+        """The limits rounded up. A limit that paths imply up to a few units is left out, which widens the cone."""
         shortest = shortest_paths(limits)
         k, apart = len(shortest), np.isfinite(shortest) & ~np.eye(len(shortest), dtype=bool)
         if not apart.any():
@@ -80,7 +83,7 @@ class Grid:
         bits = min(BITS, 51 - math.ceil(math.log2(k * most / least)))
         if bits < 20:
             raise TooManyColumns("policy graph: expected weights within a factor of a million, got others")
-        # A multiple of the least limit, but for rounding, is that multiple: the outward unit makes up for it.
+        # A limit that is a multiple of the least one up to rounding becomes that multiple: `OUTWARD` covers the rest.
         steps = np.where(apart, np.ceil(shortest / least * 2.0**bits * (1 - 2.0**-43)), np.inf)
         np.fill_diagonal(steps, 0.0)
         direct = direct_limits(shortest_paths(steps), k + 1.0)
@@ -88,24 +91,27 @@ class Grid:
 
 
 def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
-    """The extreme columns as whole numbers of the grid's unit (n, k), the largest entry 0, -inf where a column is 0.
+    """(n, k) logarithms of the extreme columns in the grid's unit, the largest entry 0, -inf where a column is 0.
 
-    ordered : whether orders of the entries cut the cone, as total variation needs. Raises `TooManyColumns` when there
-    are more than `MOST`.
+    ordered : whether the cone is also cut by the orders of the entries, as a cap on total variation needs. Raises
+    `TooManyColumns` for more than `MOST`, or more than `LABELED` where limits are small multiples of one unit.
     """
+    labeled = extreme_labelings(grid.limits, grid.direct, ordered, LABELED)
+    if labeled is not None:
+        return labeled
     columns: list[Array] = []
     for support in _supports(np.isfinite(grid.limits)):
         for heights in _Growth(grid, support, ordered).all():
             columns.append(heights)
             if len(columns) > MOST:
-                raise _too_many()
+                raise too_many(MOST)
     return np.array(sorted(columns, key=lambda heights: tuple(heights)))
 
 
 def extreme_columns(limits: Array, ordered: bool = False) -> Array:
-    """Logarithms (n, k) of the extreme columns, the largest entry 0, -inf where a column is 0.
+    """Logarithms (n, k) of the extreme columns, in nats, the largest entry 0, -inf where a column is 0.
 
-    limits : (k, k) largest log s_x / s_x', inf where there is none.
+    limits : (k, k) the largest log s_x / s_x', in nats, inf where there is no limit.
 
     >>> path = np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
     >>> extreme_columns(path)
@@ -119,7 +125,7 @@ def extreme_columns(limits: Array, ordered: bool = False) -> Array:
 
 
 def _supports(reach: Array) -> list[tuple[int, ...]]:
-    """Sets that hold with every x all x' for which s_x <= exp(L) s_x': where a column may be positive."""
+    """The sets on which a column may be positive: with every x they hold all x' for which s_x <= exp(L) s_x'."""
     single = {frozenset(np.flatnonzero(row).tolist()) for row in reach}
     found = set(single)
     fresh = list(single)
@@ -127,23 +133,15 @@ def _supports(reach: Array) -> list[tuple[int, ...]]:
         fresh = [s for s in {a | b for a in fresh for b in single} if s not in found]
         found.update(fresh)
         if len(found) > MOST:
-            raise _too_many()
+            raise too_many(MOST)
     return sorted(tuple(sorted(s)) for s in found)
 
 
-class TooManyColumns(InvalidInput):
-    """There are more extreme columns than are listed."""
-
-
-def _too_many() -> TooManyColumns:
-    return TooManyColumns(f"policy graph: expected at most {MOST} extreme columns, got more; merge inputs")
-
-
 class _Growth:
-    """Potentials grown from the first input of a support along constraints that hold with equality.
+    """Logarithms grown from the first input of a support along constraints that hold with equality (tight ones).
 
-    Inputs are taken up in a breadth-first order: for each, its neighbours are tight with it or not, which is kept to,
-    so that every ray comes once.
+    Inputs are visited in breadth-first order. For each it is decided which neighbours are tight with it, and later
+    steps keep to that decision, so that every ray comes once.
     """
 
     def __init__(self, grid: Grid, support: tuple[int, ...], ordered: bool) -> None:
@@ -152,7 +150,7 @@ class _Growth:
         self.rises: dict[int, dict[int, list[float]]] = {u: {} for u in support}
         for u in support:
             for v in support:
-                # What v may be above u where a constraint is tight: L[v,u], or -L[u,v], or nothing.
+                # How far v may be above u where a constraint is tight: L[v,u], or -L[u,v], or 0.
                 rises = [sign * shortest[a, b] for sign, a, b in ((1.0, v, u), (-1.0, u, v)) if direct[a, b]]
                 if u != v and (rises or ordered):
                     self.rises[u][v] = [*rises, 0.0] if ordered else rises
@@ -183,7 +181,7 @@ class _Growth:
             return
         self.steps += 1
         if self.steps > STEPS:
-            raise _too_many()
+            raise too_many(MOST)
         v, rest = free[0], free[1:]
         if any(other not in done for other in self.rises[v]):
             yield from self._choose(heights, u, rest, waiting, done)
@@ -201,5 +199,5 @@ class _Growth:
         return bool(above.all() and below.all())
 
     def _tight(self, heights: Array, v: int, height: float, inputs: tuple[int, ...]) -> bool:
-        """Whether v would be tight with one of these, which have decided against it."""
+        """Whether v would be tight with one of `inputs`, for which it was decided that v is not."""
         return any(height - heights[w] == rise for w in inputs for rise in self.rises[w].get(v, ()))

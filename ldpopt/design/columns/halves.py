@@ -1,16 +1,16 @@
-"""The largest price of all 2^k staircase patterns, bounded in floats with a proved error.
+"""The largest gain of all 2^k staircase patterns, bounded in floats with a proved error.
 
-A pattern is t + a for the indicator a of a set, t = 1/(e^epsilon - 1), and with G = K^T K and m = t + p.a
+A pattern is t + a for the indicator a of a set, t = 1/(e^epsilon - 1). With G = K^T K and m = t + p.a its gain is
 
     v(a) = (a^T G a / m - t sum lambda - lambda.a - sum nu[x,x'] a_x (1 - a_x')) / m.
 
-The set is split into two halves, so that all 2^k quadratic forms are one product of two thin matrices. What rounding
-may have done to one of them is a multiple of what its terms add up to without their signs,
+The inputs are split into two halves, so that all 2^k quadratic forms are one product of two thin matrices. The rounding
+error of a gain is at most a multiple of the sum of the sizes of its terms,
 
     size(a) = ((g.a)^2 / m + t sum |lambda| + 2 (|lambda| + nu 1).a) / m,        g_x^2 = G[x,x],
 
-as |G[x,x']| <= g_x g_x' for any G = K^T K: a sum of n terms in any order is within n u / (1 - n u) of itself, without
-signs, and every step here has at most 2 k + 16 of them.
+because |G[x,x']| <= g_x g_x' for any G = K^T K. A sum of n terms, in any order, is off by at most n u / (1 - n u) times
+the sum of their sizes, and every sum here has at most 2 k + 16 terms.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.rounding import ULP
 
 BLOCK = 2**18
-"""Patterns that are priced at a time."""
+"""The number of patterns that are priced at a time."""
 
 LEAST = 1e-100
 """The least t: below it the products of small numbers may underflow."""
 
 NOISE = 2.0**44
-"""How much more than itself the rounding of a column of K counts."""
+"""The factor by which the rounding of a column of K is counted more than once."""
 
 
 def most_of_patterns(charges: Charges, level: Enclosure) -> float:
-    """No pattern t + a is priced above this, where t = `level`; inf where floats cannot tell."""
+    """An upper bound on the gains of all patterns t + a, t = `level`; inf where floats cannot give one."""
     gram, p, t = (FLOAT.of(each) for each in (charges.kernel.T @ charges.kernel, charges.prior, level))
     rows, pairs, k = charges.rows, charges.pairs, len(charges.rows)
     total = float(charges.total.midpoint)
     square, mass_of, low_t = np.asarray(gram.midpoint), np.asarray(p.midpoint), float(t.midpoint)
     kernel = FLOAT.of(charges.kernel)
     with np.errstate(all="ignore"):
-        # A column of K that is all rounding counts with more than itself, so that its products are known as well.
+        # A column of K that is all rounding is counted as larger, so that the bound covers its products, too.
         noise = np.sqrt(((np.asarray(kernel.upper) - np.asarray(kernel.lower)) ** 2).sum(axis=0)) * NOISE
         root = np.sqrt(np.diag(np.asarray(gram.upper))) * (1 + 4 * ULP) + noise
         radius = np.asarray(gram.upper) - np.asarray(gram.lower)
@@ -53,7 +53,7 @@ def most_of_patterns(charges: Charges, level: Enclosure) -> float:
     wrong = 1.01 * (float(share.max()) + 4 * spread + (16 * k + 128) * ULP)
     if not (wrong < 0.5 and low_t > LEAST and np.isfinite(root).all()):
         return math.inf
-    # Numbers far below the others may be lost to underflow, at most so much of the largest.
+    # Numbers far below the others may be lost to underflow: at most this share of the largest.
     lost = 1e-250 * (float(root.max()) ** 2 + float(np.abs(rows).sum()) + float(pairs.sum()) + 1e-50)
     linear, steep = rows + pairs.sum(axis=1), 2 * (np.abs(rows) + pairs.sum(axis=1))
     middle, fixed = low_t * total, low_t * float(np.abs(rows).sum())
@@ -78,5 +78,5 @@ def most_of_patterns(charges: Charges, level: Enclosure) -> float:
 
 
 def _form(sets: Array, square: Array) -> Array:
-    """a^T square a of each row of `sets`."""
+    """(n,) a^T square a for each row a of `sets`."""
     return np.asarray(((sets @ square) * sets).sum(axis=1))

@@ -1,9 +1,10 @@
-"""Columns of integers with bounded ratios that are no sums of others: all that a channel over a denominator is made of.
+"""Columns of integers with bounded ratios that are no sums of others: a channel over a denominator needs no more.
 
-A utility that is a sum over outputs of a convex, homogeneous function mu has mu(s + t) <= mu(s) + mu(t): splitting a
-column into two never loses, and costs no total variation where both have the order of the whole. With b the least entry
-and S what the largest is above it, a column may be split wherever (b, S) is a sum of two such pairs that the ratio
-allows: the steps between its entries are divided at will. Only pairs that are no such sums are left.
+For a utility that is a sum over outputs of a convex, homogeneous function mu, mu(s + t) <= mu(s) + mu(t). So splitting
+a column into two never loses utility, and does not raise the total variation where both have their entries in the order
+of the whole. Let b be the least entry of a column, and b + S the largest. The column can be split whenever (b, S) is a
+sum of two such pairs that the ratio allows, because the steps between its entries can be divided at will. So only pairs
+that are no such sums are needed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 
 MANY = 20_000
-"""Columns of one pair (b, S) beyond which only those with two different entries are listed."""
+"""Where one pair (b, S) has more columns than this, only its columns with two different entries are listed."""
 
 
 def pairs(ratio: Fraction | None, total: int) -> list[tuple[int, int]]:
     """The (b, S) with b + S <= total, S <= (ratio - 1) b, that are no sums of others; (0, 1) and (1, 0) without ratio.
 
-    Of b = 1 every S is there, as nothing is below 1; of larger b the largest S alone may be, since a smaller one is
-    reached by a sum.
+    For b = 1 every S is needed, because a smaller b allows none. For a larger b at most the largest S is needed,
+    because smaller ones are sums.
 
     >>> pairs(Fraction(2718281828, 10**9), 36)
     [(1, 0), (1, 1), (2, 3), (3, 5), (7, 12)]
@@ -40,7 +41,7 @@ def pairs(ratio: Fraction | None, total: int) -> list[tuple[int, int]]:
 
 
 def count(k: int, rise: int) -> int:
-    """How many columns of k entries from 0 to `rise` have both ends.
+    """How many columns of k entries from 0 to `rise` have both 0 and `rise` among their entries.
 
     >>> count(3, 2), count(3, 0)
     (12, 1)
@@ -49,9 +50,10 @@ def count(k: int, rise: int) -> int:
 
 
 def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MANY) -> tuple[Integers, bool]:
-    """The columns, shape (k, n), and whether they are all.
+    """The columns, shape (k, n), and whether these are all that are needed.
 
-    ratio : of two entries, at most; None without a bound. many : a pair with more columns gives those of two values.
+    ratio : the largest ratio of two entries, None without a limit. total : the sum of a row, an upper limit of entries.
+    many : a pair (b, S) with more columns than this gives only its columns of two values.
 
     >>> columns, complete = integer_columns(2, Fraction(3), 4)
     >>> columns.T.tolist(), complete

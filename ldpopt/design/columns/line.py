@@ -1,13 +1,13 @@
-"""Pricing all staircase patterns of one contrast, for any number of inputs: few sets can be the best ones.
+"""Pricing all staircase patterns for one contrast, for any number of inputs: only few sets can be the best.
 
-For a kernel of one row a pattern t + a earns c^2 / m with c = kappa.a and m = t + p.a, and as
+For a kernel with one row kappa, a pattern t + a earns c^2 / m with c = kappa.a and m = t + p.a. As
 c^2 / m = max over s of 2 s c - s^2 m,
 
     earned - paid = max over s of  -s^2 t - t sum lambda + sum over x in a of g_x(s),
     g_x(s) = 2 s kappa_x - s^2 p_x - lambda_x.
 
-At any s the best set is {x : g_x(s) > 0}, and it changes at roots of the g_x alone: at most 2 k + 1 sets can be best,
-as for a pair of hypotheses, whose likelihood ratio plays the part of kappa_x / p_x [KOV14, section 5].
+At any s the best set is {x : g_x(s) > 0}, which changes only at roots of the g_x. So at most 2 k + 1 sets can be best.
+For a pair of hypotheses it is the same, with the likelihood ratio in place of kappa_x / p_x [KOV14, section 5].
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT, Enclosure
 
 SAME = 2.0**-44
-"""Roots within this share of the largest are one."""
+"""Roots that differ by less than this share of the largest one count as one root."""
 
 
 def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.bool_], Array]:
-    """(n, k) the best set between every two neighbouring roots, and the ends of these n intervals, n + 1, in floats."""
+    """(n, k) the best set between every two neighbouring roots, and (n + 1,) the ends of these intervals, in floats."""
     with np.errstate(all="ignore"):
         apart = kernel**2 - prior * rows
         root = np.sqrt(np.where(apart > 0, apart, np.nan))
@@ -37,7 +37,7 @@ def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.
     roots = np.unique(roots[np.isfinite(roots)])
     if not len(roots):
         roots = np.zeros(1)
-    # Roots that rounding alone tells apart are one: as of inputs that a contrast does not tell apart.
+    # Roots that differ by rounding alone count as one: they belong to inputs with the same weight in the contrast.
     roots = roots[np.diff(roots, prepend=-np.inf) > SAME * np.abs(roots).max()]
     if not len(roots):
         roots = np.zeros(1)
@@ -48,9 +48,10 @@ def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.
 
 
 def most_of_line(charges: Charges, level: Enclosure) -> float:
-    """No pattern t + a is priced above this, t = `level`, for one row of K and no pairs; inf where nothing is proved.
+    """An upper bound on the gains of all patterns t + a, t = `level`, for one row of K; inf where none is proved.
 
-    Between two roots the set may be wrong by rounding alone: what another one could add is added, input by input.
+    Nothing may be charged for pairs. Rounding may have given a wrong set between two roots, so that what any other set
+    could gain there is added, input by input.
     """
     kernel, p, t = FLOAT.of(charges.kernel)[0], FLOAT.of(charges.prior), FLOAT.of(level)
     rows = FLOAT.of(charges.rows)
@@ -67,7 +68,7 @@ def most_of_line(charges: Charges, level: Enclosure) -> float:
     at_ends = (kernel[None, :] * 2 - p[None, :] * finite) * finite - rows[None, :]
     least, most = np.asarray(at_ends.lower), np.asarray(at_ends.upper)
     top, peak = kernel / p, np.asarray((kernel.square() / p - rows).upper)
-    # An input of the set may lack as much as the lesser end does, one outside gain its peak where that is within.
+    # An input of the set may lose as much as g_x is below zero at an end; one outside may gain its largest g_x.
     edge = np.full((1, len(peak)), np.inf)
     lacking = -np.minimum(np.vstack([-edge, least]), np.vstack([least, -edge]))
     reach = (np.asarray(top.lower) <= ends[1:, None]) & (np.asarray(top.upper) >= ends[:-1, None])

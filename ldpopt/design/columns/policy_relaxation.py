@@ -1,9 +1,9 @@
-"""A bound on the price of every column of a policy graph, for graphs with too many extreme columns to list [Shor].
+"""A bound on the gain of every column of a policy graph, for graphs with too many extreme columns to list [Shor].
 
-A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. With lambda as in `charges`, it
-does not pay when (s.p)(lambda.s) - s^T G s >= 0, and that holds for all of them when this form, less a combination of
-products (a.s)(b.s) >= 0 with weights n >= 0, is positive semidefinite. Under a cap on total variation a column pays
-nu[x,x'] (s_x - s_x')_+, too, and with d = s_x - s_x' and |d| <= R (s.p) within the graph,
+A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. With lambda as in `charges`, its
+gain is not positive when (s.p)(lambda.s) - s^T G s >= 0. That holds for all columns when this form, less a combination
+of products (a.s)(b.s) >= 0 with weights n >= 0, is positive semidefinite. Under a cap on total variation a column also
+pays nu[x,x'] (s_x - s_x')_+. With d = s_x - s_x', and |d| <= R (s.p) within the graph, this is bounded by
 
     (d)_+ (s.p) >= (d (s.p) + d^2 / R) / 2.
 
@@ -28,20 +28,20 @@ from ldpopt.enclosures import Enclosure
 from ldpopt.results import ByValue
 
 PRODUCTS = 6000
-"""The most products of two constraints that are weighed; of more, those that share an input come first."""
+"""The most products of two constraints that are used; where there are more, those that share inputs come first."""
 
 OUTWARD = 2.0**-44
-"""Relative room for what rounding did to the limits, products of weights and epsilon added up along paths."""
+"""Relative room for the rounding of the limits, which are sums along paths of weights times epsilon."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyRelaxation(ByValue):
-    """n (products,), the weights of the products of constraints, none below zero; sound whatever its values."""
+    """weights : n (products,), the weights of the products of constraints, none below zero. Any of them are valid."""
 
     weights: Array
 
     def most(self, charges: Charges, limits: Array) -> float:
-        """No column within `limits` is priced above this; inf where the numbers prove nothing."""
+        """An upper bound on the gains of all columns within `limits` (k, k); inf where the weights prove none."""
         arithmetic, k = charges.arithmetic, len(limits)
         x, other = limits_used(limits)
         first, second = product_pairs(_support(limits, x, other))
@@ -62,13 +62,13 @@ class PolicyRelaxation(ByValue):
 
 
 def limits_used(limits: Array) -> tuple[Any, Any]:
-    """The ends of the limits that no path through other inputs implies."""
+    """The two inputs, (limits,) each, of every limit that no path through other inputs implies."""
     x, other = np.nonzero(direct_limits(limits))
     return x, other
 
 
 def _support(limits: Array, x: Any, other: Any) -> npt.NDArray[np.bool_]:
-    """(faces, k) which inputs the limits speak of, and where some inputs have none, each entry by itself."""
+    """(faces, k) the inputs of each limit; where some limits are infinite, also a face s_x >= 0 for each input."""
     k = len(limits)
     made = np.zeros((len(x), k), dtype=bool)
     made[np.arange(len(x)), x] = made[np.arange(len(x)), other] = True
@@ -76,10 +76,10 @@ def _support(limits: Array, x: Any, other: Any) -> npt.NDArray[np.bool_]:
 
 
 def _enclosed_faces(wide: Enclosure, unit: Enclosure, x: Any, other: Any, k: int, single: bool) -> Enclosure:
-    """The limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in units, over some positive number each, (faces, k)."""
+    """(faces, k) the limits exp(L/2) s_x' - exp(-L/2) s_x >= 0 in z, each divided by some positive number."""
     arithmetic, at = wide.arithmetic, np.arange(len(x))
     up, down = (wide / 2).exp() * unit[other], (-wide / 2).exp() * unit[x]
-    # Over the larger of the two, as the program has them.
+    # They are divided by the larger coefficient, as in the program.
     scale = np.maximum(np.asarray(up.midpoint), np.asarray(down.midpoint))
     into, out = np.zeros((len(x), k)), np.zeros((len(x), k))
     into[at, other] = out[at, x] = 1.0
@@ -90,7 +90,7 @@ def _enclosed_faces(wide: Enclosure, unit: Enclosure, x: Any, other: Any, k: int
 def _apart(
     charges: Charges, wide: Enclosure, near: npt.NDArray[np.bool_], unit: Enclosure
 ) -> tuple[Enclosure, Enclosure]:
-    """What sum nu (d (s.p) + d^2 / R) / 2 adds to lambda (k,), and its square form (k, k), d = s_x - s_x'."""
+    """For sum nu (d (s.p) + d^2 / R) / 2, d = s_x - s_x': what it adds to lambda (k,), and its square form (k, k)."""
     arithmetic = charges.arithmetic
     pairs = arithmetic.of(charges.pairs)
     # s_x - s_x' is at most unit_x (1 - exp(-L[x,x'])) for s.p = 1, and so the other way round.
@@ -105,7 +105,7 @@ def _apart(
 
 
 def product_pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
-    """The first and the second constraint of each product that is weighed."""
+    """The first and the second constraint, (products,) each, of every product that is used."""
     first, second = np.triu_indices(len(support), 1)
     if len(first) > PRODUCTS:
         shared = (support[first] & support[second]).sum(axis=1)

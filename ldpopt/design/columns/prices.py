@@ -2,12 +2,12 @@
 
 For a pattern S (E = exp(epsilon) on a set A, 1 elsewhere) the gain per unit of probability is
 
-    v(S) = (S^T G S / (S.p) - lambda.S - sum_{x,x'} nu[x,x'] (S_x - S_x')_+) / (S.p),       G = K^T K,
+    v(S) = (S^T G S / (S.p) - lambda.S - sum_{x,x'} nu[x,x'] (S_x - S_x')_+) / (S.p),       G = K^T K.
 
-and with t >= max v over all patterns, sum lambda + eta sum nu + t bounds sum_y w_y |K u_y|^2 over every channel that
-meets the constraints: every column is a sum of patterns, S^T G S / (S.p) is convex and homogeneous, and t p.S mends
-each violated dual constraint. All 2^k patterns are priced in two halves; for more inputs `relaxation` bounds t.
-These are prices in floats, to search with; `charges` and `halves` prove.
+With t >= max v over all patterns, sum lambda + eta sum nu + t bounds sum_y w_y |K u_y|^2 over every channel within the
+constraints. The reason is that every column is a sum of patterns, that S^T G S / (S.p) is convex and homogeneous, and
+that t p.S makes up for every violated dual constraint. All 2^k patterns are priced in two halves; for more inputs
+`relaxation` bounds t. These are floats for searches; `charges` and `halves` compute proved gains.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ldpopt.design.columns.line import line_sets
 from ldpopt.distribution import Array
 
 EXACT_LIMIT = 24
-"""The most inputs whose 2^k patterns are all priced: 2^24 take about a second."""
+"""The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second."""
 
 
 Members = npt.NDArray[np.bool_]
@@ -29,7 +29,7 @@ Members = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What a column earns and pays: G (k, k), p (k,), lambda (k,), nu (k, k), and E."""
+    """gram : G (k, k). prior : p (k,). rows : lambda (k,). pairs : nu (k, k). ratio : E."""
 
     gram: Array
     prior: Array
@@ -38,7 +38,7 @@ class Prices:
     ratio: float
 
     def gains(self, columns: Array) -> Array:
-        """v of each of `columns` (n, k), of any positive values."""
+        """(n,) the gains v of `columns` (n, k), whose entries may be any positive numbers."""
         mass = columns @ self.prior
         earned = np.einsum("nx,nx->n", columns @ self.gram, columns) / mass
         paid = columns @ self.rows
@@ -79,7 +79,7 @@ class Prices:
         return top, found
 
     def line(self) -> Members:
-        """The sets that can be the best ones, where G is of rank one and nothing is paid for pairs."""
+        """(n, k) the sets that can be best where G has rank one and nothing is charged for pairs."""
         at = int(np.argmax(np.diag(self.gram)))
         kernel = self.gram[at] / np.sqrt(max(float(self.gram[at, at]), 1e-300))
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
@@ -109,7 +109,7 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class _Quadratic:
-    """constant + linear . a + a^T square a."""
+    """The function constant + linear . a + a^T square a."""
 
     constant: float
     linear: Array

@@ -1,14 +1,13 @@
-"""A bound on the price of every staircase pattern, for alphabets whose patterns cannot be priced one by one [Shor].
+"""A bound on the gain of every staircase pattern, for alphabets whose patterns cannot be priced one by one [Shor].
 
-With lambda and nu as in `charges`, t = 1/(E - 1) and E = exp(epsilon), a pattern t + a for the indicator a of a set
-whose mass m = t + p.a lies in [low, high] does not pay when
+Let lambda and nu be as in `charges`, t = 1/(E - 1) and E = exp(epsilon). Take a pattern t + a, for the indicator a of a
+set whose mass m = t + p.a lies in [low, high]. Its gain is not positive when
 
     N(a) = m (t sum lambda + lambda.a) + low sum nu[x,x'] a_x (1 - a_x') - a^T G a >= 0,
 
-and that is quadratic in a. Let d_x (a_x^2 - a_x) = 0 be added and span (m - low) (high - m) >= 0 taken off: what is
-left is at least its lowest eigenvalue times |z|^2, z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t
-and m >= t + p_x on the set. The masses, from t to t E, are cut into classes, each with its own d and span; without nu
-one class is enough.
+which is quadratic in a. Add d_x (a_x^2 - a_x) = 0, and subtract span (m - low) (high - m) >= 0. The result is at least
+its lowest eigenvalue times |z|^2, z = (a_x (t + p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t, and m >= t + p_x on
+the set. The masses, from t to t E, are cut into classes, each with its own d and span; without nu one class is enough.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from ldpopt.enclosures import Enclosure
 from ldpopt.results import ByValue
 
 CLASSES = 6
-"""The classes of masses where total variation is capped."""
+"""The number of classes of masses where total variation is capped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation(ByValue):
-    """d (classes, k) and the spans (classes,), none below zero, of the classes of masses; sound whatever they are."""
+    """squares : d (classes, k). spans : (classes,), none below zero. Any such numbers give a valid bound."""
 
     squares: Array
     spans: Array
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
-        """No pattern is priced above this; inf where the numbers prove nothing."""
+        """An upper bound on the gains of all patterns; inf where the numbers prove none. epsilon : in nats."""
         spans, k = finite(self.spans, (-1,)), len(charges.rows)
         classes = 0 if spans is None else len(spans)
         squares = finite(self.squares, (classes, k))
@@ -63,12 +62,12 @@ def finite(values: Any, shape: tuple[int, ...]) -> Array | None:
 
 
 def most_of_form(least: float, size: int) -> float:
-    """The most that a column pays whose price is -z^T N z, |z|^2 <= `size`, at the least eigenvalue of N."""
+    """The largest gain -z^T N z with |z|^2 <= `size`, from the least eigenvalue of N; at least 0."""
     return 0.0 if least >= 0 else float(-least * size * (1 + 2.0**-50))
 
 
 def _scaled(charges: Charges, level: Enclosure, d: Array, span: float, low: Enclosure, high: Enclosure) -> Enclosure:
-    """N with its additions, as a symmetric form (k + 1, k + 1) in z."""
+    """N with both changes, as a symmetric form (k + 1, k + 1) in z."""
     p, arithmetic = charges.prior, charges.arithmetic
     rows, pairs = arithmetic.of(charges.rows), arithmetic.of(charges.pairs)
     total = level * charges.total

@@ -1,7 +1,7 @@
 """Columns of a policy graph by local search, where its extreme columns are too many to list.
 
-In logarithms h the limits are  h_x - h_x' <= L[x,x'].  From one column to a neighbouring one a set of inputs moves,
-all by the same, up or down until a limit stops it: a single input, the inputs above a level, or what hangs together by
+In logarithms h the limits are  h_x - h_x' <= L[x,x'].  A step moves the h of a set of inputs, all by the same amount,
+up or down until a limit stops it. The set is a single input, all inputs above a level, or a part that is connected by
 limits that hold with equality.
 """
 
@@ -15,19 +15,19 @@ from ldpopt.design.columns.prices import Prices
 from ldpopt.distribution import Array
 
 APART = 35.0
-"""Log-ratio that stands for none: entries of exp(-35) are as good as 0."""
+"""The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0."""
 
 
 STARTS = 64
-"""Columns from which a search starts."""
+"""The most columns from which a search starts."""
 
 
 BLOCK = 32
-"""Columns moved at a time."""
+"""The number of columns moved at a time."""
 
 
 def first_columns(limits: Array) -> Array:
-    """Logarithms (n, k): the flat column, each input's peak and valley, and those of random sets of inputs."""
+    """Logarithms (n, k) of the constant column, and of columns with a peak or a valley at an input or a random set."""
     k = len(limits)
     finite = finite_limits(limits)
     rng = np.random.default_rng(k)
@@ -41,7 +41,7 @@ def first_columns(limits: Array) -> Array:
 
 
 def climb(limits: Array, prices: Prices, starts: Array, count: int, above: float) -> Array:
-    """Up to `count` columns priced above `above`, met on the way up from `starts` (n, k), best first."""
+    """Logarithms (n, k) of up to `count` columns that gain more than `above`, met on the way up from `starts`."""
     finite = finite_limits(limits)
     heights = np.unique(starts, axis=0)
     if len(heights) > STARTS:
@@ -63,7 +63,7 @@ def climb(limits: Array, prices: Prices, starts: Array, count: int, above: float
 
 
 def finite_limits(limits: Array) -> Array:
-    """The limits, with a number for none."""
+    """The limits (k, k), with a large number in place of inf."""
     finite = np.isfinite(limits)
     return np.where(finite, limits, max(APART, float(limits[finite].max())))
 
@@ -92,7 +92,7 @@ def _best_move(limits: Array, prices: Prices, heights: Array) -> tuple[Array, Ar
 
 
 def _hanging(room: Array, slack: float) -> npt.NDArray[np.bool_]:
-    """(k, k) the inputs below each input in a tree of limits that hold with equality, from the first input."""
+    """(k, k) the inputs below each input in a tree, rooted at the first input, of limits that hold with equality."""
     from scipy.sparse.csgraph import breadth_first_order
 
     tight = (room <= slack) | (slack >= room.T)

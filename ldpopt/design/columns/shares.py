@@ -1,7 +1,7 @@
 """Mutual information of staircase patterns as a function of their mass, and where it is best at linear prices.
 
 On S_A = t + 1_A the information is h(a), a = P(A), with h'(a) = h'(0) - log(1 + a/t) and h'(0) = (t + 1) epsilon - 1,
-t = 1/(e^epsilon - 1). These are floats, to search with; `certificates.information` proves.
+t = 1/(e^epsilon - 1). These are floats for searches; `certificates.information` computes proved numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import KL
 
 STEPS = 60
-"""Halvings of an interval."""
+"""The number of halvings of an interval."""
 
 
 def level_of(epsilon: float) -> float:
@@ -23,13 +23,13 @@ def level_of(epsilon: float) -> float:
 
 
 def best_mass(epsilon: float) -> float:
-    """(t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon): the mass of the patterns that tell most of themselves."""
+    """(t - 1)/(e^epsilon - 1), t = epsilon/(1 - e^-epsilon): the mass at which a pattern has most information."""
     series = epsilon / 2 + epsilon**2 / 12  # t - 1, less epsilon^4/720
     return (series if epsilon < 1e-3 else epsilon / -math.expm1(-epsilon) - 1) * level_of(epsilon)
 
 
 def information_of(mass: Array, away: Array, level: float) -> Array:
-    """h(a) for masses a and what they lack of one, of any shape."""
+    """h(a) for masses a, and away = 1 - a, of any shape; level : t."""
     mean = level + mass
     return np.asarray(mass * KL.excess_of(away, mean) + away * KL.excess_of(-mass, mean))
 
@@ -37,7 +37,7 @@ def information_of(mass: Array, away: Array, level: float) -> Array:
 def best_share(own: Array, rest: float, level: float, within: float, slope: Array) -> Array:
     """(n,) the rho in [0, 1] at which h(own + rest rho) - within rho (1 - rho) - slope rho is largest.
 
-    Among those up to where that stops being concave.
+    Only rho are looked at up to which this function is concave.
     """
     if not rest > 0:
         return np.zeros(len(own))
@@ -50,7 +50,7 @@ def best_share(own: Array, rest: float, level: float, within: float, slope: Arra
     if not within > 0:
         best = mass_at(steepest - slope / rest)
     else:
-        # In log(1 + a/t), which is fine wherever a is of the size of t, or far from it.
+        # The search is in log(1 + a/t), which keeps digits whether a is near t or far from it.
         low, high = np.log1p(own / level), np.log1p((own + rest) / level)
         bent = math.log(rest) * 2 - math.log(2 * within) - math.log(level)  # log of (t + a)/t where concavity ends
         high = np.maximum(np.minimum(high, bent - 1e-12), low)

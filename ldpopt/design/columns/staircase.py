@@ -15,11 +15,11 @@ from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.distribution import Array
 
 FULL = 8
-"""Up to this many inputs all patterns enter at once."""
+"""Up to this many inputs, all patterns are there from the start."""
 
 
 LISTED = 12
-"""Up to this many inputs all patterns are priced one by one, in the arithmetic that is asked for; beyond, in floats."""
+"""Up to this many inputs, proofs price all patterns one by one in the given arithmetic; beyond, in floats."""
 
 
 class StaircaseColumns(Columns):
@@ -28,22 +28,22 @@ class StaircaseColumns(Columns):
     kind = "staircase patterns"
 
     def __init__(self, k: int, epsilon: float, line: bool = False) -> None:
-        """line : whether a kernel has one row and nothing is paid for pairs, so that few sets can be the best."""
+        """line : whether the kernel has one row and nothing is charged for pairs, so that only few sets can be best."""
         self.k = k
         self.epsilon = epsilon
         self.line = line
 
     @property
     def name(self) -> str:
-        """What reports call them, with their number."""
+        """The name of the columns in printed texts, with their number."""
         return f"{2**self.k} {self.kind}"
 
     def start(self) -> Array:
-        """All of a small alphabet; else singletons, their complements, and sets of near-best size."""
+        """All patterns of a small alphabet; else singletons, their complements, and sets of nearly the best size."""
         k = self.k
         if k <= FULL:
             return np.asarray(((np.arange(2**k - 1)[:, None] >> np.arange(k)) & 1) * self.epsilon)
-        if self.line:  # few patterns join, whichever begin
+        if self.line:  # few patterns join in any case
             return np.zeros((1, k))
         rng = np.random.default_rng(k)
         best = min(max(round(k / (math.exp(self.epsilon) + 1)), 1), k - 1)
@@ -56,11 +56,11 @@ class StaircaseColumns(Columns):
         return np.asarray(np.unique(np.vstack(sets), axis=0) * self.epsilon)
 
     def complete(self, heights: Array) -> bool:
-        """Whether all patterns but the full one, which is the empty one again, are there."""
+        """Whether all patterns are there; the full one is not counted, as it is a multiple of the empty one."""
         return bool(len(heights) >= 2**self.k - 1)
 
     def paying(self, prices: Prices, used: Array, least: float) -> Array:
-        """Those that local search finds; if it finds none, those of all patterns where they can be priced."""
+        """The patterns that local search finds; if it finds none, the best of all, where all can be priced."""
         if self.line:
             sets = prices.line()
             gains = prices.gains(np.where(sets, prices.ratio, 1.0))
@@ -77,9 +77,9 @@ class StaircaseColumns(Columns):
         return self.line or self.k <= EXACT_LIMIT
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
-        """The largest price of all 2^k patterns, one by one or in two halves; of too many, by Shor's relaxation."""
+        """The largest gain of all 2^k patterns, one by one or in two halves; for too many, by Shor's relaxation."""
         epsilon = charges.arithmetic.of(self.epsilon)
-        # Patterns over exp(epsilon) - 1: t on all inputs, and 1 more on a set.
+        # Patterns are divided by exp(epsilon) - 1: t on all inputs, and t + 1 on a set.
         level = 1 / epsilon.expm1()
         if self.k > LISTED and len(charges.kernel) == 1 and not charges.pairs.any():
             found = most_of_line(charges, level)
@@ -90,5 +90,5 @@ class StaircaseColumns(Columns):
         if self.k > LISTED:
             return most_of_patterns(charges, level)
         sets = subsets(self.k)
-        sets = sets[:-1]  # the full pattern is the empty one again, which is priced without rounding
+        sets = sets[:-1]  # the full pattern is a multiple of the empty one, which is priced without rounding
         return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))

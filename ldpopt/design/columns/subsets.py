@@ -1,4 +1,4 @@
-"""Subsets of given masses whose sum is near a target: many of them, none of which is looked for one by one."""
+"""Subsets of given masses whose sums are near a target, many at once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ LISTED = 12
 """Up to this many masses, all subsets are listed."""
 
 HALF = 4096
-"""Subsets of one half of the masses that those of the other half are matched with."""
+"""The number of subsets of one half of the masses with which subsets of the other half are combined."""
 
 Subsets = npt.NDArray[np.bool_]
 
 
 def subsets_near(masses: Array, target: float, count: int, rng: np.random.Generator) -> Subsets:
-    """(n, len(masses)) up to `count` different subsets with sums near `target`, each mass in about as often as others.
+    """(n, len(masses)) up to `count` different subsets with sums near `target`; all masses occur about equally often.
 
-    Of few masses, the nearest ones. Of many, random subsets of one random half, each with one of the
-    best few from a sample of subsets of the other half.
+    For few masses, the subsets with the nearest sums. For many, random subsets of one random half, each combined with
+    one of the few best from a sample of subsets of the other half.
     """
     n = len(masses)
     if n <= LISTED:

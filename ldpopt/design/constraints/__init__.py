@@ -1,4 +1,4 @@
-"""What a design must guarantee: one file a notion, named as the measure in `ldpopt.privacy` that re-checks it."""
+"""What a design must guarantee: one file per notion, named like the measure in `ldpopt.privacy` that checks it."""
 
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.approximate_dp import ApproximateLDP

@@ -1,4 +1,4 @@
-"""Constraints on channels whose outputs are given, so that none may be merged, split or added."""
+"""Constraints on channels with a given number of outputs, so that none may be split or added."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 class AlphabetConstraint(Measured):
     """A convex constraint on a matrix (k, m) with a fixed number m of outputs.
 
-    The utility is then convex on a convex set without the freedom to split outputs, so that designs are searched for
-    and bounded by branching (`design.BranchAndBound`). Multipliers are the constraint's own business: `pose` says how
-    to read them off a solved program, `enclosed_support` and `enclosed_charge` what they prove.
+    As outputs cannot be split, staircase patterns do not suffice, and designs are found and bounded by branching
+    (`design.BranchAndBound`). Each constraint has multipliers of its own form: `pose` says how to read them off a
+    solved program, `enclosed_support` and `enclosed_charge` what they prove.
     """
 
     @property
     def labelled(self) -> bool:
-        """Whether outputs are told apart, so that exchanging two of them makes another channel."""
+        """Whether outputs have names, so that exchanging two of them makes another channel."""
         return True
 
     @abstractmethod
     def outputs(self, inputs: int) -> int:
-        """The number m of outputs of channels with this many inputs; `InvalidInput` where there are none such."""
+        """The number m of outputs of a channel with this many inputs; `InvalidInput` where there is no such channel."""
 
     def kinds(self, outputs: int) -> Index:
-        """A number for each output; two of the same number may be exchanged without changing the constraint."""
+        """(m,) a number for each output; outputs of the same number are treated alike by the constraint."""
         return np.arange(outputs)
 
     def pairs(self, inputs: int) -> int:
-        """How many pairs of inputs the program compares, for what it costs."""
+        """How many pairs of inputs the program compares, from which its cost is estimated."""
         return 0
 
     def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
-        """What the outputs are called, if the constraint says."""
+        """The labels of the outputs where the constraint names them, else None."""
         return None
 
     @abstractmethod
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """cvxpy constraints on the variable `q` (k, m), and what reads the multiplier after solving.
+        """cvxpy constraints on the variable `q` (k, m), and a function that reads the multiplier after solving.
 
-        give : a cvxpy expression by which equations may be violated, where a program must not be infeasible.
+        give : a cvxpy expression, the amount by which equations may be violated so that the program stays feasible.
         """
 
     def expression(self, q: Any) -> Sequence[Any]:
@@ -59,9 +59,9 @@ class AlphabetConstraint(Measured):
         return np.ones(shape, dtype=bool)
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """(m, k) prices u with u.Q <= `enclosed_charge` for every matrix Q of shape (k, m) within the constraint.
+        """(m, k) prices u: the sum of u[y, x] Q[x, y] is at most `enclosed_charge` for every Q within the constraint.
 
-        Rows of Q sum to one exactly. The multiplier may be anything: `Unproved` for what is none.
+        Q has shape (k, m) and rows that sum to one exactly. The multiplier is checked: `Unproved` if it is malformed.
         """
         return arithmetic.zeros(shape[::-1])
 
@@ -79,13 +79,13 @@ class AlphabetConstraint(Measured):
 
     @property
     def balances(self) -> bool:
-        """Whether `mend` moves mass between outputs, so that it comes after what sets single entries."""
+        """Whether `mend` moves mass between outputs; it then comes after constraints that set single entries."""
         return False
 
     def mend(self, matrix: Array) -> Array:
-        """The matrix (k, m) with what a solver leaves undone of the constraint's equations done."""
+        """The matrix (k, m) with the constraint's equations restored, which a solver meets only nearly."""
         return matrix
 
     def constant(self, shape: tuple[int, int]) -> Array | None:
-        """A row (m,) whose constant channel meets the constraint; None if any row does."""
+        """A row (m,) that meets the constraint when all inputs have it; None if any row does, or none."""
         return None

@@ -20,10 +20,10 @@ from ldpopt.tolerances import MAXIMUM_EPSILON
 
 @dataclass(frozen=True)
 class ApproximateLDP(ColumnConstraint):
-    """sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all pairs of inputs [GI, Def 1].
+    """sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all ordered pairs of inputs [GI, Def 1].
 
-    epsilon in nats, from 0 (then it is `TotalVariation(delta)`) to `tolerances.MAXIMUM_EPSILON`; delta in [0, 1]
-    (at 0 it is `LocalDP(epsilon)`). Measured by the hockey-stick divergence at epsilon, which must be within delta.
+    (a)_+ is max(a, 0), and the sum is called the hockey-stick divergence. epsilon is in nats, from 0 (then this is
+    `TotalVariation(delta)`) to `tolerances.MAXIMUM_EPSILON`; delta is in [0, 1] (at 0 this is `LocalDP(epsilon)`).
 
     >>> ApproximateLDP(1.0, 0.01).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
     0.0
@@ -56,7 +56,7 @@ class ApproximateLDP(ColumnConstraint):
         return hockey_stick(channel, self.epsilon)
 
     def centred(self) -> ApproximateLDP:
-        """Half of delta."""
+        """The same with half of delta."""
         return replace(self, delta=self.delta / 2)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
@@ -69,5 +69,9 @@ class ApproximateLDP(ColumnConstraint):
         return (approximate(len(inputs), self.epsilon, self.delta),)
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """epsilon, where delta = 0."""
+        """epsilon where delta is 0, else None."""
         return arithmetic.of(self.epsilon) if self.delta == 0 else None
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """delta where `reach` is at least epsilon; None below."""
+        return arithmetic.of(self.delta) if reach >= self.epsilon else None

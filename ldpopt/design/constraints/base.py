@@ -18,9 +18,9 @@ from ldpopt.results import ByValue
 class Constraint(Protocol):
     """A cap on one measure of a channel.
 
-    A class with these members is all that a constraint of one's own needs; see docs/add-a-constraint.md. It may also
-    have `symmetric`, True where all inputs are treated alike, so that inputs of one likelihood ratio may be merged;
-    without it, it is taken to tell inputs apart (`parts.symmetric`).
+    A constraint of your own needs these members and no more; see docs/add-a-constraint.md. It may also have
+    `symmetric`, True where all inputs are treated alike, so that inputs of equal likelihood ratio may be merged;
+    without it, the constraint is taken to treat inputs differently (`parts.symmetric`).
     """
 
     @property
@@ -29,7 +29,7 @@ class Constraint(Protocol):
         ...
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The namesake measure of a channel; the constraint holds when its value is at most `bound`."""
+        """The capped measure of a channel; the constraint holds when its value is at most `bound`."""
         ...
 
     def expression(self, q: Any) -> Sequence[Any]:
@@ -52,7 +52,10 @@ class Measured(ByValue, ABC):
 
     @property
     def plain(self) -> tuple[float, float] | None:
-        """The (epsilon, eta) of `LocalDP` and `TotalVariation` between all inputs that it amounts to, else None."""
+        """(epsilon, eta) where the constraint amounts to `LocalDP` and `TotalVariation` between all inputs; else None.
+
+        epsilon is inf, and eta 1, where it does not cap them.
+        """
         return None
 
     @property
@@ -62,10 +65,10 @@ class Measured(ByValue, ABC):
 
     @abstractmethod
     def measure(self, channel: Channel) -> Guarantee:
-        """The namesake measure of a channel, at most `bound` where the constraint holds."""
+        """The capped measure of a channel; the constraint holds when its value is at most `bound`."""
 
     def centred(self) -> Measured:
-        """A tighter constraint, which channels in the middle of this one meet; itself where none is needed."""
+        """A tighter constraint, whose channels lie well inside this one; by default this one itself."""
         return self
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
@@ -73,15 +76,16 @@ class Measured(ByValue, ABC):
         return arithmetic.of(1.0)
 
     def implies(self, other: Any) -> bool:
-        """Whether every channel that meets this constraint meets `other`; may say no where it is so."""
+        """Whether every channel that meets this constraint surely meets `other`; False where that is not known."""
         return bool(self == other)
 
 
 class ColumnConstraint(Measured):
     """A constraint that is a sum over outputs of convex, homogeneous functions of the columns.
 
-    Such a constraint survives the merging of outputs with equal likelihood ratios, so that the ratio-labelled
-    program is exact for it, and its terms carry the multipliers of certificates.
+    A column holds the probabilities of one output, one for each input. Merging outputs of equal likelihood ratio never
+    breaks such a constraint, so that a program with one output for each ratio is exact (`Exchange`). Certificates have
+    one multiplier for each of its terms.
     """
 
     @abstractmethod
@@ -89,11 +93,15 @@ class ColumnConstraint(Measured):
         """The constraint in column form, for a channel with these inputs."""
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """A cap D >= 0 on the log-ratio of any two entries of any column; None where there is none."""
+        """A cap D >= 0, in nats, on the log-ratio of any two entries of any column; None where there is no such cap."""
         return None
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """A cap on the moment of an order from 1 between any two rows (`moment.Moment`); None where none is known."""
+        """A cap on the moment of `order` >= 1 between any two rows (`moment.Moment`); None where no cap is known."""
+        return None
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """A cap on sum_y (Q[x, y] - e^reach Q[x', y])_+ between any two rows, reach >= 0; None where none is known."""
         return None
 
     def expression(self, q: Any) -> Sequence[Any]:
@@ -108,7 +116,7 @@ def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:
 
 
 def plain_of(constraint: Any) -> tuple[float, float] | None:
-    """The (epsilon, eta) that a constraint amounts to; None for others, and for a user's own."""
+    """The (epsilon, eta) that a constraint amounts to (`Measured.plain`); None for others, and for a user's own."""
     return constraint.plain if isinstance(constraint, Measured) else None
 
 

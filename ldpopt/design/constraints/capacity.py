@@ -1,4 +1,4 @@
-"""The constraint that an adversary from a restricted class tell no two answers apart."""
+"""The constraint that an adversary from a restricted class hardly tell any two answers apart."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRen
 from ldpopt.privacy.features import feature_map
 
 TRACE = 1e-9
-"""The probability of an output that a design would not use, under a restricted total variation."""
+"""The probability that every output gets where a design under a restricted total variation leaves one unused."""
 
 
 @dataclass(frozen=True, eq=False)
 class CapacityBounded(AlphabetConstraint):
     """The restricted divergence between any two rows is at most `bound` > 0 [CIM, Def 3].
 
-    features : array (m,) or (m, d), one row an output of the channel, or `privacy.Affine`, `privacy.Polynomial`: what
-        the adversary computes. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
-        `RestrictedTotalVariation()`. Merging and splitting outputs changes what features say, so the alphabet is fixed.
+    The adversary sees a report only through functions that are linear in its features. Merging and splitting outputs
+    changes their features, so the outputs are fixed.
 
-    The program says that for each pair of rows p, q there is a measure r that no function of the class tells from p
-    and that is near q: the dual of the definition [CIM, Lem 1], jointly convex in p, q and r.
+    features : array (m,) or (m, d), one row for each output of the channel, or `privacy.Affine`, `privacy.Polynomial`.
+    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
+    bound : the cap, in nats for KL and Rényi divergences.
+
+    The program says that for each pair of rows p, q there is a measure r near q that no function of the class tells
+    from p: the dual of the definition [CIM, Lem 1], jointly convex in p, q and r.
 
     >>> cap = CapacityBounded([0, 1], RestrictedTotalVariation(), 0.5)
     >>> cap.measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= cap.bound
@@ -58,21 +61,21 @@ class CapacityBounded(AlphabetConstraint):
         object.__setattr__(self, "bound", level)
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own restricted divergence; inf where it has not one output a feature."""
+        """The channel's own restricted divergence; inf unless it has one output for each row of features."""
         if channel.shape[1] != self._count:
             return Guarantee(self.divergence.notion, np.inf, np.inf, None, True, "[CIM, Def 3]")
         return capacity_bounded(channel, self.features, self.divergence)
 
     def outputs(self, inputs: int) -> int:
-        """One a feature."""
+        """As many outputs as the features have rows."""
         return self._count
 
     def pairs(self, inputs: int) -> int:
-        """All ordered pairs."""
+        """The number of all ordered pairs."""
         return inputs * (inputs - 1)
 
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """For every ordered pair a measure r with the moments of one row, near the other."""
+        """For every ordered pair, a measure r with the moments of one row that is near the other row."""
         import cvxpy as cp
 
         k, m = q.shape
@@ -105,7 +108,7 @@ class CapacityBounded(AlphabetConstraint):
         return posed, read
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """weight (E_p h - E_q f*(h)) for the function h of every pair, whatever h in the class."""
+        """The coefficients of weight (E_p h - E_q f*(h)), with one function h of the class for each pair of rows."""
         weight, coefficients = self._checked(multiplier, shape[0])
         left, right = all_pairs(shape[0])
         h, star = self._conjugate(arithmetic.of(coefficients) @ self._basis.T, arithmetic)
@@ -119,7 +122,7 @@ class CapacityBounded(AlphabetConstraint):
         return arithmetic.of(weight).sum() * self._level_of_f(arithmetic)
 
     def _checked(self, multiplier: Any, inputs: int) -> tuple[Array, Array]:
-        """Weights (pairs,) and coefficients (pairs, r) of functions, or `Unproved`."""
+        """The checked weights (pairs,) and coefficients (pairs, r) of functions; raises `Unproved` for others."""
         if not isinstance(multiplier, tuple) or len(multiplier) != 2:
             raise Unproved("a multiplier of a restricted divergence is a pair of weights and coefficients")
         pairs = inputs * (inputs - 1)
@@ -132,11 +135,14 @@ class CapacityBounded(AlphabetConstraint):
         return np.zeros(pairs), np.zeros((pairs, self._basis.shape[1]))
 
     def scaled(self, multiplier: Any, scale: float) -> Any:
-        """Weights scale with the utility, functions do not."""
+        """The multiplier with scaled weights; functions do not scale with the utility."""
         return multiplier[0] * scale, multiplier[1]
 
     def mend(self, matrix: Array) -> Array:
-        """A trace of every output where the adversary's functions are bounded: on what never occurs they are not."""
+        """The matrix, with `TRACE` mixed into every entry where a restricted total variation leaves an output unused.
+
+        The definition bounds the adversary's functions only on outputs that occur.
+        """
         if not isinstance(self.divergence, RestrictedTotalVariation) or matrix.max(axis=0).all():
             return matrix
         return np.asarray((1 - TRACE * matrix.shape[1]) * matrix + TRACE)
@@ -172,7 +178,7 @@ class CapacityBounded(AlphabetConstraint):
         return level
 
     def _conjugate(self, h: Enclosure, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """h (pairs, m), moved into the domain of f* where need be, and numbers not below f*(h)."""
+        """h (pairs, m), moved into the domain of f* where necessary, and numbers that are at least f*(h)."""
         if isinstance(self.divergence, RestrictedTotalVariation):
             # f* is the identity on [0, 1]; a constant and a smaller slope keep h in the class.
             low = np.asarray(h.lower).min(axis=1)
@@ -190,7 +196,8 @@ class CapacityBounded(AlphabetConstraint):
     def _functions(self, weight: Array, prices: Array) -> tuple[Array, Array]:
         """The functions of the class that the dual values name: weight (pairs,), coefficients (pairs, r).
 
-        Stationarity in r says weight f'(r/q) = prices, and f' is the function; of t log t it is one more than of f.
+        Stationarity in r says weight f'(r/q) = prices, and f' is the function. The derivative of t log t, which the
+        program poses for KL, is one more than that of f.
         """
         weight = weight * (self._power * (self._power - 1) if self._power > 1 else 1.0)
         kept = weight > 1e-9 * max(float(weight.max(initial=0.0)), 1e-300)
@@ -201,7 +208,7 @@ class CapacityBounded(AlphabetConstraint):
 
 
 def _members(at: Index, k: int) -> Array:
-    """(k, pairs) ones where a pair has the input."""
+    """(k, pairs) indicators of the pairs that have each input at `at`."""
     return np.asarray(at == np.arange(k)[:, None], dtype=np.float64)
 
 

@@ -22,22 +22,22 @@ from ldpopt.privacy import Guarantee, zcdp
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 
 GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])
-"""Where orders that a channel exceeds are looked for."""
+"""The orders at which a channel is first compared with its cap."""
 
 APART = 1e-4
-"""Orders nearer than this share of their distance from 1 say the same."""
+"""An order is not added when one is posed within this share of its distance from 1: both say the same."""
 
 SUMMIT = 0.9
-"""Between two orders of the grid the rate may be that much higher than at both."""
+"""Peaks of the grid below this share of rho are passed over: between its orders the rate is not that much higher."""
 
 
 @dataclass(frozen=True)
 class ConcentratedLDP(ColumnConstraint):
-    """The Rényi divergence of every order a > 1 between any two rows is at most a rho, rho > 0 [BS, Def 1.1].
+    """The Rényi divergence of every order a > 1 between any two rows is at most a rho nats [BS, Def 1.1].
 
-    orders : the orders, from 1 (the KL divergence) below inf, that the program poses: what they bound, all orders
-        bound too, so that the bounds of designs hold. Designs add the orders that their channels exceed, and are
-        measured by the exact supremum over all orders (`privacy.zcdp`).
+    rho : in (0, 100]. orders : the finite orders, from 1 (the KL divergence), that the program poses first. Fewer
+    orders allow more channels, so that the proved bounds hold for all orders. Orders that a designed channel exceeds
+    are added, and the design is measured by the exact supremum over all orders (`privacy.zcdp`).
 
     >>> ConcentratedLDP(0.5).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= 0.5
     True
@@ -70,11 +70,11 @@ class ConcentratedLDP(ColumnConstraint):
         return (arithmetic.of(self.rho) / 2).sqrt()
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
-        """One moment sum an order and ordered pair."""
+        """One moment sum for each posed order and each ordered pair."""
         return tuple(moment(len(inputs), order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
 
     def implies(self, other: Any) -> bool:
-        """That of every rho not smaller, posed for any orders, and each order's own [BS, Def 1.1]."""
+        """True of the same with rho no smaller, and of `RenyiLDP` with epsilon at least order * rho [BS, Def 1.1]."""
         if isinstance(other, ConcentratedLDP):
             return other.rho >= self.rho
         if isinstance(other, RenyiLDP):
@@ -82,14 +82,17 @@ class ConcentratedLDP(ColumnConstraint):
         return False
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """That of any order, whether it is posed or not."""
+        """The cap on the moment of any finite order, whether it is posed or not."""
         if not 1 <= order < math.inf:
             return None
         exact, rho = Fraction(order), arithmetic.of(self.rho)
         return rho if order == 1 else (rho * arithmetic.of(exact * (exact - 1))).expm1()
 
     def tightened(self, matrix: Array) -> ConcentratedLDP | None:
-        """With the order that `matrix` (k, m) exceeds most, of those not posed; None where none by a relative 1e-7."""
+        """The same with one more order, the one that `matrix` (k, m) exceeds most.
+
+        None if the matrix exceeds rho by more than a relative 1e-7 at no order that is not posed.
+        """
         left, right = all_pairs(len(matrix))
         if not len(left):
             return None
@@ -101,7 +104,7 @@ class ConcentratedLDP(ColumnConstraint):
             return np.array([renyi_of_pairs(used[left], used[right], a)[0].max() / a for a in orders])
 
         rates = worst(usable)
-        # Every summit of the grid is looked at: one of an order that is known already may hide a higher one.
+        # Every peak of the grid is looked at, because the highest one may be at an order that is posed already.
         beside = np.concatenate([[-np.inf], rates, [-np.inf]])
         summits = np.flatnonzero((rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho))
         found: dict[float, float] = {}

@@ -21,10 +21,10 @@ REFERENCE = "[Warner]"
 
 @dataclass(frozen=True)
 class Denominator(Measured):
-    """Every probability of the channel is n/D for an integer n: 36 for two dice, 52 for a deck, 2^n for n coins.
+    """Every probability of the channel is n/D for an integer n. D is 36 for two dice, 52 for a deck, 2^c for c coins.
 
-    D : from 2 to a million. A matrix of floats meets it when its entries are the floats nearest to such fractions, and
-    the integers of each row add up to D. That the device is fair is an assumption about the device.
+    D : from 2 to a million. A matrix of floats meets this when its entries are the floats nearest to such fractions,
+    and the integers of each row add up to D. Nothing can be said here about whether the dice or coins are fair.
 
     >>> Denominator(4).measure(Channel([[0.75, 0.25], [0.25, 0.75]])).value
     0.0
@@ -40,7 +40,7 @@ class Denominator(Measured):
 
     @property
     def bound(self) -> float:
-        """No entry is off."""
+        """0: every entry must be the float nearest to a multiple of 1/D."""
         return 0.0
 
     def measure(self, channel: Channel) -> Guarantee:
@@ -58,5 +58,5 @@ class Denominator(Measured):
         return Guarantee("denominator", worst, worst, witness, True, REFERENCE, {"D": float(self.D)})
 
     def expression(self, q: Any) -> Sequence[Any]:
-        """`InvalidInput`: no convex program has it."""
+        """Raises `InvalidInput`: a convex program cannot ask for integers."""
         raise InvalidInput("constraints: Denominator is for optimal_channel alone, as no convex program has integers")

@@ -1,7 +1,7 @@
-"""Hockey-stick terms: what one row exceeds a multiple of another by, summed over outputs, has a cap.
+"""Hockey-stick terms: a cap on the amount by which one row exceeds a multiple of another, summed over outputs.
 
-Pure and approximate LDP, total variation and trade-off curves are all of this form; linear programs hold it with a
-slack for every output, and its multipliers are one number for every label and pair.
+Pure and approximate LDP, total variation and trade-off curves are all of this form. A linear program states it with one
+slack for every output and pair, and a multiplier is one number for every label and pair.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 class HockeyStick(Term):
     """sum_y (Q[left] - e^(epsilon weight) Q[right])_+ <= cap; a cap of 0 binds every column by itself.
 
-    epsilon : (pairs,) or one number; weight, caps : (pairs,). All of them stand for their exact values.
-    A multiplier is a (labels, pairs) array z >= 0: nu (a - E b)_+ >= z (a - E b) whenever nu >= z.
+    epsilon : one number, or (pairs,), in nats. weight, caps : (pairs,). The floats are taken as exact numbers.
+    A multiplier is a (labels, pairs) array z >= 0, as nu (a - E b)_+ >= z (a - E b) whenever nu >= z, for
+    E = e^(epsilon weight).
     """
 
     epsilon: float
@@ -63,7 +64,7 @@ class HockeyStick(Term):
         return float(self.factor.max(initial=1.0))
 
     def within(self, farthest: float) -> tuple[HockeyStick, Any]:
-        """Smaller factors; what the right input pays, factor times multiplier, stays."""
+        """The term with smaller factors. Multipliers shrink so that factor times multiplier, the right one's, stays."""
         if self.farthest <= farthest:
             return self, 1.0
         exponent = self.epsilon * self.weight
@@ -84,7 +85,7 @@ class HockeyStick(Term):
         return HockeyStick(self.left[pairs], self.right[pairs], self.epsilon, self.caps[pairs], self.weight[pairs])
 
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """u = z on the left input and -z factor on the right one."""
+        """u = z on the left input and u = -z factor on the right one, summed over pairs."""
         made = np.zeros((labels, inputs))
         for x in range(inputs):
             at, by = self.left == x, self.right == x
@@ -98,7 +99,7 @@ class HockeyStick(Term):
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
-        """u = z on the left input and -z E on the right one; together z (1 - E)."""
+        """u = z on the left input and u = -z E on the right one, which sum to z (1 - E)."""
         z = self._checked(multiplier, labels)
         label, pair = np.nonzero(z)
         given = arithmetic.of(z[label, pair])
@@ -124,7 +125,7 @@ class HockeyStick(Term):
         return z
 
     def pose(self, q: Any) -> list[Any]:
-        """A slack for every output, or none where nothing may be exceeded."""
+        """Linear constraints, with a slack for every pair and output unless all caps are zero."""
         import cvxpy as cp
 
         if len(self) == 0:
@@ -137,7 +138,7 @@ class HockeyStick(Term):
         return [slack >= above, cp.sum(slack, axis=1) <= self.caps]
 
     def pose_split(self, q: Any) -> list[Any]:
-        """The same, each side divided by the unit of the rises."""
+        """The same for a matrix in two parts, with both sides divided by the unit of the rises."""
         import cvxpy as cp
 
         if len(self) == 0:
@@ -152,22 +153,22 @@ class HockeyStick(Term):
         return [slack >= above, cp.sum(slack, axis=1) <= self.caps / q.unit]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The dual values of the first constraint."""
+        """(labels, pairs) dual values of the first of the posed constraints."""
         if not posed:
             return np.zeros((0, 0))
         return np.asarray(np.maximum(np.asarray(posed[0].dual_value), 0.0).T)
 
     def scaled(self, values: Array, scale: float) -> Array:
-        """All of it scales."""
+        """The multiplier times `scale`, in every entry."""
         return values * scale
 
 
 def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
-    """(epsilon, delta) between every two inputs; at epsilon = 0 one order of each pair says it for both."""
+    """The term of (epsilon, delta)-LDP between every two inputs; at epsilon = 0 one order of each pair is enough."""
     left, right = np.triu_indices(inputs, 1) if epsilon == 0 else all_pairs(inputs)
     return HockeyStick.of(left, right, epsilon, delta)
 
 
 def approximate(inputs: int, epsilon: float, delta: float) -> Term | Ratio:
-    """The same, as a ratio where delta = 0 makes it pure."""
+    """The same, but a `Ratio` where delta = 0 makes it pure LDP."""
     return Ratio(epsilon) if delta == 0 and epsilon > 0 else every_pair(inputs, epsilon, delta)

@@ -19,14 +19,15 @@ from ldpopt.privacy import Guarantee
 from ldpopt.rounding import ULP
 
 ROUNDING = 1e-13
-"""Reports whose law is this near to p have law p: what float64 leaves of an equation."""
+"""How far from p the law of the reports may be in any entry, because float64 meets an equation only nearly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Invariant(AlphabetConstraint):
     """p Q = p: reports have the same law as answers, so that tables need no correction [PRAM, section 3].
 
-    p : distribution of shape (k,). The channel has k outputs, labelled as its inputs. Held to 1e-13 in every entry.
+    p : distribution of shape (k,). The channel has k outputs, labelled like its inputs. The equation must hold to 1e-13
+    in every entry.
 
     >>> Invariant([0.5, 0.5]).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
     0.0
@@ -39,16 +40,16 @@ class Invariant(AlphabetConstraint):
 
     @property
     def symmetric(self) -> bool:
-        """Outputs are named as inputs, so that no two inputs are alike."""
+        """False: outputs are named like inputs, so that no two inputs are alike."""
         return False
 
     @property
     def bound(self) -> float:
-        """What rounding leaves of an equation."""
+        """1e-13, how far rounding may leave an equation from being met."""
         return ROUNDING
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The largest entry of |p Q - p|; inf where the shape is another."""
+        """The largest entry of |p Q - p|; inf for a channel of another shape."""
         if channel.shape != (len(self.p), len(self.p)):
             return Guarantee("invariant", np.inf, np.inf, None, True, "[PRAM, section 3]")
         rows = channel.matrix / channel.matrix.sum(axis=1, keepdims=True)
@@ -56,17 +57,17 @@ class Invariant(AlphabetConstraint):
         return Guarantee("invariant", off, off, None, True, "[PRAM, section 3]")
 
     def outputs(self, inputs: int) -> int:
-        """As many as inputs."""
+        """As many outputs as inputs."""
         if len(self.p) != inputs:
             raise invalid("p", f"{inputs} entries, one an input", len(self.p))
         return inputs
 
     def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
-        """Those of the inputs."""
+        """The labels of the inputs."""
         return tuple(inputs)
 
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """One equation an output."""
+        """One equation for each output."""
         import cvxpy as cp
 
         if isinstance(give, float):
@@ -77,32 +78,32 @@ class Invariant(AlphabetConstraint):
         return [kept, cp.norm1(off) <= give], lambda: np.asarray(kept.dual_value)
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """The price of an output times p."""
+        """(m, k) the price of each output times p."""
         prices = arithmetic.of(real_array(multiplier, (shape[1],), "prices of the invariant law"))
         return prices[:, None] * law(self.p, arithmetic)
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """The prices of the outputs by p, and what the rounding that is allowed may be worth."""
+        """The prices of the outputs, averaged by p, and what the allowed rounding may add."""
         prices = arithmetic.of(real_array(multiplier, (shape[1],), "prices of the invariant law"))
         # 1.001: p sums to one within 1e-9. The measure itself is computed in float64.
         rounding = 1.001 * ROUNDING + (2 * len(self.p) + 8) * ULP
         return prices @ law(self.p, arithmetic) + prices.abs().sum() * rounding
 
     def idle(self, shape: tuple[int, int]) -> Any:
-        """No prices."""
+        """Prices that are all zero."""
         return np.zeros(shape[1])
 
     def scaled(self, multiplier: Any, scale: float) -> Any:
-        """Prices scale with the utility."""
+        """The prices times `scale`."""
         return multiplier * scale
 
     @property
     def balances(self) -> bool:
-        """Both margins are restored in turn, zeros kept."""
+        """True: `mend` scales rows and columns in turn, and keeps zeros."""
         return True
 
     def mend(self, matrix: Array) -> Array:
-        """Both margins of the joint law diag(p) Q made p, by scaling in turn [Sinkhorn]; zeros stay zeros."""
+        """The matrix scaled in turn until both margins of the joint law diag(p) Q are p [Sinkhorn]; zeros stay."""
         used = self.p > 0
         q = np.where(used[:, None] & ~used[None, :], 0.0, matrix)
         q = q / q.sum(axis=1, keepdims=True)
@@ -115,5 +116,5 @@ class Invariant(AlphabetConstraint):
         return np.asarray(q)
 
     def constant(self, shape: tuple[int, int]) -> Array | None:
-        """p itself."""
+        """The row p."""
         return np.asarray(self.p)

@@ -15,17 +15,17 @@ from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 
 LARGE = 3.0
-"""Caps above this are posed on the power alone."""
+"""For caps above this, only the power a^o b^(1-o) of psi is posed, without its linear part."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moment(Term):
     """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
 
-    With o = 1, psi(a, b) = a log(a/b) - a + b. epsilon : what the divergence of this order may be, an exact number; the
-    cap is e^((o-1) epsilon) - 1, or epsilon itself for o = 1.
-    psi lies above its tangent planes, one for each ratio t = a/b > 0: a multiplier is an array (4, cuts) of pair,
-    label, t and weight z >= 0.
+    For o = 1, psi(a, b) = a log(a/b) - a + b. epsilon : the cap on the Rényi divergence of this order, in nats, an
+    exact number. The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1.
+    psi lies above its tangent planes, one for each ratio t = a/b > 0. A multiplier is an array (4, cuts) with one
+    tangent plane in each column: its pair, its label, t and a weight z >= 0.
     """
 
     order: float
@@ -33,13 +33,13 @@ class Moment(Term):
 
     @property
     def cap(self) -> float:
-        """One cap for all pairs."""
+        """The cap in floats, the same for all pairs."""
         epsilon = float(self.epsilon)
         return epsilon if self.order == 1 else math.expm1((self.order - 1) * epsilon)
 
     @property
     def conic(self) -> bool:
-        """It does."""
+        """True: a program needs cones for it."""
         return True
 
     @property
@@ -48,7 +48,7 @@ class Moment(Term):
         return min(1.0, math.sqrt(self.cap))
 
     def enclosed_cap(self, arithmetic: Arithmetic) -> Enclosure:
-        """The cap between two ends."""
+        """The cap, enclosed."""
         epsilon = arithmetic.of(self.epsilon)
         return epsilon if self.order == 1 else (epsilon * arithmetic.of(Fraction(self.order) - 1)).expm1()
 
@@ -75,7 +75,7 @@ class Moment(Term):
         return self.order * np.expm1((self.order - 1) * log), -(self.order - 1) * np.expm1(self.order * log)
 
     def enclosed_slopes(self, t: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """The same between two ends, for positive floats t."""
+        """The same, enclosed, for positive floats t."""
         ratio = arithmetic.of(t)
         log = ratio.log()
         if self.order == 1:
@@ -120,7 +120,7 @@ class Moment(Term):
         return weight.reshape(len(used), labels).max(axis=1).sum() * self.enclosed_cap(arithmetic)
 
     def checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
-        """Pairs, labels, ratios and weights, of the cuts that weigh something."""
+        """The pairs, labels, ratios and weights of the cuts with positive weight. Raises `Malformed` for others."""
         made = finite(multiplier)
         if made.size == 0:
             made = np.zeros((4, 0))
@@ -159,8 +159,9 @@ class Moment(Term):
     def _pose_power(self, a: Any, b: Any) -> list[Any]:
         """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone.
 
-        The tower is for a fraction near 1/o, on copies of a and b: the dual values of the copies are the slopes of the
-        tangent plane, whatever the tower. Above `LARGE` the linear part of psi, a constant in sum, is left out.
+        The tower stands for a fraction near 1/o, and uses copies of a and b: the dual values of the copies are slopes
+        of a tangent plane whatever the fraction is. For caps above `LARGE` the linear part of psi is left out; its sum
+        over outputs is a constant.
         """
         import cvxpy as cp
         from cvxpy.utilities.power_tools import gm_constrs
@@ -177,9 +178,9 @@ class Moment(Term):
         return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The tangent plane of each cone's dual point: its weight, and the ratio that gives its coefficient of a.
+        """The tangent plane at each cone's dual point: its weight, and the ratio that gives its coefficient of a.
 
-        The plane's coefficient of b is then on the safe side, because the dual point lies in the dual cone.
+        Its coefficient of b is then on the safe side, because the dual point lies in the dual cone.
         """
         if not posed:
             return np.zeros((4, 0))
@@ -209,7 +210,7 @@ class Moment(Term):
         return np.asarray(values * np.array([1.0, 1.0, 1.0, scale])[:, None])
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
-        """What a moment posed on the power alone owes: its linear part is charged to the rows."""
+        """Add the linear part of psi to the multipliers of the rows, where only the power was posed."""
         if posed and self.order not in (1, 2) and self.cap >= LARGE:
             weight = np.maximum(np.asarray(posed[2].dual_value), 0.0) / (1 + self.cap)
             np.add.at(rows, self.left, self.order * weight)

@@ -18,8 +18,9 @@ from ldpopt.privacy import Guarantee
 class Outputs(AlphabetConstraint):
     """At most m >= 1 different reports, log2(m) bits each: a budget of communication.
 
-    Splitting outputs is no longer free, so that staircase patterns are not enough; the optimum is bounded by branching
-    on the outputs' likelihood ratios. Where the unlimited optimum has few outputs it is the answer [KOV14, Thm 2].
+    Outputs cannot be split at will, so that staircase patterns do not suffice; the optimum is bounded by branching on
+    the outputs' likelihood ratios. Where the optimum without the budget has at most m outputs, it is the answer
+    [KOV14, Thm 2].
 
     >>> Outputs(2).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
     2.0
@@ -32,7 +33,7 @@ class Outputs(AlphabetConstraint):
 
     @property
     def labelled(self) -> bool:
-        """Outputs are interchangeable."""
+        """False: exchanging two outputs changes nothing."""
         return False
 
     @property
@@ -50,9 +51,9 @@ class Outputs(AlphabetConstraint):
         return self.m
 
     def kinds(self, outputs: int) -> Index:
-        """All outputs are alike."""
+        """Zeros: all outputs are alike."""
         return np.zeros(outputs, dtype=np.intp)
 
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """Nothing but the shape of the matrix."""
+        """No constraint, as the shape of the matrix says it all."""
         return [], lambda: None

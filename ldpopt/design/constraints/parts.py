@@ -13,7 +13,7 @@ Expression = Callable[[Any], Sequence[Any]]
 
 
 def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
-    """The number of outputs that the alphabet constraints agree on; of budgets alone, the smallest."""
+    """The number of outputs that the alphabet constraints agree on; where all are budgets, the smallest."""
     from ldpopt.errors import InvalidInput
 
     exact = {one.outputs(inputs) for one in fixed if one.labelled}
@@ -28,7 +28,7 @@ def outputs_of(fixed: Sequence[Any], inputs: int) -> int:
 
 
 def implied(constraints: Sequence[Any], posed: Any) -> bool:
-    """Whether some constraint is `posed` itself or says at least as much."""
+    """Whether some constraint is `posed` itself or implies it."""
     return any(c is posed or (hasattr(c, "implies") and c.implies(posed)) for c in constraints)
 
 
@@ -40,7 +40,7 @@ def symmetric(constraints: Sequence[Any]) -> bool:
 def parts(
     constraints: Sequence[Any], inputs: Sequence[Any]
 ) -> tuple[tuple[Term | Ratio, ...], tuple[AlphabetConstraint, ...], tuple[Expression, ...]]:
-    """The constraints by kind: column terms, those of the alphabet, and expressions."""
+    """The constraints by kind: column terms, constraints on given outputs, and expressions of users' own."""
     from ldpopt.design.constraints.base import ColumnConstraint
 
     terms: list[Term | Ratio] = []

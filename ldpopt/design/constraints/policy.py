@@ -1,4 +1,4 @@
-"""A policy graph with weights: d-privacy for the shortest-path metric, by its edges alone."""
+"""A policy graph with weights: d-privacy for its shortest-path metric follows from the constraints on its edges."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ldpopt.rounding import ULP
 
 @dataclass(frozen=True)
 class Edges:
-    """The weighted edges of a policy graph, checked: (input, input, weight), both orders when undirected."""
+    """The checked edges of a policy graph: (input, input, weight), in both orders when the graph is undirected."""
 
     listed: tuple[tuple[Label, Label, float], ...]
     graph: Any
 
     def needed(self, inputs: Sequence[Label]) -> tuple[Index, Index, Array]:
-        """Positions and weights of the edges that no path through other inputs implies.
+        """The positions (edges,) of both ends, and the weights, of the edges that no path through others implies.
 
         Raises `InvalidInput` for a node that is no input.
         """
@@ -49,7 +49,7 @@ class Edges:
         return distance
 
     def diameter(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """The longest of all shortest paths between two inputs, rounded up; None where there is no path."""
+        """The longest of all shortest paths between two inputs, rounded up; None where some two have no path."""
         longest = float(shortest_paths(self.lengths(inputs)).max())
         # A path is a sum of at most k floats, each addition rounded: no longer than this in exact numbers.
         return arithmetic.of(longest) * (1 + len(inputs) * ULP) if np.isfinite(longest) else None

@@ -54,12 +54,12 @@ class RenyiLDP(ColumnConstraint):
         return renyi(channel, self.order)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """sqrt(epsilon/2), as the KL divergence is at most every later order [Pinsker]; at order inf [GI, Prop 2]."""
+        """sqrt(epsilon/2), as the divergence grows with the order, from KL [Pinsker]; at order inf [GI, Prop 2]."""
         epsilon = arithmetic.of(self.epsilon)
         return tanh_of_half(epsilon) if math.isinf(self.order) else (epsilon / 2).sqrt()
 
     def implies(self, other: Any) -> bool:
-        """That of every lower order with no smaller epsilon: the divergence grows with the order [M, Prop 9]."""
+        """True of `RenyiLDP` with order no larger and epsilon no smaller: it grows with the order [M, Prop 9]."""
         return isinstance(other, RenyiLDP) and other.order <= self.order and other.epsilon >= self.epsilon
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
@@ -69,11 +69,11 @@ class RenyiLDP(ColumnConstraint):
         return (moment(len(inputs), self.order, self.epsilon),)
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """epsilon, at order inf."""
+        """epsilon at order inf, else None."""
         return arithmetic.of(self.epsilon) if math.isinf(self.order) else None
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """That of its own order and of every lower one."""
+        """The cap on the moment of every order from 1 up to this one; None beyond."""
         if not 1 <= order <= self.order:
             return None
         epsilon = arithmetic.of(self.epsilon)

@@ -1,4 +1,4 @@
-"""From a nearly feasible matrix to one that meets its constraints by measurement."""
+"""From a matrix that nearly meets its constraints to one that was measured to meet them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ldpopt.rounding import SUBNORMAL, ULP
 _HOPELESS = "repair: the solver's matrix is too far from private to mend; pass another method"
 
 MOST = 1e-3
-"""The largest share of the constant channel in a mended matrix: it tells that much less."""
+"""The largest weight that a repair may give to the constant channel: differences between rows shrink by this share."""
 
 
 class Unrepairable(SolverError):
-    """The matrix (k, m) of a solver is too far from its constraints."""
+    """Raised where the matrix (k, m) of a solver is too far from its constraints."""
 
     def __init__(self, matrix: Array) -> None:
         super().__init__(_HOPELESS)
@@ -31,14 +31,15 @@ class Unrepairable(SolverError):
 
 
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """A stochastic matrix near `matrix` whose measures are within the constraints.
+    """A stochastic matrix near `matrix` (k, m) whose measures are within the constraints.
 
-    Entries too small for epsilon are raised to the largest of their column over exp(epsilon), or to what the edges of a
-    policy graph ask for, rows given equal sums, and the result mixed with the constant channel of its own column means,
-    with the least weight, to a few percent, that makes every re-measured (and outward rounded) guarantee hold. That
-    weight is the share by which differences between rows shrink, whatever their size. A matrix that would need more
-    than `MOST` is refused, and so is one that the raising moves by more than 1e-3, or by half of what its rows differ.
-    Under a cap of zero the mean row takes the place of every row.
+    First, entries too small for epsilon are raised: to the largest of their column over exp(epsilon), or as the edges
+    of a policy graph ask. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
+    row, with the least weight, to a few percent, at which every guarantee holds when measured and rounded outward. All
+    differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
+
+    Raises `Unrepairable` where a weight above `MOST` would be needed, or where raising moves an entry by more than
+    1e-3, or by more than half of the largest difference between rows.
     """
     matrix = np.maximum(matrix, 0.0)
     caps = plain_caps(constraints)
@@ -60,9 +61,9 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
 
 
 def _within_rounding(epsilon: float) -> float:
-    """Less than epsilon by about what rounding of entries and of their logarithm takes, at most 2^-49 of itself.
+    """epsilon less what rounding of entries and of their logarithm may add, at most 2^-49 of epsilon.
 
-    So columns keep to epsilon before any mixing, which would raise entries of size e^-epsilon out of all proportion.
+    Columns then keep to epsilon without any mixing, which would raise entries of size e^-epsilon out of all proportion.
     """
     if math.isinf(epsilon):
         return epsilon
@@ -70,7 +71,7 @@ def _within_rounding(epsilon: float) -> float:
 
 
 def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """`matrix`, mixed with the constant channel as far as it takes for `repair`.
+    """`matrix`, mixed with the constant channel of its mean row until `repair` accepts it.
 
     Raises `Unrepairable` where even the constant channel breaks a constraint.
     """
@@ -86,10 +87,10 @@ def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Labe
 
 
 def stochastic(matrix: Array) -> Array:
-    """Rows of one sum, 1: entries that agree within a column still agree, and small differences keep their digits.
+    """The matrix with rows that sum to 1: equal entries of a column stay equal, small differences keep their digits.
 
-    What a row lacks beside the largest sum is shared among its entries as the columns' smallest entries are. Dividing
-    each row by its own sum instead would shake every entry by an ulp, which may be more than the rows differ.
+    What a row lacks of the largest row sum is shared among its entries in proportion to the columns' smallest entries.
+    Dividing each row by its own sum instead would move every entry by an ulp, which may be more than the rows differ.
     """
     q = np.maximum(matrix, 0.0)
     base = q.min(axis=0)
@@ -119,7 +120,7 @@ def _mixed_until_private(
         if weight > most:
             return None
         found = tried(weight)
-    # Below that, a share is no loss.
+    # A weight below 1e-12 costs nothing worth a search.
     while weight > 1e-12 and weight > 1.04 * last:
         middle = math.sqrt(weight * max(last, weight / 2))
         better = tried(middle)
@@ -131,7 +132,7 @@ def _mixed_until_private(
 
 
 def _raised(matrix: Array, terms: Sequence[Term | Ratio]) -> Array:
-    """The least matrix above `matrix` that keeps the ratios along all edges: a longest path for every column."""
+    """The least matrix above `matrix` that keeps to the ratios along all edges, by longest paths in every column."""
     raised = matrix.copy()
     for term in terms:
         assert isinstance(term, HockeyStick)

@@ -9,9 +9,9 @@ from ldpopt.enclosures import Enclosure
 
 
 def scatter(values: Enclosure, at: Index, size: int) -> Enclosure:
-    """(size,) sums of the (m,) `values` that share an index in `at`; zero where there is none.
+    """(size,) sums of the (m,) `values` that share an index in `at`; zero for an index that does not occur.
 
-    Neighbours of a group are added pair by pair, so that a group of n costs log2(n) roundings.
+    The values of a group are added pair by pair, so that a group of n costs log2(n) roundings.
 
     >>> from ldpopt.enclosures import FLOAT
     >>> scatter(FLOAT.of([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 3).lower

@@ -18,11 +18,13 @@ from ldpopt.privacy.guarantee import Witness
 
 @dataclass(frozen=True, eq=False)
 class Support(AlphabetConstraint):
-    """Q[x, y] = 0 wherever `mask` is False: boolean array (k, m), every row with at least one True.
+    """Q[x, y] = 0 wherever `mask` is False.
 
-    Pure LDP between all inputs allows no output that is possible for some of them only [GI, Def 6]: together with
-    `LocalDP`, an output with a False in its column is never given. Total variation, (epsilon, delta) and the
-    capacity-bounded notions leave room for such outputs.
+    mask : boolean array (k, m), with at least one True in every row.
+
+    Pure LDP between all inputs allows no output that is possible for only some of them [GI, Def 6]: together with
+    `LocalDP`, an output with a False in its column never occurs. Total variation, (epsilon, delta)-LDP and
+    `CapacityBounded` allow such outputs.
 
     >>> Support([[True, False], [True, True]]).measure(Channel([[1.0, 0.0], [0.5, 0.5]])).value
     0.0
@@ -42,16 +44,16 @@ class Support(AlphabetConstraint):
 
     @property
     def symmetric(self) -> bool:
-        """The mask says for each input what it allows."""
+        """False: the mask says for each input which outputs it allows."""
         return False
 
     @property
     def bound(self) -> float:
-        """Forbidden reports have probability zero."""
+        """0: forbidden reports must have probability zero."""
         return 0.0
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The largest probability of a forbidden report; inf where the shape is another."""
+        """The largest probability of a forbidden report; inf for a channel of another shape."""
         if channel.shape != self.mask.shape:
             return Guarantee("support", np.inf, np.inf, None, True, "[GI, Def 6]")
         outside = np.where(self.mask, 0.0, channel.matrix)
@@ -68,11 +70,11 @@ class Support(AlphabetConstraint):
         return int(self.mask.shape[1])
 
     def kinds(self, outputs: int) -> Index:
-        """Outputs with the same mask are alike."""
+        """(m,) the same number for outputs with the same column of the mask."""
         return np.unique(self.mask, axis=1, return_inverse=True)[1].reshape(-1)
 
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """Zeros outside the mask."""
+        """The entries outside the mask are zero; they have no multiplier."""
         import cvxpy as cp
 
         if self.mask.all():
@@ -86,10 +88,10 @@ class Support(AlphabetConstraint):
         return np.asarray(self.mask)
 
     def mend(self, matrix: Array) -> Array:
-        """Zeros outside the mask."""
+        """The matrix with zeros outside the mask."""
         return np.where(self.mask, matrix, 0.0)
 
     def constant(self, shape: tuple[int, int]) -> Array | None:
-        """Even on the outputs that are possible under every answer, if there are any."""
+        """The uniform row on the outputs that every answer allows; None if there are none."""
         common = self.mask.all(axis=0)
         return common / common.sum() if common.any() else None

@@ -1,9 +1,10 @@
 """Constraints in column form: sums over outputs of convex, positively homogeneous functions of the column.
 
-A term says  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c, with phi_c convex and homogeneous. Weak
-duality needs only that phi_c lies above its linear supports: a multiplier gives every label vectors u with
-u.q <= nu phi(q) for columns q >= 0 (`support`), and costs nu cap (`charge`). Both exist twice: in floats for those who
-look for multipliers, and enclosed, from the exact parameters of the constraint, for those who prove with them.
+A term says  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c of inputs; phi_c is convex and homogeneous.
+A label is an output of the program, known by its likelihood ratio. Weak duality needs only that phi_c lies above its
+linear supports: a multiplier gives every label a vector u with u.q <= nu phi(q) for all columns q >= 0 (`support`), and
+costs nu cap (`charge`). Both exist twice: in floats for programs that look for multipliers, and enclosed, from the
+exact parameters of the constraint, for certificates that prove with them.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Index = npt.NDArray[np.intp]
 
 
 class Malformed(LdpoptError, ValueError):
-    """A multiplier that is none: of the wrong shape, not finite, negative, or of pairs or labels that are not there."""
+    """Raised for a multiplier of the wrong shape, not finite, negative, or of a pair or label that does not exist."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term(ABC):
-    """One family of column constraints, each on a `left` and a `right` input, (pairs,) positions each."""
+    """One family of column constraints, each on a pair of inputs: `left` and `right`, (pairs,) positions each."""
 
     left: Index
     right: Index
@@ -42,7 +43,7 @@ class Term(ABC):
     @property
     @abstractmethod
     def cap(self) -> Any:
-        """The cap in floats, one for all pairs or one each."""
+        """The cap in floats: one number, or (pairs,)."""
 
     @property
     def conic(self) -> bool:
@@ -51,30 +52,30 @@ class Term(ABC):
 
     @property
     def reach(self) -> float:
-        """About how far apart it lets two rows be, at most 1."""
+        """About how far apart, in total variation, the term lets two rows be; at most 1."""
         return 1.0
 
     @property
     def width(self) -> float:
-        """How much larger than a column's smallest entry it lets others be, relatively; 0 where it does not say."""
+        """By which share of itself the term lets a column's smallest entry be exceeded; 0 where it does not say."""
         return 0.0
 
     @property
     def farthest(self) -> float:
-        """The largest ratio of two entries that it names."""
+        """The largest ratio of two entries of a column that the term names."""
         return 1.0
 
     def within(self, farthest: float) -> tuple[Term, Any]:
-        """The term with its ratios cut to `farthest`, and by what its multipliers then shrink for this one."""
+        """The term with its ratios cut to `farthest`, and the factor that turns its multipliers into this one's."""
         return self, 1.0
 
     def pose_split(self, q: Any) -> list[Any]:
-        """As `pose`, for a matrix in two parts (`programs.labels.MatrixVariable`), in units of its rises."""
+        """Like `pose`, for a matrix in two parts (`programs.labels.MatrixVariable`), in units of its rises."""
         return self.pose(q.whole)
 
     @abstractmethod
     def excess(self, matrix: Array) -> Array:
-        """(pairs,) by how much each pair exceeds its cap at `matrix` (k, n); at most 0 where it holds."""
+        """(pairs,) by how much `matrix` (k, n) exceeds the cap of each pair; at most 0 where it does not."""
 
     @abstractmethod
     def take(self, pairs: Index) -> Self:
@@ -82,7 +83,7 @@ class Term(ABC):
 
     @abstractmethod
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """(labels, inputs) supports of the weighted term, for a multiplier as `multiplier` makes it, in floats."""
+        """(labels, inputs) supports u, in floats, for a multiplier as `multiplier` makes it."""
 
     @abstractmethod
     def charge(self, multiplier: Array) -> float:
@@ -92,37 +93,37 @@ class Term(ABC):
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
-        """The supports (labels, inputs), and (labels,) their sums over the inputs, formed before they can cancel.
+        """The supports (labels, inputs), and their sums over the inputs (labels,), computed without cancellation.
 
-        Raises `Malformed` for what is no multiplier. Columns are not negative, so that the lower end supports as well.
+        Raises `Malformed` for a malformed multiplier. As columns are not negative, the lower ends are supports too.
         """
 
     @abstractmethod
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
-        """What the multiplier adds to the bound. Raises `Malformed` for what is no multiplier."""
+        """What the multiplier adds to the bound. Raises `Malformed` for a malformed multiplier."""
 
     @abstractmethod
     def pose(self, q: Any) -> list[Any]:
-        """The term as cvxpy constraints on the matrix variable `q` (k, labels), in the order `multiplier` reads."""
+        """The term as cvxpy constraints on a matrix variable `q` (k, labels), in the order that `multiplier` reads."""
 
     @abstractmethod
     def multiplier(self, posed: list[Any]) -> Array:
-        """The multiplier of a solved term, from the dual values of what `pose` made."""
+        """The multiplier of a solved term, from the dual values of the constraints that `pose` made."""
 
     @abstractmethod
     def scaled(self, values: Array, scale: float) -> Array:
         """A multiplier times `scale`."""
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
-        """Add to the multipliers of the rows what a term posed without its linear part owes to them."""
+        """Add the linear part of the term to the multipliers of the rows, where it was posed without that part."""
         return
 
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """Every column lies in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs, without multipliers.
+    """The entries of every column lie in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs.
 
-    Certificates take it from the constraint itself (`ColumnConstraint.spread`).
+    It has no multipliers: certificates take epsilon from the constraint itself (`ColumnConstraint.spread`).
     """
 
     epsilon: float
@@ -132,7 +133,7 @@ class Ratio:
 
     @property
     def conic(self) -> bool:
-        """It needs no cones."""
+        """False: a program needs no cones for it."""
         return False
 
     @property
@@ -142,7 +143,7 @@ class Ratio:
 
     @property
     def reach(self) -> float:
-        """About e^epsilon - 1, at most 1."""
+        """e^epsilon - 1, at most 1."""
         return min(1.0, self.width)
 
     @property
@@ -156,15 +157,15 @@ class Ratio:
         return self.ratio
 
     def within(self, farthest: float) -> tuple[Ratio, Any]:
-        """The smaller ratio; there are no multipliers."""
+        """The same with the smaller ratio; there are no multipliers to shrink."""
         return (self if self.ratio <= farthest else Ratio(math.log(farthest))), 1.0
 
     def pose_split(self, q: Any) -> list[Any]:
-        """No rise above the base times e^epsilon - 1."""
+        """Every rise is at most e^epsilon - 1 times the base."""
         return [q.rise <= np.ones((q.shape[0], 1)) @ (self.width * q.level / q.unit * q.base)]
 
     def pose(self, q: Any) -> list[Any]:
-        """A floor for every column, and the ceiling above it."""
+        """A variable floor for every column, and e^epsilon times it as the ceiling."""
         import cvxpy as cp
 
         k, n = q.shape
@@ -172,20 +173,20 @@ class Ratio:
         return [q >= floor, q <= self.ratio * floor]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """None."""
+        """An empty array: there are no multipliers."""
         return np.zeros((0, 0))
 
     def scaled(self, values: Array, scale: float) -> Array:
-        """None."""
+        """The empty `values`."""
         return values
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
-        """Nothing."""
+        """Nothing is owed to the rows."""
         return
 
 
 def finite(values: Any) -> Array:
-    """Finite float64, or `Malformed`."""
+    """`values` as finite float64. Raises `Malformed` for anything else."""
     try:
         return real_numbers(values, "the values of a multiplier")
     except Unproved as error:
@@ -200,6 +201,6 @@ def pick(at: Index, weight: Array, k: int) -> Any:
 
 
 def all_pairs(inputs: int) -> tuple[Index, Index]:
-    """Positions of every ordered pair of different inputs."""
+    """The positions of both inputs of every ordered pair, (inputs (inputs - 1),) each."""
     left, right = np.nonzero(~np.eye(inputs, dtype=bool))
     return left, right

@@ -1,4 +1,4 @@
-"""The constraint that a channel be eta-TV."""
+"""The constraint that a channel be eta-TV: no two rows are farther apart than eta in total variation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldpopt.privacy import Guarantee, total_variation
 
 @dataclass(frozen=True)
 class TotalVariation(ColumnConstraint):
-    """Any two rows of the channel are within total variation eta, in [0, 1] [GI, Def 7].
+    """sum_y |Q[x, y] - Q[x', y]| / 2 <= eta for any two inputs, eta in [0, 1] [GI, Def 7].
 
     >>> TotalVariation(0.4).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= TotalVariation(0.41).bound
     True
@@ -30,7 +30,7 @@ class TotalVariation(ColumnConstraint):
 
     @property
     def plain(self) -> tuple[float, float] | None:
-        """Its eta."""
+        """(inf, eta)."""
         return math.inf, self.eta
 
     @property
@@ -39,11 +39,11 @@ class TotalVariation(ColumnConstraint):
         return self.eta
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own Dobrushin coefficient."""
+        """The largest total variation between two rows, the channel's Dobrushin coefficient."""
         return total_variation(channel)
 
     def centred(self) -> TotalVariation:
-        """Half of eta."""
+        """The same with half of eta."""
         return replace(self, eta=self.eta / 2)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
@@ -53,3 +53,7 @@ class TotalVariation(ColumnConstraint):
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
         """sum_y (Q[x, y] - Q[x', y])_+ <= eta for every two inputs."""
         return (every_pair(len(inputs), 0.0, self.eta),)
+
+    def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
+        """eta, which caps the excess at reach 0; a larger reach only lowers the excess."""
+        return arithmetic.of(self.eta)

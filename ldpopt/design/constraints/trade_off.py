@@ -21,9 +21,10 @@ from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick
 class TradeOff(ColumnConstraint):
     """T(Q[x], Q[x']) >= curve for all pairs of inputs, for a `privacy.TradeOffCurve` [DRS, Def 2.2].
 
-    Every segment of the curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]; the measure is the largest
-    excess of the channel's delta at epsilon_i over delta_i, which must be 0. As all ordered pairs are meant, a curve
-    that is not its own inverse asks for its inverse too.
+    T is the trade-off curve of two rows: the least error of the second kind for each error of the first. Every segment
+    of the given curve is a line that says (epsilon_i, delta_i)-LDP [DRS, Prop 2.12]. The measure is the largest excess
+    of the channel's delta at epsilon_i over delta_i, which must be 0. The constraint is on all ordered pairs, so that a
+    curve that is not its own inverse also asks for its inverse.
 
     >>> curve = TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75])
     >>> [(round(e, 4), d) for e, d in TradeOff(curve).levels]
@@ -37,7 +38,7 @@ class TradeOff(ColumnConstraint):
         if not isinstance(self.curve, TradeOffCurve):
             raise invalid("curve", "a TradeOffCurve", type(self.curve).__name__)
         a, b = self.curve.knots.T
-        # Beyond the last knot the curve is flat at 0: its line is met by every pair.
+        # Beyond the last knot the curve is flat at 0, which every pair meets.
         slopes = -np.diff(b) / np.diff(a)
         heights = b[:-1] + slopes * a[:-1]
         found = set()
@@ -51,7 +52,7 @@ class TradeOff(ColumnConstraint):
 
     @property
     def plain(self) -> tuple[float, float] | None:
-        """`LocalDP` and `TotalVariation` where each of its lines says one of the two."""
+        """(epsilon, eta) where each line of the curve amounts to `LocalDP` or `TotalVariation`; else None."""
         if not all(epsilon == 0 or delta == 0 for epsilon, delta in self.levels):
             return None
         return (
@@ -61,16 +62,16 @@ class TradeOff(ColumnConstraint):
 
     @property
     def bound(self) -> float:
-        """No excess."""
+        """0: no line may be exceeded."""
         return 0.0
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The largest excess over the curve's lines."""
+        """The largest excess of the channel's delta over the curve's lines."""
         worst = max((hockey_stick(channel, e).value - d for e, d in self.levels), default=0.0)
         return Guarantee("trade_off", max(worst, 0.0), 0.0, None, False, "[DRS, Prop 2.12]")
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term | Ratio, ...]:
-        """One hockey-stick sum a line and ordered pair; ratios within a box for a line with delta = 0."""
+        """One hockey-stick sum for each line and ordered pair; a `Ratio` for a line with delta = 0."""
         return tuple(approximate(len(inputs), e, d) for e, d in self.levels)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
@@ -81,13 +82,13 @@ class TradeOff(ColumnConstraint):
         return least
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """The epsilon of a line with delta = 0."""
+        """The least epsilon of the lines with delta = 0; None without such a line."""
         pure = min((e for e, d in self.levels if d == 0), default=None)
         return None if pure is None else arithmetic.of(pure)
 
 
 def _distinct(levels: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """The levels, of increasing epsilon, that no other implies: each with a smaller delta than those before it."""
+    """The levels that no other implies. With increasing epsilon, each has a smaller delta than the one before."""
     kept: list[tuple[float, float]] = []
     for epsilon, delta in levels:
         if kept and epsilon - kept[-1][0] <= 1e-12 * (1 + epsilon):

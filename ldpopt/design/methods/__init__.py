@@ -1,1 +1,1 @@
-"""How a channel is found, one file a method."""
+"""How a channel is found: one file per method."""

@@ -1,4 +1,4 @@
-"""Mutual information for any number of inputs: sets that cover all inputs alike, each of nearly the best mass."""
+"""Mutual information for any number of inputs: sets of nearly the best mass that together cover all inputs equally."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.information import InformationDual
@@ -30,22 +31,22 @@ WHOLE = 16
 """The most inputs that are taken whole among more."""
 
 NOTABLE = 2.0**-6
-"""Inputs of less than this share of the best mass are not taken whole: sets of them have about any mass."""
+"""Inputs of less than this share of the best mass are not taken whole, because sets of them have nearly any mass."""
 
 GROUPS = (45, 200)
-"""The fewest and the most groups that inputs are put into, as far as there are so many."""
+"""The fewest and the most groups that the inputs are put into, if there are enough inputs."""
 
 MEMBERS = 6
-"""Groups that a set has about, or more."""
+"""A set has about this many groups, or more."""
 
 POOL = 60_000
-"""Sets that are looked at."""
+"""The number of sets in the pool, from which sets join the program."""
 
 STARTED = 3000
-"""Sets in the first program."""
+"""The number of sets in the first program."""
 
 JOIN = 500
-"""Sets that join in a round."""
+"""The most sets that join in one round."""
 
 ROUNDS = 8
 """The most rounds."""
@@ -54,13 +55,13 @@ CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
 """The same under a cap on total variation, where programs are larger by all pairs of inputs."""
 
 PAIRED = 36
-"""The most inputs whose pairs are all in a program."""
+"""The most inputs for which the program has all pairs."""
 
 ROOM = 2.0**-38
 """The share of the weights that is left to erasure under a cap."""
 
 TRIED = 24
-"""Orbits of sets that are looked at."""
+"""The most orbits (families of sets, `columns.affine`) that are looked at."""
 
 CLOSE = 2e-8
 """The relative gap at which to stop."""
@@ -72,11 +73,12 @@ MOST = 2000
 
 @dataclass(frozen=True)
 class BalancedSets:
-    """For mutual information: reports favour sets of answers of nearly the best probability, all answers alike [KOV14].
+    """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
 
-    A pattern's information depends on the probability of its set alone. Inputs of large probability are taken whole and
-    the rest as if it could be divided, which makes a small program and its proof; then sets of the rest are looked for
-    that have the shares which it asks for, small inputs put into groups.
+    A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
+    and the rest as if it could be divided at will: that makes a small linear program, whose dual values prove the
+    bound. Then sets of the rest are looked for that have the shares in the solution, where small answers are put into
+    groups.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
     >>> prior = [(x + 1) / 5050 for x in range(100)]
@@ -98,17 +100,17 @@ class BalancedSets:
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the sets' weights."""
+        """The channel whose reports favour the sets that were found."""
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
         posed = _Posed.of(prior, problem)
         if problem.cap is None and np.ptp(prior[posed.used]) == 0:
             found, (classes, masses, sets, phi) = posed.turned()
         else:
-            found = posed.program.solve()
+            found = posed.program.solve(problem.deadline.part(0.0, 0.5))
             classes, masses, sets, phi = posed.best(found)
         if problem.cap is not None:
-            phi = phi * (1 - ROOM)  # so that the cap holds as it is measured, without a search for what to mix in
+            phi = phi * (1 - ROOM)  # so that the cap holds when measured, without a repair
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
         inside[posed.used] = sets[:, classes].T
         inside[prior == 0] = inside[posed.used[0]]
@@ -130,11 +132,12 @@ class BalancedSets:
 
 @dataclass(frozen=True, eq=False)
 class _Posed:
-    """used : the inputs that occur, by falling probability, the first taken whole; rest : the others' masses."""
+    """used : the inputs that occur, by falling probability; the first are taken whole. rest : the others' masses."""
 
     used: Index
     rest: Array
     program: SharesProgram
+    deadline: Deadline
 
     @classmethod
     def of(cls, prior: Array, problem: Problem) -> _Posed:
@@ -148,10 +151,12 @@ class _Posed:
         rest = p[n:]
         mass = float(rest.sum())
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
-        return cls(used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap))
+        return cls(
+            used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap), problem.deadline
+        )
 
     def turned(self) -> tuple[Shares, tuple[Index, Array, Subsets, Array]]:
-        """Inputs of one probability: subset selection of the best size, by the rotations of one set [YB]."""
+        """For inputs of equal probability: subset selection of the best size, by the rotations of one set [YB]."""
         k, level = len(self.used), self.program.level
         size = np.arange(1, k)
         keeps = information_of(size / k, 1 - size / k, level) / (level + size / k)
@@ -163,14 +168,14 @@ class _Posed:
         return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
     def best(self, found: Shares) -> tuple[Index, Array, Subsets, Array]:
-        """By a program over sets, under a cap for few inputs only; by an orbit under a cap, if that keeps more."""
+        """Without a cap, by a program over sets; under a cap by an orbit or, for few inputs, the better of both."""
         if self.program.cap is None:
             return self.realised(found)
         tried = [self.orbit()] + ([self.realised(found)] if len(self.used) <= PAIRED else [])
         return max(tried, key=lambda made: float(made[3] @ _worth(made[2], made[1], self.program.level)))
 
     def orbit(self) -> tuple[Index, Array, Subsets, Array]:
-        """Groups of nearly one probability as the points of a 2-design: the cap is the same for all pairs of them."""
+        """Groups of nearly equal probability as the points of a 2-design, in which all pairs use the cap alike."""
         program, k = self.program, len(self.used)
         level, eta = program.level, program.cap or 0.0
         p = np.concatenate([program.own, self.rest])
@@ -194,7 +199,7 @@ class _Posed:
             keeps = weight(one) * float(_worth(sets, masses, level).mean())
             if best is None or keeps > best[0]:
                 best = keeps, (which, masses, sets, np.full(len(sets), weight(one) / len(sets)))
-            if len(seen) >= TRIED:
+            if len(seen) >= TRIED or self.deadline.over():
                 break
         assert best is not None
         return best[1]
@@ -222,7 +227,7 @@ class _Posed:
         some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
         chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
         caps = None if program.cap is None else CutCaps.of(len(masses), program.cap, None)
-        for _ in range(ROUNDS if caps is None else CAPPED_ROUNDS):
+        for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if caps is None else CAPPED_ROUNDS)):
             sets = np.vstack([basic, pool[chosen]])
             of_sets = np.concatenate([_worth(basic, masses, level), worth[chosen]])
             made = weigh(sets.T.astype(np.float64), of_sets, level, unit, caps, SIMPLEX)
@@ -244,7 +249,7 @@ class _Posed:
         return np.concatenate([np.arange(n), n + groups]), masses, sets[kept], made.phi[kept]
 
     def grouped(self, found: Shares, rng: np.random.Generator) -> Index:
-        """Groups of the rest, of many different masses: about `MEMBERS` or more make up what patterns have of it."""
+        """Groups of the rest, with different masses, so small that patterns have about `MEMBERS` of them or more."""
         program = self.program
         share = float(found.shares @ found.phi) / max(float(found.phi.sum()), 1e-300)
         least, most = GROUPS
@@ -261,14 +266,14 @@ class _Posed:
         return np.unique(which, return_inverse=True)[1].reshape(-1)
 
     def pool(self, found: Shares, sums: Array, rng: np.random.Generator) -> Subsets:
-        """Sets whose part among the inputs taken whole, and share of the rest, nearly pay."""
+        """The pool of sets: their part among the inputs taken whole, with their share of the rest, nearly gains."""
         program = self.program
         each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
         most = POOL // each
         every = program.every
         shares, gain = program.price(every, found)
         gain = gain / (program.level + every @ program.own + program.rest * shares)
-        # Those that the program uses cover all inputs alike; many others nearly pay, often too many to take.
+        # The sets that the program uses cover all inputs alike; others that nearly gain are often too many to take.
         used = np.argsort(-found.phi)[: most // 2]
         used = used[found.phi[used] > 0]
         near = np.argsort(-gain)[: max(most - len(used), 1)]
@@ -285,7 +290,7 @@ def _worth(sets: Subsets, masses: Array, level: float) -> Array:
 
 
 def _spread(masses: Array, count: int) -> Index:
-    """The group of each mass, of `count` groups with sums as equal as can be."""
+    """The group of each mass, such that the sums of `count` groups are nearly equal."""
     which, load = np.zeros(len(masses), dtype=np.intp), np.zeros(count)
     for x in np.argsort(-masses, kind="stable"):
         which[x] = np.argmin(load)

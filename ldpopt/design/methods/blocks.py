@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.coins import Coin, Cut, best_coin
 from ldpopt.design.problems.reduction import Pair
@@ -26,21 +27,21 @@ from ldpopt.divergences import FDivergence
 LARGEST = float(np.finfo(np.float64).max)
 
 CHUNK = 1 << 15
-"""How many values of blocks are computed at once."""
+"""The number of values of blocks that are computed at once."""
 
 KEPT = 1500
-"""Up to this many inputs all values are kept between passes: 9 MB."""
+"""Up to this many inputs, all values are kept between passes, in 9 MB."""
 
 COARSE = 400
-"""Above twice this many inputs, a merged problem of this size finds where to start."""
+"""With more than twice this many inputs, a merged problem of this size gives the first partitions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The values of blocks of one pair under one divergence and one epsilon, in nats.
+    """The values of the blocks of one pair of hypotheses, for one divergence and one epsilon, in nats.
 
-    Columns are divided by E - 1, so that nothing grows or vanishes with epsilon: a block is worth
-    mu(t + P0(B), t + P1(B)) with t = 1/(E-1).
+    A block is a set of inputs that are neighbours in the order of likelihood ratios. Columns are divided by E - 1, so
+    that nothing overflows at any epsilon: a block B is worth mu(t + P0(B), t + P1(B)) with t = 1/(E-1), E = e^epsilon.
     """
 
     f: FDivergence
@@ -49,7 +50,7 @@ class Blocks:
 
     @cached_property
     def level(self) -> float:
-        """t = 1/(e^epsilon - 1), above 0 also where it underflows."""
+        """t = 1/(e^epsilon - 1), kept above 0 where it underflows."""
         return level_of(self.epsilon)
 
     @cached_property
@@ -59,7 +60,7 @@ class Blocks:
 
     @cached_property
     def _sums(self) -> list[Array]:
-        """(k+1,) prefix sums of each."""
+        """(k+1,) prefix sums of each of the three."""
         return [np.concatenate([[0.0], np.cumsum(part)]) for part in self._parts]
 
     def _worth(self, d: Array, p1: Array, p0: Array) -> Array:
@@ -68,7 +69,7 @@ class Blocks:
 
     @cached_property
     def _fine(self) -> bool:
-        """Whether differences of prefix sums would lose masses that count: beside a tiny level, or tiny themselves."""
+        """Whether differences of prefix sums would lose digits: where the level or some mass is tiny."""
         masses = np.concatenate([self.pair.p0, self.pair.p1])
         return self.level < 1e-6 or bool(masses[masses > 0].min() < 1e-12)
 
@@ -91,7 +92,7 @@ class Blocks:
 
     @cached_property
     def _chunks(self) -> list[tuple[int, int]]:
-        """The blocks' ends in runs of which the values fit into a processor's cache."""
+        """The ends of the blocks, cut into runs whose values fit into a processor's cache."""
         edges = [0]
         while edges[-1] < len(self.pair):
             edges.append(min(len(self.pair), edges[-1] + max(1, min(CHUNK // (edges[-1] + 1), 64))))
@@ -99,7 +100,7 @@ class Blocks:
 
     @cached_property
     def _kept(self) -> list[Array]:
-        """All values, for a few passes, where there are not too many of them."""
+        """The values of all blocks, for problems that are small enough to keep them."""
         return [self._ending(low, high) for low, high in self._chunks]
 
     def _values(self) -> Iterator[tuple[int, Array]]:
@@ -110,12 +111,12 @@ class Blocks:
                 yield j, rows[j - low - 1, :j]
 
     def cut(self, cuts: list[int]) -> Cut:
-        """The partition at `cuts`, valued."""
+        """The partition at `cuts`, with its value."""
         at = np.asarray(cuts, dtype=np.intp)
         return Cut(tuple(int(c) for c in cuts), float(self.value(at[:-1], at[1:]).sum()))
 
     def potentials(self, price: float) -> tuple[Array, npt.NDArray[np.intp]]:
-        """(k+1,) the most that partitions of the first j inputs are worth, a block costing `price`; the last cuts."""
+        """(k+1,) for every j, the best worth of a partition of j inputs, less `price` a block; and its last cut."""
         k, price = len(self.pair), min(price, LARGEST)
         reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j, values in self._values():
@@ -125,7 +126,7 @@ class Blocks:
         return reach, came
 
     def best(self, price: float) -> Cut:
-        """The partition of the largest V minus `price` times the number of blocks: O(k^2)."""
+        """The partition with the largest V minus `price` times the number of blocks, in O(k^2)."""
         _, came = self.potentials(price)
         cuts = [len(self.pair)]
         while cuts[-1]:
@@ -133,7 +134,7 @@ class Blocks:
         return self.cut(cuts[::-1])
 
     def improve(self, cut: Cut) -> Cut:
-        """Move one boundary at a time to its best place, until none moves: O(k) a sweep."""
+        """The partition after moving one boundary at a time to its best place until none moves; a sweep is O(k)."""
         cuts = list(cut.cuts)
         moved = True
         while moved:
@@ -147,19 +148,20 @@ class Blocks:
                     cuts[i], moved = best, True
         return self.cut(cuts)
 
-    def coin(self, eta: float | None) -> Coin:
+    def coin(self, eta: float | None, deadline: Deadline = UNLIMITED) -> Coin:
         """The publicly tossed coin over partitions that is optimal under a cap `eta`, or without one.
 
-        The best coin over a few partitions names a price of a block; the best of all partitions at that price either
-        lies on the line, and the coin is optimal, or joins those that are known. Without a cap this is Dinkelbach's
-        method for the largest V / (1 + t m).
+        The best coin over a few known partitions gives a price of a block. Then the best of all partitions at that
+        price is found. If it is no better than the coin's own, the coin is optimal; else it joins the known partitions.
+        Without a cap this is Dinkelbach's method for the largest V / (1 + t m).
         """
         cap = 1.0 if eta is None else eta
         known, asked = self._start(eta), set[float]()
         while True:
             coin = best_coin(known, cap, self.level)
-            if coin.price in asked:
+            if coin.price in asked or (asked and deadline.over()):
                 return coin
+            deadline.tell(1 - 0.5 ** len(asked))
             asked.add(coin.price)
             found = self.best(coin.price)
             if not coin.beaten(found):
@@ -167,7 +169,7 @@ class Blocks:
             known.append(found)
 
     def _start(self, eta: float | None) -> list[Cut]:
-        """Partitions to start from: erasure, and the coin of a merged problem, its boundaries then moved."""
+        """The first partitions: erasure and, for many inputs, the coin of a merged problem with boundaries improved."""
         k = len(self.pair)
         known = [Cut((0, k), 0.0)]
         if k > 2 * COARSE:
@@ -179,7 +181,7 @@ class Blocks:
 
 
 def merge_starts(pair: Pair, bins: int) -> Index:
-    """Where to start `bins` runs of inputs so that each run has nearly one ratio: even in mass and in posterior."""
+    """The starts of at most `bins` runs of inputs of nearly equal ratio, about even in mass and in posterior."""
     mass = np.cumsum(pair.p0 + pair.p1)
     s = pair.posterior
     spread = (s - s[0]) / (s[-1] - s[0])

@@ -1,8 +1,9 @@
 """Branch and bound over the likelihood ratios of given outputs: the global optimum of a fixed alphabet, with a proof.
 
-In a box of intervals, one an output, the divergence lies below its chords: a linear (or cone) program bounds the
-utility of every channel whose outputs have their ratios there. The box of the largest bound is split at the ratio of
-the output that loses most against its chord, until the bound meets the best channel found [FS].
+A box has an interval for the likelihood ratio of every output. In it the divergence lies below its chords, so that a
+linear (or cone) program bounds the utility of every channel whose ratios are in the box. The box with the largest bound
+is split, at the ratio of the output that loses most against its chord, until the bound meets the best channel
+found [FS].
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ import heapq
 import itertools
 import math
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Split
@@ -29,7 +30,7 @@ from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
 from ldpopt.design.problems.problem import Problem
-from ldpopt.distribution import Array, number, positive_integer
+from ldpopt.distribution import Array, positive_integer
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.tolerances import CERTIFIED_GAP
@@ -38,24 +39,26 @@ NARROW = 1e-9
 """Intervals of log-ratios narrower than this share of all log-ratios are not split."""
 
 FAR = 40.0
-"""Where an interval of log-ratios that has no end is taken to end, to find its middle."""
+"""The log-ratio at which an infinite interval is taken to end when its middle is looked for."""
 
 WORK, MANY = 150_000, 1500
-"""The default budget of boxes, times the number of entries and slacks of a program, and the most of them."""
+"""The default budget of boxes times entries and slacks of a program, and the most boxes."""
 
+
+CLIMBING = 0.2
+"""The share of the progress bar that the local search takes, before the boxes."""
 
 CLIMBS = 20
-"""How many of the boxes' channels are climbed from."""
+"""How many of the channels found in boxes start a local search."""
 
 
 @dataclass(frozen=True)
 class BranchAndBound:
-    """Local search, then branching on the ratios of the reports: for constraints on outputs, with a proof [FS].
+    """Local search, then branch and bound on the reports' likelihood ratios; for constraints on outputs, proved [FS].
 
-    nodes : the most programs of boxes to solve; by default from 30 to 400, fewer for large ones. starts, rng : of the
-    local search before it. time_limit : seconds (of the clock) after which no further box is solved; None for no limit,
-    and without `nodes` the default number of them is then not a limit either. The certificate holds whenever it stops,
-    with the best bound so far; the gap says how far it came.
+    nodes : the most programs of boxes to solve. By default from 30 to 1500, fewer where programs are large; with a
+    `time_limit`, as many as there is time for. starts, rng : of the local search before it. The certificate
+    holds whenever it stops, with the best bound so far; the gap says how far it came.
 
     >>> from ldpopt.design import Divergence, LocalDP, Outputs, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -67,11 +70,8 @@ class BranchAndBound:
     nodes: int | None = None
     starts: int = STARTS
     rng: np.random.Generator | None = field(default=None, compare=False)
-    time_limit: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not number(self.time_limit, "time_limit", "seconds above 0") > 0:
-            raise invalid("time_limit", "seconds above 0", self.time_limit)
         if self.nodes is not None:
             object.__setattr__(self, "nodes", positive_integer(self.nodes, "nodes"))
         LocalSearch(self.starts, self.rng)
@@ -106,22 +106,22 @@ class BranchAndBound:
             )
         if why := too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs))):
             raise invalid("problem", "one that BranchAndBound can hold", Phrase(why))
-        climb = Climb.of(problem)
+        deadline = problem.deadline
+        climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMBING))
         matrix, _ = climb.best(self.starts, self.rng or np.random.default_rng(0))
         tree = Tree(boxes, climb, matrix)
         k, m = climb.program.shape
         size = m * (k + sum(len(term) for term in terms) + sum(one.pairs(k) for one in fixed))
         few = int(np.clip(WORK / size, 30, MANY))
-        limit = time.monotonic() + (self.time_limit or math.inf)
-        solved = tree.grow(self.nodes or (few if self.time_limit is None else sys.maxsize), limit)
+        few = few if math.isinf(deadline.seconds) else sys.maxsize
+        solved = tree.grow(self.nodes or few, deadline.part(CLIMBING, 1.0))
         nodes = tuple(tree.nodes)
 
         def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
             yield BranchDual(problem.whole, problem.constraints, channel, classes, nodes)
 
         how = f"local search from {self.starts} starts, branch and bound in {solved} boxes"
-        stopped = "the time limit came before all boxes were settled" if time.monotonic() > limit else ""
-        return Candidate(tree.matrix, how, prove, shortfall=stopped)
+        return Candidate(tree.matrix, how, prove)
 
 
 class Tree:
@@ -134,8 +134,8 @@ class Tree:
         self.climbs = CLIMBS
         self.narrow = NARROW * float(np.ptp(np.clip(boxes.root, -FAR, FAR)))
 
-    def grow(self, budget: int, limit: float = math.inf) -> int:
-        """Split boxes until the bound meets the value, `budget` programs are solved, or the clock passes `limit`.
+    def grow(self, budget: int, deadline: Deadline = UNLIMITED) -> int:
+        """Split boxes until the bound meets the value, `budget` programs are solved, or the time is over.
 
         Returns how many were solved.
         """
@@ -155,12 +155,13 @@ class Tree:
             heapq.heappush(queue, (-bound, next(order), at, box, split))
 
         visit(0, self.boxes.root, _nothing(self.boxes))
-        while queue and solved < budget and time.monotonic() < limit:
+        while queue and solved < budget and not deadline.over():
+            deadline.tell(solved / budget)
             bound, _, at, box, split = heapq.heappop(queue)
             if -bound <= self.value + CERTIFIED_GAP / 4 * abs(self.value):
                 break
             if split is None:
-                continue  # too narrow to split: what the solver left open stays
+                continue  # too narrow to split: the gap that the solver left stays
             parent = self.nodes[at]
             assert isinstance(parent, Leaf)
             left = len(self.nodes)
@@ -183,7 +184,7 @@ class Tree:
         try:
             q, leaf = self.climb.program.solve(gains, walls)
         except SolverError:
-            # What bounds the whole box bounds its parts.
+            # A bound for the whole box is one for its parts.
             known = [parent]
             with suppress(SolverError):
                 known.append(self.climb.program.elastic(gains, walls))
@@ -192,11 +193,14 @@ class Tree:
             return known[best], bounds[best], cut
         bound, reached = proved(leaf), float((gains[0] * q.T).sum())
         if not bound <= reached + NARROW * abs(self.value) and (whole := proved(parent)) < bound:
-            leaf, bound = parent, whole  # an inaccurate solution proves less than that of the whole box
+            leaf, bound = parent, whole  # the multipliers of an inaccurate solution are worse than the parent's
         return leaf, bound, self._cut(q, gains, box) or cut
 
     def _cut(self, q: Array, gains: Array, box: Array) -> tuple[int, float] | None:
-        """Where a box is split that the channel `q` solves: at the output that loses most against its chord."""
+        """The output and the log-ratio at which to split a box with the solution `q`; None where it is too narrow.
+
+        It is the output that loses most against its chord.
+        """
         value = self.climb.value(q)
         if value > self.value:
             self.matrix, self.value = q, value
@@ -217,7 +221,7 @@ class Tree:
             log = float(np.log1p(apart[at] / b[at])) if b[at] > 0 else math.inf
         low, high = box[:, at]
         if not (math.isfinite(low) and math.isfinite(high)):
-            # The end is infinitely far: any finite log-ratio inside will do.
+            # An end is infinite: any finite log-ratio inside is a valid cut.
             return (
                 (at, log) if low < log < high and math.isfinite(log) else (at, float(np.clip(0.0, low + 1, high - 1)))
             )
@@ -234,7 +238,7 @@ class Tree:
 
 
 def _nothing(boxes: Boxes) -> Leaf:
-    """A leaf that proves the chords alone."""
+    """A leaf whose multipliers are all zero."""
     m, k = boxes.root.shape[1], len(boxes.laws.p0)
     idle = tuple(one.idle((k, m)) for one in boxes.limits.fixed)
     return Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))

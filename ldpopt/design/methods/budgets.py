@@ -1,4 +1,4 @@
-"""What constraints on the outputs rule out, and the optimum without them where it meets them anyway."""
+"""Constraints on the outputs: which are impossible, and when the optimum without them meets them anyway."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
 
 SMALL = 16
-"""The most inputs for which the optimum without constraints on the outputs is looked for beyond the plain ones."""
+"""The most inputs for which the optimum without constraints on the outputs is tried under other than plain ones."""
 
 
 def possible(problem: Problem) -> None:
-    """Raise `InvalidInput` for what theorems rule out."""
+    """Raise `InvalidInput` for constraints that no channel can meet under pure LDP."""
     k = problem.utility.size
     shape = (k, outputs_of(problem.given, k))
     allowed = np.logical_and.reduce([constraint.allowed(shape) for constraint in problem.given])
@@ -33,10 +33,10 @@ def possible(problem: Problem) -> None:
 
 
 def without_budget(problem: Problem, ask: Ask) -> Candidate | None:
-    """The optimum without constraints on the outputs where it meets them; tried where it is fast to find.
+    """The optimum without constraints on the outputs if it meets them; else None. It is tried where it is found fast.
 
-    Beyond pure LDP and total variation that is where it may have few enough outputs: more of them than twice the inputs
-    it never needs, and of one or two it rarely is.
+    Under other constraints than pure LDP and total variation it is not tried for one or two outputs, which are rarely
+    enough, nor for more than `SMALL` inputs.
     """
     free = problem.free
     if free is None or any(c.labelled for c in problem.given):

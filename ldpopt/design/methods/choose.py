@@ -49,7 +49,7 @@ METHODS: tuple[Method, ...] = (
     PolicyLP(),
     LocalSearch(8),
 )
-"""What is tried first stands first."""
+"""All methods, in the order in which they are tried."""
 
 
 def choose(problem: Problem, named: Method | None) -> Method:
@@ -58,7 +58,7 @@ def choose(problem: Problem, named: Method | None) -> Method:
         if isinstance(named, type) or not callable(getattr(named, "refuses", None)):
             raise invalid("method", "a method object such as Partition()", named)
         if why := refusal(named, problem):
-            # A method for pairs of hypotheses serves inside of one for sets of them.
+            # A method for pairs of hypotheses may be used by one for sets of hypotheses.
             outer: list[Method] = [
                 one.using(named) for one in METHODS if hasattr(one, "using") and not refusal(one, problem)
             ]

@@ -1,4 +1,4 @@
-"""The outputs of a solved channel: rare and nearly equal ones merged, without losing utility."""
+"""Merging rare and nearly equal outputs of a solved channel without losing utility."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ LEVELS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13)
 FREE = 1e-9
 
 FINE = 1e-6
-"""Rows that differ by less are kept in columns of their own size."""
+"""Where rows differ by less than this, columns are merged only with columns whose rows differ about as much."""
 
 
 def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array]) -> Array:
     """The channel with the fewest outputs among those of `LEVELS` that keep the most utility once repaired.
 
-    Merging keeps the rows' sums and every constraint that is a convex sum over outputs. `improve` may better each
-    merged channel before it is measured.
+    Merging keeps the sums of rows and every constraint that is a convex sum over outputs. improve : a function that may
+    improve each merged channel before it is measured.
     """
     pair, f = problem.reduction.pair, problem.utility.f
     best, most, last = None, -np.inf, np.zeros(0)
     for level in LEVELS:
-        q = merge(improve(merge(matrix, f, pair, level)), f, pair, 1e-13)
+        q = merge(matrix, f, pair, level)
+        if not problem.deadline.late:
+            q = improve(q)
+        q = merge(q, f, pair, 1e-13)
         if np.array_equal(q, last):
             continue
         last = q
@@ -48,11 +51,10 @@ def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array])
 
 
 def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
-    """Outputs next to each other in likelihood ratio merged, the cheapest first, while each costs at most `share`.
+    """The channel with outputs of neighbouring likelihood ratio merged, the cheapest first, for at most `share` each.
 
-    What a merger costs is what the two outputs tell less together than apart, as a share of all that is kept. An output
-    that is frequent and says nothing stays apart from rare ones that do: in their sum, floats would not hold what these
-    say.
+    A merger costs the utility that the two outputs lose by it, as a share of the whole utility. A frequent output that
+    says nothing is not merged with rare ones that say something: their sum would lose the digits of these.
     """
     q = np.maximum(matrix, 0.0)
     q = q[:, q.max(axis=0) > 0]
@@ -78,7 +80,7 @@ def merge(matrix: Array, f: FDivergence, pair: Pair, share: float) -> Array:
 
 
 def _cost(f: FDivergence, pair: Pair, q: Array, worth: Array, fine: bool) -> Array:
-    """What the mergers of neighbouring columns cost."""
+    """The costs of merging neighbouring columns."""
     cost = worth[:-1] + worth[1:] - kept(f, pair, q[:, :-1] + q[:, 1:])
     if fine:
         spread = np.ptp(q, axis=0) / q.max(axis=0)

@@ -1,10 +1,9 @@
 """Publicly tossed coins between partitions: the envelope theorem for partitions that are known.
 
-With t = 1/(exp(epsilon) - 1), a partition into m blocks of worth V in all has total variation 1 / (1 + t m) and keeps
-V / (1 + t m). This is a projective map of (m, V), so lines are lines in both planes: the envelope over eta is the
-concave hull of the points (m, V), and a chord of it is one trade of V against the number of blocks, the price of a
-block. No partition that is known is worth more than the line allows; if none at all is, at that price, the coin is
-optimal.
+With t = 1/(exp(epsilon) - 1), a partition into m blocks that are together worth V has total variation 1 / (1 + t m) and
+keeps V / (1 + t m). This is a projective map of (m, V), which maps lines to lines: the envelope over eta is the concave
+hull of the points (m, V). The slope of a chord of the hull is the price of a block. If no partition at all, known or
+not, lies above the chord at that price, the coin between its two ends is optimal.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Cut:
 class Coin:
     """A coin between at most two partitions, and the line of the envelope on which both lie.
 
-    parts : (weight, partition) pairs; one block is erasure. price : of a block, in the plane of (m, V), at which both
-    are best, at least 0. most : what V less the price of the blocks is for both.
+    parts : (weight, partition) pairs; one block is erasure. price : the price of a block, at least 0, at which both are
+    best. most : V less the price of the blocks, which is the same for both.
     """
 
     parts: tuple[tuple[float, Cut], ...]
@@ -47,14 +46,14 @@ class Coin:
     most: float
 
     def beaten(self, cut: Cut) -> bool:
-        """Whether a partition lies above the line, by more than rounding explains."""
+        """Whether a partition lies above the line by more than rounding."""
         return cut.total - self.price * cut.blocks > self.most + 1e-14 * abs(cut.total)
 
 
 def best_coin(known: Iterable[Cut], eta: float, level: float) -> Coin:
     """The coin over the partitions that keeps the most with a total variation of at most `eta`, for t = `level`.
 
-    The partitions include one of one block, erasure.
+    known : partitions, among them the one with one block, which is erasure.
 
     >>> coin = best_coin([Cut((0, 3), 0.0), Cut((0, 2, 3), 0.9), Cut((0, 1, 2, 3), 1.2)], 0.3, 1.0)
     >>> [(round(weight, 9), cut.blocks) for weight, cut in coin.parts], round(coin.price, 9)

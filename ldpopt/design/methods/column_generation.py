@@ -1,4 +1,4 @@
-"""Column generation: the pattern program for any number of inputs, its patterns priced instead of enumerated."""
+"""Column generation: the pattern program for many inputs, whose patterns are priced instead of listed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.classes import Classes
@@ -32,7 +33,7 @@ ACCURACY = 1e-8
 
 
 LABELLED = 6
-"""Rounds of multipliers by ratios, where there is no TV cap."""
+"""The most rounds of multipliers by ratios, where total variation is not capped."""
 
 
 LIMIT = 200
@@ -41,14 +42,14 @@ LIMIT = 200
 
 @dataclass(frozen=True, eq=False)
 class RowsAndPairs:
-    """Dual values: `rows` (k,), `pairs` (k, k), and the largest gain above them that pricing found."""
+    """Dual values: `rows` (k,), `pairs` (k, k), and the largest gain of a column that pricing found at them."""
 
     rows: Array
     pairs: Array
     gain: float
 
     def bound(self, eta: float) -> float:
-        """What they prove, as far as pricing sees."""
+        """The bound that they prove, if pricing found the largest gain."""
         return float(self.rows.sum() + eta * self.pairs.sum()) + max(0.0, self.gain)
 
 
@@ -56,8 +57,9 @@ class RowsAndPairs:
 class ColumnGeneration:
     """The staircase-pattern program [KOV14, Thm 4] by column generation: exact, for up to 200 ratios, with its proof.
 
-    Patterns are priced by a sweep of signs at each likelihood ratio under epsilon-LDP alone, by a minimum cut there
-    with a TV cap as well.
+    The program is solved over a few patterns; pricing finds patterns that are worth more than they cost at its dual
+    values, and these join. At each likelihood ratio the best pattern follows from the signs of linear coefficients
+    under epsilon-LDP alone, and from a minimum cut where total variation is capped, too.
 
     rounds : the most programs to solve. accuracy : the relative gap at which to stop.
 
@@ -92,14 +94,15 @@ class ColumnGeneration:
                     yield ratio_dual(posed, channel, np.zeros(k), np.full((k, k), max(top, 0.0)))
 
             return Candidate(np.ones((len(pair), 1)), "column generation: nothing can be kept", nothing)
-        # What one pattern of the binary mechanism keeps, for a scale; then the value of the first program.
+        # The unit of utility: first what a pattern of the binary mechanism keeps, then the value of the first program.
         reach = min(problem.eta, math.tanh(problem.epsilon / 2)) / (problem.ratio - 1)
         columns.scale = top * reach
         theta, _, _ = columns.solve(SIMPLEX)
         columns.scale *= float(columns.worth(columns.inside) @ theta)
-        best, rounds = _by_labels(columns, theta, self.accuracy) if problem.cap is None else None, 1
+        deadline = problem.deadline
+        best, rounds = _by_labels(columns, theta, self.accuracy, deadline) if problem.cap is None else None, 1
         if best is None:
-            best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds)
+            best, rounds = generate(columns, -math.inf, self.accuracy, self.rounds, deadline)
         theta = vertex(columns)
         theta = np.where(theta > 1e-12, theta, 0.0)
         erased = 1 - theta.sum() - (problem.ratio - 1) * float((columns.inside @ theta).mean())
@@ -119,7 +122,7 @@ class ColumnGeneration:
 
 
 def ratio_dual(problem: Problem, channel: Channel, rows: Array, pairs: Array) -> RatioDual:
-    """The certificate of multipliers for the reduced inputs: for their classes, or split among inputs nearly tied."""
+    """The certificate of multipliers of the reduced inputs; they are split among inputs that are only nearly tied."""
     p0, p1 = (np.asarray(p) for p in problem.utility.pair)
     classes = problem.reduction.classes
     try:
@@ -135,10 +138,10 @@ def ratio_dual(problem: Problem, channel: Channel, rows: Array, pairs: Array) ->
     return RatioDual(problem.whole, problem.constraints, channel, rows, pairs, classes)
 
 
-def _by_labels(columns: PatternProgram, theta: Array, accuracy: float) -> RowsAndPairs | None:
-    """Without a TV cap: the multipliers by exchange over ratios, and the patterns that they call for; None if loose."""
+def _by_labels(columns: PatternProgram, theta: Array, accuracy: float, deadline: Deadline) -> RowsAndPairs | None:
+    """Without a cap: the multipliers by exchange over ratios, whose patterns join; None if their bound is loose."""
     f, pair, ratio, scale = columns.f, columns.pair, columns.ratio, columns.scale
-    for _ in range(LABELLED):
+    for _ in deadline.inner.rounds(range(LABELLED)):
         used = columns.inside[:, theta > 1e-9 * theta.max()]
         value = float(columns.worth(columns.inside) @ theta)
         try:
@@ -155,23 +158,26 @@ def _by_labels(columns: PatternProgram, theta: Array, accuracy: float) -> RowsAn
     return None
 
 
-def generate(columns: PatternProgram, goal: float, accuracy: float, most: int = ROUNDS) -> tuple[RowsAndPairs, int]:
-    """The multipliers with the smallest bound, and the rounds that took.
+def generate(
+    columns: PatternProgram, goal: float, accuracy: float, most: int = ROUNDS, deadline: Deadline = UNLIMITED
+) -> tuple[RowsAndPairs, int]:
+    """The multipliers with the smallest bound, and the number of rounds.
 
-    Stops when they prove `goal`, in units of the scale, to a relative `accuracy`, or when nothing joins the program.
+    Stops when their bound is within a relative `accuracy` of `goal`, in units of the scale, or when nothing joins the
+    program.
     """
     best: RowsAndPairs | None = None
-    for number in range(1, most + 1):
+    for number in deadline.rounds(range(1, most + 1)):
         try:
             theta, rows, pairs = columns.solve(INTERIOR)
         except SolverError:
-            # Too degenerate for the solver: what is proved so far stands.
+            # The program is too degenerate for the solver: the best multipliers so far stand.
             if best is None:
                 raise
             break
         top, found = columns.price(theta, rows, pairs)
         if top <= LEAST:
-            # Nothing on a grid of ratios: look between them.
+            # No pattern gains on a grid of ratios: look between them.
             top, found = columns.search(rows, pairs)
         made = RowsAndPairs(rows, pairs, top)
         if best is None or made.bound(columns.caps) < best.bound(columns.caps):
@@ -182,7 +188,7 @@ def generate(columns: PatternProgram, goal: float, accuracy: float, most: int = 
         kernels, singles = columns.violated(theta) if near else ([], [])
         short = made.bound(columns.caps) - goal
         if number > 1 and not kernels and not singles and top < 0.02 * short < math.inf:
-            break  # what is missing is not for patterns to give
+            break  # further patterns would not close the gap
         added = columns.add(found) + len(kernels)
         for low, high in kernels:
             columns.join(low, high)
@@ -196,7 +202,7 @@ def generate(columns: PatternProgram, goal: float, accuracy: float, most: int = 
 
 
 def vertex(columns: PatternProgram) -> Array:
-    """Weights of few patterns, an optimal vertex of the program with every pair's own cap."""
+    """(n,) weights of the patterns at a vertex, few of them positive, of the program with every violated pair's cap."""
     for _ in range(ROUNDS):
         theta, _, _ = columns.solve(SIMPLEX)
         new = columns.violated(theta)[1] if columns.eta is not None else []

@@ -1,8 +1,8 @@
 """The best staircase patterns for one contrast of the proportions, such as one share, for hundreds of categories.
 
-Reports that tell categories of the same weight apart are of no use [KOV14, section 2.2]: such categories are one. Of
-the others, patterns that cut the order of the weights in two begin, and all of the few sets that can be the best at the
-multipliers of a round (`columns.line`) join, until none pays.
+Categories of the same weight need not be told apart [KOV14, section 2.2]: they are merged. The first patterns cut the
+categories, sorted by weight, in two. In every round, all of the few sets that can be best at its multipliers
+(`columns.line`) are priced, and those that gain join, until none does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.base import BATCH
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
@@ -31,11 +32,11 @@ def single_contrast(criterion: Any, k: int) -> Array | None:
 
 
 def one_contrast(
-    contrast: Array, prior: Array, epsilon: float, eta: float | None, gap: float
+    contrast: Array, prior: Array, epsilon: float, eta: float | None, gap: float, deadline: Deadline = UNLIMITED
 ) -> tuple[Array, FisherSolution]:
-    """Logarithms (n, k) of patterns, their weights, and multipliers that pay for all patterns up to about `gap`.
+    """Logarithms (n, k) of patterns, their weights, and multipliers at which no pattern gains more than about `gap`.
 
-    Under a cap on total variation for at most 24 different weights, whose patterns are all priced.
+    Under a cap on total variation there must be at most 24 different weights, so that all patterns are priced.
     """
     weights, place = np.unique(contrast, return_inverse=True)
     place = place.reshape(-1)
@@ -44,8 +45,9 @@ def one_contrast(
     below = np.arange(c)[None, :] < np.arange(1, c)[:, None]
     sets = np.unique(np.vstack([np.zeros((1, c), dtype=bool), below, ~below]), axis=0)
     ratio = math.exp(epsilon)
-    for _ in range(ROUNDS):
-        found = fisher_program(COptimal(weights), [mass], np.where(sets, ratio, 1.0), epsilon, eta)
+    for _ in deadline.rounds(range(ROUNDS)):
+        posed = sets
+        found = fisher_program(COptimal(weights), [mass], np.where(posed, ratio, 1.0), epsilon, eta)
         kernel = found.kernel[0] - found.kernel.sum() * mass
         prices = Prices(np.outer(kernel, kernel), mass, found.rows, found.pairs, ratio)
         least = 0.05 * gap * (abs(float(found.rows.sum())) + (eta or 0.0) * float(found.pairs.sum()))
@@ -56,10 +58,10 @@ def one_contrast(
         if not new:
             break
         sets = np.vstack([sets, new])
-    # Among categories of one weight the multipliers go by the share, a little raised for the rounding of that.
+    # Categories of one weight share its multipliers by their shares; rows are raised a little for the rounding.
     share = prior / mass[place]
     rows = found.rows[place] * share
     rows = rows + 16 * ULP * float(np.abs(rows).sum()) * prior
     pairs = found.pairs[np.ix_(place, place)] * np.outer(share, share)
     lifted = FisherSolution(found.theta, rows, pairs, kernel[place][None] * share, np.ones(1))
-    return sets[:, place] * epsilon, lifted
+    return posed[:, place] * epsilon, lifted

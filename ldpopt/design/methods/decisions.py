@@ -31,7 +31,7 @@ ENTRIES = 250_000
 
 
 DRAWS = 1000
-"""The most shares of a private sampling: every round adds a tangent to each, known by its share in all of them."""
+"""The most entries of the distributions of a private sampling: every round adds a tangent to each."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class DecisionProgram:
         return too_large(problem, inputs, decisions, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the smallest loss, and the multipliers of the program."""
+        """The channel with the smallest loss, and the multipliers of the program."""
         utility = problem.utility
         gains = gains_of(utility.priors, utility.loss)
         scale = float(np.abs(utility.loss).max()) or 1.0
@@ -81,10 +81,10 @@ class DecisionProgram:
 
 
 def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
-    """Multipliers of the rows for a ratio beyond those where programs stop, from those of the program.
+    """Row multipliers for a ratio beyond the largest that programs pose, extrapolated from those of the program.
 
-    most : (k,) what they are for an infinite ratio, where every input has its best decision. From there they fall with
-    the inverse of the ratio, up to terms of its square.
+    most : (k,) their values at an infinite ratio, where every input has its best decision. From there they change in
+    proportion to the inverse of the ratio, up to terms of its square.
     """
     ratio = max((term.farthest for term in problem.terms if isinstance(term, Ratio)), default=1.0)
     for farthest in FARTHEST:
@@ -93,10 +93,11 @@ def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
 
 
 def _solved(gains: Array, problem: Problem) -> list[Solved]:
-    """The program, and where rows are close and columns may be wide, also in units of what the rows share.
+    """The solved program; where rows are close and columns may be wide, also in other units.
 
-    The usual units are those of the smallest columns that the constraints leave, in which a whole row may be 1e13: no
-    solver tells then which decisions are best for all inputs alike, and this is nearly all of the loss.
+    The usual unit is that of the smallest columns within the constraints, in which a whole row may sum to 1e13. No
+    solver then finds the decisions that are best for all inputs alike, which make up nearly all of the loss. The other
+    unit is that of the part that all rows share.
     """
     wide = max((term.width for term in problem.terms), default=0.0) > 2 * MatrixVariable.unit_of(problem.terms)
     found, failure = [], None
@@ -112,7 +113,7 @@ def _solved(gains: Array, problem: Problem) -> list[Solved]:
 
 
 def _used(matrix: Array, widest: float, close: bool) -> Array:
-    """Rows that sum to one, without decisions that only a solver's noise makes."""
+    """The matrix with rows that sum to one, without decisions that come only from a solver's noise."""
     used = stretched(np.maximum(matrix, 0.0), widest)
     used[:, used.max(axis=0) <= 1e-9] = 0.0
     return stochastic(used) if close else np.asarray(used / used.sum(axis=1, keepdims=True))
@@ -120,7 +121,7 @@ def _used(matrix: Array, widest: float, close: bool) -> Array:
 
 @dataclass(frozen=True)
 class SamplingProgram:
-    """Private sampling by tangents of its risks, added where they are missed."""
+    """Private sampling by linear programs on tangents of the risks, which are added in rounds [PAL]."""
 
     reference: ClassVar[str] = "[PAL]"
 
@@ -136,14 +137,14 @@ class SamplingProgram:
         return too_large(problem, n, k, ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the smallest largest risk, and an expected loss below the risk as its proof."""
+        """The channel whose largest risk is smallest, and an expected loss below the risk as its proof."""
         utility = problem.utility
         note, how = "", "linear program on tangents of the risks"
         if within(Channel(utility.distributions, problem.labels), problem.constraints):
             how, found = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
-                found = sampling_program(utility, problem.terms, problem.others)
+                found = sampling_program(utility, problem.terms, problem.others, problem.deadline)
                 found = (_mendable(stochastic(found[0]), problem), *found[1:])
             except Unrepairable:
                 raise
@@ -167,9 +168,9 @@ class SamplingProgram:
 
 
 def _mendable(matrix: Array, problem: Problem) -> Array:
-    """The matrix, with as much of its mean row as `repair` needs where it cannot mend it as it is.
+    """The matrix, mixed with its mean row as far as `repair` needs.
 
-    Raises `Unrepairable` where further orders of a constraint are to be posed instead.
+    Raises `Unrepairable` where further orders of a constraint should be posed instead.
     """
     try:
         repair(matrix, problem.constraints, problem.labels)

@@ -1,7 +1,8 @@
-"""Divergences between rows beside hypotheses whose likelihood ratios have no end, where the utility is infinite.
+"""Caps on divergences between rows where likelihood ratios have no finite end, and the utility is infinite there.
 
-The program is that of `labels`, with the chord of the utility on every interval as gain, and towards the infinite end
-the tangent at the last cut: what is above it, the moments pay for. Its prices are the certificate as they are.
+The program is that of `programs.labels`. The gain on every interval is the chord of the utility; beyond the last cut
+towards the infinite end it is the tangent there, and moments pay for the rest (`certificates.tails`). The program's
+prices are the certificate as they are.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from ldpopt.distribution import Array
 GRID = 25
 SHARE = 0.1
 STILL = 1e-9
-"""Steps of the search that gain a smaller share than this are its last."""
+"""The search ends with a step that gains a smaller share than this."""
 
 EVERY = 300
-"""Terms of up to this many pairs begin whole; of larger ones, and of orders found later, the pairs that bind join."""
+"""Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join."""
 
 
 def endless(problem: Problem) -> bool:
-    """Whether the utility is infinite at an end of the ratios, and every constraint a divergence of finite order."""
+    """Whether the utility is infinite at an end of the ratios, and every constraint caps a moment of finite order."""
     labels = Labels.of(problem)
     infinite = not np.isfinite(heights(labels.f, np.array([labels.low, labels.high]))).all()
     return infinite and all(isinstance(term, Moment) for term in labels.terms)
 
 
 def moments(problem: Problem) -> tuple[Moment, ...]:
-    """The terms of a problem that has no others."""
+    """The terms of a problem that has only moments."""
     terms = Labels.of(problem).terms
     found = tuple(term for term in terms if isinstance(term, Moment))
     assert len(found) == len(terms), "terms are numbered among all of the problem's"
@@ -60,7 +61,7 @@ class EndlessExchange:
         self.pose(problem)
 
     def pose(self, problem: Problem) -> None:
-        """The terms of the problem's orders; new ones begin with the pairs that the champion nearly binds."""
+        """Take the problem's orders; the terms of new orders begin with the pairs that the champion nearly binds."""
         self.problem = problem
         self.terms = moments(problem)
         first = not self.active
@@ -83,9 +84,9 @@ class EndlessExchange:
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve on finer and finer intervals until bound and value meet; returns the number of programs."""
         least, stale, value = np.inf, 0, 0.0
-        for number in range(1, rounds + 1):
+        for number in self.asked.deadline.rounds(range(1, rounds + 1)):
             gains = chord_gains(self.f, self.pair, self.knots)
-            # Half of the labels gain more: those near an end where the utility is steep say nothing of the optimum.
+            # The median, because labels near an end where the utility is steep say nothing about the optimum.
             scale = value if value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
             solved, posed = self.solve((gains / scale).each, min(max(1e-3 * (least - value) / scale, 1e-9), 1e-5))
             q = _channel(solved)
@@ -98,7 +99,7 @@ class EndlessExchange:
             if bound < least:
                 self.proof, least = proof, bound
             while (tighter := self.problem.tightened(self.champion)) is not None:
-                # What meets fewer orders is only where to look; the next channel meets these as well.
+                # The channel meets fewer orders, and is only a start: the next one meets the added orders as well.
                 self.pose(tighter)
                 self.champion = self.ascend(self.champion, anew=True)
                 value, stale = self.value(self.champion), 0
@@ -109,9 +110,10 @@ class EndlessExchange:
         return number
 
     def cut(self, solved: Priced, scale: float, gap: float) -> Array:
-        """The knots, and those that quarter the intervals that may still matter.
+        """The knots, with further ones that quarter the intervals that may still matter.
 
-        An interval matters while its slack is within the `gap`, and its chord above the utility by a share of it.
+        An interval matters while its slack is within about the `gap`, and its chord lies above the utility by a share
+        of the gap.
         """
         middle = (self.knots[1:] + self.knots[:-1]) / 2
         height = heights(self.f, self.knots)
@@ -120,7 +122,7 @@ class EndlessExchange:
         # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
         closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
         at = np.flatnonzero((solved.slack <= 3 * gap) & (above > SHARE * gap) & closed)
-        # Far from mattering, every other knot goes: the chord of both intervals stays well below its price.
+        # Where intervals are far from mattering, every other knot is dropped: the chord stays well below its price.
         idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
         gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
         gone = self.knots[gone[gone % 2 == 1]]
@@ -128,12 +130,12 @@ class EndlessExchange:
         return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
 
     def posterior(self, matrix: Array) -> Array:
-        """Of the outputs that matter."""
+        """The posteriors of the outputs that contribute to the utility."""
         worth = kept(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[Priced, list[Index]]:
-        """The program with the pairs that bind, found round by round, and those of every term."""
+        """The solution of the program, and the pairs of every term that were posed; pairs that bind join in rounds."""
         for _ in range(12):
             posed = [self.active[term.order, term.cap] for term in self.terms]
             taken = [term.take(pairs) for term, pairs in zip(self.terms, posed, strict=True)]

@@ -1,4 +1,4 @@
-"""Full disclosure with probability eta, erasure otherwise."""
+"""Full disclosure with probability eta, and erasure otherwise: a report that says nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ INPUTS = 2000
 
 @dataclass(frozen=True)
 class Erasure:
-    """Full disclosure with probability eta, erasure otherwise: the optimum under a TV cap alone [Dobrushin].
+    """Full disclosure with probability eta, erasure otherwise: the optimum under `TotalVariation` alone [Dobrushin].
+
+    Erasure is a report that is equally likely under all answers, so that it says nothing.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -31,7 +33,7 @@ class Erasure:
     def refuses(self, problem: Problem) -> str:
         """It needs a cap on total variation and nothing else, and a utility that full disclosure keeps finite.
 
-        Beside a cap of zero nothing else matters.
+        Where a cap is zero, other constraints do not matter.
         """
         if not problem.utility.contracts:
             return f"{problem.utility.name} is not known to contract with total variation"

@@ -1,4 +1,4 @@
-"""The optimal channel for estimation: column generation over staircase patterns, repair, measure, prove."""
+"""The optimal channel for estimation: column generation over staircase patterns, and its certificates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -30,10 +31,10 @@ from ldpopt.rounding import ULP
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 
 IDLE = 2.0**-20
-"""Multipliers of the rows with a sum below this share of the bound are those of a constant report that has weight."""
+"""Where row multipliers sum to less than this share of the bound, the constant report has weight."""
 
 SHARPENED = 8
-"""Rounds of sharper multipliers."""
+"""The most rounds of sharper multipliers."""
 
 
 LARGEST = 40
@@ -41,11 +42,11 @@ LARGEST = 40
 
 
 LARGEST_OF_LINE, WEIGHTS = 2000, 100
-"""The most categories of one contrast, whose patterns can all be priced, and the most different weights."""
+"""The most categories for one contrast, whose patterns can all be priced, and the most different weights."""
 
 
 FINE = 14
-"""Up to this many inputs designs without a certificate are as good as those with one."""
+"""Up to this many categories, the design is found to `CERTIFIED_GAP`."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,16 @@ class EstimationColumns:
 
     min over channels Q of criterion(J(Q)^-1 - p p^T)  subject to  Q epsilon-LDP, Q eta-TV
 
-    Every term of J = sum_y q_y q_y^T / (q_y . p) is a convex, homogeneous function of its column, so staircase
-    patterns are enough [KOV14, Thm 2], and under a policy graph its extreme columns. They are generated: the program
-    over a few is solved, all are priced at its dual values, and those that pay join, until none does. Beyond 24
-    categories, and under graphs with more than 65,536 extreme columns, a local search finds them, and the bound is
-    that of a semidefinite relaxation, which is coarse under such graphs where total variation is capped, too. At
-    most 40 categories: beyond, it refuses. One contrast under LocalDP alone has few patterns that can be best: up to
-    2,000 categories with up to 100 different weights are certified, such as one share of 2,000.
+    Here J = sum_y q_y q_y^T / (q_y . p) for the columns q_y of Q. Every term of J is a convex, homogeneous function of
+    its column, so that staircase patterns are enough [KOV14, Thm 2], or the extreme columns of a policy graph. They are
+    generated: a program over a few columns is solved, all columns are priced at its dual values (is their information
+    worth more than their price?), and those that gain join, until none does.
+
+    It takes up to 40 categories. Beyond 24, and under graphs with more extreme columns than are listed (262,144, or
+    65,536 if the weights are not multiples of one), a local search finds columns, and the bound is that of a
+    semidefinite relaxation, which is coarse under such graphs if total variation is capped, too. One contrast under
+    LocalDP alone has few patterns that can be best: up to 2,000 categories with up to 100 different weights are
+    certified, such as one share of 2,000.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
@@ -88,20 +92,20 @@ class EstimationColumns:
         """The channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        fine = utility.size <= FINE or columns.line or (eta is None and by_newton(utility.criterion, columns, eta))
+        fine = utility.size <= FINE or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
         if utility.neighbourhood is None:
-            found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
+            found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, problem.deadline)
             prior = utility.prior
         else:
-            found, prior = _minimax(utility, columns, eta, gap)
+            found, prior = _minimax(utility, columns, eta, gap, problem.deadline)
         tolerance = gap if utility.neighbourhood is None else BRACKET_GAP
         matrix = found.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             best = found
-            if utility.neighbourhood is not None:  # the multipliers of the least favourable distribution alone
-                best = generate(utility.criterion, prior, columns, eta, found.heights, gap)
+            if utility.neighbourhood is not None:  # multipliers for the least favourable distribution
+                best = generate(utility.criterion, prior, columns, eta, found.heights, gap, posed.deadline.inner)
             yield from _proofs(posed, channel, columns, eta, prior, best)
 
         how = f"column generation over {columns.kind}, {len(found.heights)} generated"
@@ -119,30 +123,33 @@ def _of_line(problem: Problem) -> bool:
 
 
 def _unbound(problem: Problem, columns: Columns, eta: float | None) -> str:
-    """A cap on total variation that a policy graph makes idle; between all inputs `finish` says it."""
+    """A note on a cap on total variation that does not bind under a policy graph; without one, `finish` says it."""
     if eta is not None or math.isfinite(problem.epsilon) or problem.eta >= 1:
         return ""
     return f"eta = {problem.eta:g} does not bind: it is at least {math.tanh(columns.epsilon / 2):.6g} [GI, Prop 2]"
 
 
 def _coarse(columns: Columns) -> str:
-    """What may keep the bound away from the optimum."""
+    """Why the bound may be away from the optimum, for a note."""
     if columns.exact:
         return "the bound is rigorous but not within the tolerance"
     return f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
 
 
-def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, gap: float) -> tuple[Mixture, Array]:
+def _minimax(
+    utility: FisherInformation, columns: Columns, eta: float | None, gap: float, deadline: Deadline
+) -> tuple[Mixture, Array]:
     """The saddle point: a channel for the worst case, and the least favourable distribution.
 
-    The criterion is convex in the weights and concave in the distribution. Over the columns at hand, distributions
-    join until the worst case of the channel is among them; their mixture by dual values is least favourable, and the
-    best channel for it alone brings further columns, or proves that none is needed.
+    The criterion is convex in the weights and concave in the distribution. For the columns found so far, distributions
+    join until the worst case of the channel is among them. Their mixture by dual values is then least favourable, and
+    the best channel for it gives further columns, or proves that none is needed.
     """
     accuracy = 1e-5
-    found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap)
+    inner = deadline.inner
+    found = generate(utility.criterion, utility.prior, columns, eta, columns.start(), gap, inner)
     heights, priors, best = found.heights, [utility.prior], (math.inf, found, utility.prior)
-    for _ in range(ROUNDS):
+    for _ in deadline.rounds(range(ROUNDS)):
         values = columns.values(heights)
         found = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, eta))
         worst = worst_case(utility, found.matrix(columns), accuracy / 10)
@@ -155,7 +162,7 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
             heavy = found.solution.shares > 1e-7
             priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
             continue
-        alone = generate(utility.criterion, mixture, columns, eta, heights, gap)
+        alone = generate(utility.criterion, mixture, columns, eta, heights, gap, inner)
         least = criterion_at(utility.criterion, alone.matrix(columns), mixture)
         if worst.upper - least <= 10 * accuracy * max(abs(least), 1e-12):
             break
@@ -167,7 +174,7 @@ def _minimax(utility: FisherInformation, columns: Columns, eta: float | None, ga
 
 
 def _inside(utility: FisherInformation, prior: Array) -> Array:
-    """The distribution, or one a little nearer to the pilot that is in the neighbourhood without any slack."""
+    """The distribution, or one a little nearer to the pilot that is exactly in the neighbourhood."""
     for share in (0.0, 2.0**-45, 2.0**-38, 2.0**-30, 2.0**-20):
         near = (1 - share) * prior + share * utility.prior
         if utility.stands_for(near):
@@ -178,7 +185,7 @@ def _inside(utility: FisherInformation, prior: Array) -> Array:
 def _proofs(
     problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, found: Mixture
 ) -> Iterator[EquivalenceDual]:
-    """The certificate from the dual values of the solver; then from sharper and sharper multipliers."""
+    """Certificates: first from the dual values of the solver, then from sharper and sharper multipliers."""
     utility, solution = problem.utility, found.solution
     fields, pairs = (utility, problem.constraints, channel, prior), solution.pairs
     if not columns.exact:
@@ -189,15 +196,15 @@ def _proofs(
     rounding = 4 * ULP * float(np.abs(solution.rows).sum())
     if eta is not None and abs(math.fsum(solution.rows)) <= IDLE * eta * float(pairs.sum()) + rounding:
         # Under a small cap most reports say nothing, and any price of theirs, if only by rounding, costs 1/eta times as
-        # much as prices of pairs: so these pay for the rounding of all the others.
-        # Half of each price is moved to the other direction, as (a)_+ = a + (-a)_+, so that every column pays some.
+        # much as prices of pairs. So the pairs pay for the rounding of all the others.
+        # Half of each price is moved to the other order of its pair, as (a)_+ = a + (-a)_+: every column pays some.
         rows = balanced(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
         for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
             yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))
     criterion, heights = utility.criterion, found.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     worth = criterion.worth(kernel, prior)
-    for _ in range(SHARPENED):
+    for _ in problem.deadline.inner.rounds(range(SHARPENED)):
         try:
             rows, pairs, made = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
         except SolverError:

@@ -1,4 +1,4 @@
-"""Column generation for an estimate: columns that pay at the dual values of the program over a few join it."""
+"""Column generation for an estimate: columns that gain at the dual values of the program over a few of them join it."""
 
 from __future__ import annotations
 
@@ -10,114 +10,127 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.base import Columns
+from ldpopt.design.columns.policy import FEW, PolicyColumns
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
 from ldpopt.design.columns.staircase import FULL, StaircaseColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.contrast import one_contrast, single_contrast
 from ldpopt.design.programs.fisher import FisherSolution, fisher_program
-from ldpopt.design.programs.support import fewer_columns
+from ldpopt.design.programs.support import fewer_columns, fewer_weights
 from ldpopt.design.programs.survey_dual import survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.solve import solve
-from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal
+from ldpopt.design.utilities.criteria import AOptimal, Criterion, DOptimal, MVOptimal
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
 ROUNDS = 40
-"""Rounds of pricing; what is left unpriced shows as a gap, not as an error of the bound."""
+"""The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong."""
 
 
 NEGLIGIBLE = 1e-6
-"""Weights below this share of the largest are taken for the solver's zero."""
+"""Weights below this share of the largest are taken for zero."""
 
 
 DRAWN = 50
-"""Sets that are drawn to begin with, for each category."""
+"""The number of sets that are drawn at the start, for each category."""
 
 
-THINNED = 16
-"""Up to so many categories the reports under a cap on total variation are brought down by a linear program."""
+EXACT = 1e-12
+"""The same share where weights are nearly exact: many small ones add up in rows and caps."""
 
 
-MANY = 3000
-"""So many columns stay, whatever they pay, under a cap on total variation."""
+LIGHT = 1e-4
+"""The least weight of a variance, in units of the largest, for which columns are drawn."""
+
+
+COARSE = 0.1
+"""The relative gap of the first round."""
+
+
+SPARE = 100
+"""Columns leave if they lose more than this many times the round's gap."""
+
+
+OUTSIDE = 30
+"""A round is solved to a gap this many times smaller than the largest gain of columns outside the round before."""
 
 
 WIDE = 0.1
-"""The least share of the widest total variation at which a cap is left to Newton's method."""
+"""The least cap, as a share of the widest total variation, for which Newton's method is used."""
+
+
+MANY = 3000
+"""Of listed columns, up to this many stay under a cap on total variation, whatever they gain."""
+
+
+LAST = 1e-10
+"""The accuracy of the last weights of listed columns."""
 
 
 KEEP = 0.004
-"""Columns stay while their price is within this share of the criterion."""
+"""Columns stay while they lose at most this share of the criterion."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Columns with logarithms `heights` (n, k), their weights and the dual values."""
+    """Columns with logarithms `heights` (n, k), their weights and the dual values.
+
+    least : weights below this share of the largest do not count.
+    """
 
     heights: Array
     solution: FisherSolution
+    least: float = NEGLIGIBLE
 
     def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """(n,) whether a column is of account: by what it tells, beside others; by itself, if it tells nothing."""
+        """(n,) whether a column counts: by weight times spread, relative to others, or by weight if it is constant."""
         values = columns.values(self.heights)
         told = self.solution.theta * np.ptp(values, axis=1)
-        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > NEGLIGIBLE)
-        return np.asarray((told > NEGLIGIBLE * told.max()) | silent)
+        silent = (told == 0) & (self.solution.theta * values.max(axis=1) > self.least)
+        return np.asarray((told > self.least * told.max()) | silent)
 
     def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> Mixture:
-        """The same information from at most k(k+1)/2 + 1 columns: a vertex of the weights that give it;
-        under a cap on total variation a few more, which keep within it.
+        """A mixture with the same information from at most k(k+1)/2 + 1 columns, a vertex of the weights that give it.
 
-        Under a neighbourhood the information at other distributions counts too, and all columns stay.
+        Under a cap on total variation a few more are needed to keep within it. Under a neighbourhood the information at
+        other distributions counts, too, and all columns stay.
         """
         k = self.heights.shape[1]
         used = self.used(columns)
         if utility.neighbourhood is not None or used.sum() <= k * (k + 1) // 2 + 1:
-            return self
-        if eta is not None and k > THINNED:
             return self
         values = columns.values(self.heights[used])
         mass = values @ utility.prior
         theta = np.zeros(len(used))
         if eta is None:
             theta[used] = fewer_columns(values / mass[:, None], self.solution.theta[used] * mass) / mass
-            return Mixture(self.heights, replace(self.solution, theta=theta))
-        import cvxpy as cp
-
+            return replace(self, solution=replace(self.solution, theta=theta))
         u = values / mass[:, None] - 1
         x, other = np.triu_indices(k)
-        moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other]])
+        moments = np.hstack([np.ones((len(u), 1)), u, u[:, x] * u[:, other], np.maximum(u[:, x] - u[:, other], 0.0)])
         now = self.solution.theta[used] * mass
-        units = np.where(np.ptp(values, axis=1) == 0, 1.0, now[np.ptp(values, axis=1) > 0].sum())
-        moments, now = moments * units[:, None], now / units
-        moments = moments / np.abs(moments).max(axis=0)
-        w = cp.Variable(len(u), nonneg=True)
-        cost = np.random.default_rng(k).random(len(u))
-        above = np.maximum(u[:, x] - u[:, other], 0.0) * (units / eta)[:, None]
-        kept = [moments.T @ w == moments.T @ now, above.T @ w <= np.maximum(above.T @ now, 1.0)]
-        try:
-            solve(cp.Problem(cp.Minimize(cost @ w), kept), "fewer reports", ("HIGHS",))
-        except SolverError:
-            return self
-        theta[used] = np.maximum(np.asarray(w.value), 0.0) * units / mass
-        return Mixture(self.heights, replace(self.solution, theta=theta))
+        # Where most reports say nothing, the others are weighed among themselves.
+        silent = np.ptp(values, axis=1) == 0
+        units = np.where(silent, 1.0, now[~silent].sum())
+        theta[used] = fewer_weights(moments * units[:, None], now / units) * units / mass
+        return replace(self, solution=replace(self.solution, theta=theta))
 
     def matrix(self, columns: Columns, scale: float = 1.0) -> Array:
-        """The channel's matrix, logarithms times `scale`. Columns of no account are left out, the rest balanced again.
+        """The channel's matrix, with equal row sums. Logarithms are multiplied by `scale`.
 
-        What a solver leaves on them would make a report that says something of a proportion that the others do not,
-        at an error too large to compute.
+        Columns that do not count are left out: the solver's noise on such a column could make it the only report about
+        some proportion, with an error too large to compute.
         """
         theta, used = self.solution.theta, self.used(columns)
         values, theta = columns.values(self.heights[used] * scale), theta[used]
         silent = np.ptp(values, axis=1) == 0
         made = values.T * theta
-        # The least relative change of weights that makes the rows' sums equal; what says nothing makes them one.
+        # The least relative change of weights makes the rows' sums equal; the constant columns then make them one.
         said = made[:, ~silent]
         missing = (said.sum(axis=1).mean() if silent.any() else 1.0) - said.sum(axis=1)
         made[:, ~silent] = said * np.maximum(1 + np.linalg.lstsq(said, missing, rcond=1e-12)[0], 0.0)
@@ -127,16 +140,21 @@ class Mixture:
         return stochastic(made)
 
 
-def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float) -> Mixture:
-    """The best mixture of columns, from those at `heights` on, until none pays more than about `gap`, relative."""
+def generate(
+    criterion: Any, prior: Array, columns: Columns, eta: float | None, heights: Array, gap: float,
+    deadline: Deadline = UNLIMITED,
+) -> Mixture:  # fmt: skip
+    """The best mixture of columns, which begins with those at `heights`; no column gains more than about `gap`."""
     if isinstance(columns, StaircaseColumns) and len(prior) > FULL:
         contrast = single_contrast(criterion, len(prior))
         if contrast is not None and (columns.line or (eta is not None and len(np.unique(contrast)) <= EXACT_LIMIT)):
-            return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap))
+            return Mixture(*one_contrast(contrast, prior, columns.epsilon, eta, gap, deadline))
     if by_newton(criterion, columns, eta):
         with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-            return _newton(prior, criterion, columns, eta, heights, gap)
-    for _ in range(ROUNDS):
+            if isinstance(columns, PolicyColumns):
+                return _newton_of_list(prior, criterion, columns, eta, heights, gap, deadline)
+            return _newton(prior, criterion, columns, eta, heights, gap, deadline)
+    for _ in deadline.rounds(range(ROUNDS)):
         solution = fisher_program(criterion, [prior], columns.values(heights), columns.epsilon, eta)
         found = Mixture(heights, solution)
         if columns.complete(heights):
@@ -147,69 +165,141 @@ def generate(criterion: Any, prior: Array, columns: Columns, eta: float | None, 
         new = unknown(columns.paying(prices, used, 0.9 * gap * size), heights)
         if len(new) == 0:
             return found
-        # Columns far from paying leave, so that the program stays small.
+        # Columns that are far from gaining leave, so that the program stays small.
         gains = prices.gains(columns.values(heights))
         heights = np.vstack([heights[gains > -KEEP * size], new])
     return found
 
 
 def inward(epsilon: float) -> float:
-    """What logarithms of columns are multiplied by, so that the channel of floats keeps to epsilon.
+    """The factor for the logarithms of columns with which the channel of floats keeps to epsilon.
 
-    Rows of floats sum to one but for an ulp or two, by which the rows of the law that they stand for differ.
+    Rows of floats sum to one only up to an ulp or two, by which the laws that they stand for differ from them.
     """
     return toward_privacy(1.0) - 4 * ULP / epsilon
 
 
 def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool:
-    """Whether it is a smooth criterion under LDP, of so many categories that Newton's method pays."""
-    if not isinstance(columns, StaircaseColumns) or not FULL < columns.k <= EXACT_LIMIT:
+    """Whether the criterion is smooth, and categories or listed columns are so many that Newton's method is faster."""
+    if isinstance(columns, PolicyColumns):
+        k = columns.heights.shape[1]
+        if len(columns.heights) <= FEW or not math.isfinite(columns.epsilon):
+            return False
+    elif isinstance(columns, StaircaseColumns) and FULL < columns.k <= EXACT_LIMIT:
+        k = columns.k
+        if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
+            return False  # most reports say nothing: posed in other units
+    else:
         return False
-    if eta is not None and not eta >= WIDE * math.tanh(columns.epsilon / 2):
-        return False  # most reports say nothing: posed in other units
     if isinstance(criterion, AOptimal):
-        return criterion.diagonal(columns.k) is not None
-    return isinstance(criterion, DOptimal)
+        return criterion.diagonal(k) is not None
+    return isinstance(criterion, DOptimal | MVOptimal)
 
 
-def _newton(prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float) -> Mixture:
-    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough."""
-    sets, ratio = [heights > 0], math.exp(columns.epsilon)
-    factor: Any = criterion.diagonal(columns.k) if isinstance(criterion, AOptimal) else np.ones(columns.k)
+def _newton(
+    prior: Array, criterion: Any, columns: Any, eta: float | None, heights: Array, gap: float, deadline: Deadline
+) -> Mixture:
+    """`generate` where `by_newton` holds: all patterns are priced in every round, and few rounds are enough.
+
+    Prices in the middle of the nearly optimal ones change little from round to round. So the first rounds are coarse,
+    none is solved much finer than the gains of the patterns outside it, and each begins where the one before ended.
+    """
+    k = columns.k
+    factor: Any = criterion.diagonal(k) if isinstance(criterion, AOptimal) else np.ones(k)
+    heights = np.vstack([heights, unknown(_drawn(prior, columns, factor, eta), heights)])
+    accuracy, least, start = COARSE, gap / (10 * k if criterion.logarithmic else 10), None
+    leaving, gone, before = True, False, math.inf
+    for at in deadline.rounds(range(ROUNDS)):
+        solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta, start)
+        found = Mixture(heights, solution, EXACT)
+        prices = prices_at(prior, solution, columns)
+        size = float(k) if criterion.logarithmic else abs(float(prices.rows.sum() + (eta or 0.0) * prices.pairs.sum()))
+        new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
+        outside = float(prices.gains(columns.values(new)).max(initial=0.0)) / size
+        if outside <= least and accuracy <= 1.01 * least:
+            break
+        if at == 0 and isinstance(criterion, MVOptimal):  # now that the variances have weights
+            weights = solution.central.prices[:k]
+            more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
+            new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
+        idle = solution.central.slack > SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
+            leaving = False
+        kept, before = ~(idle & leaving), outside
+        gone |= not kept.all()
+        heights, start = np.vstack([heights[kept], new]), solution.central.joined(kept, len(new))
+        accuracy = max(accuracy / 10, min(COARSE, outside / OUTSIDE), least)
+    return found
+
+
+def _drawn(prior: Array, columns: Any, factor: Array, eta: float | None) -> Array:
+    """Columns near the best for weights `factor`^2 of the variances."""
+    k, ratio = columns.k, math.exp(columns.epsilon)
     with suppress(SolverError):
         if prior.min() > 0:
             dual = survey_dual(prior, ratio, factor)
-            rng = np.random.default_rng(columns.k)
-            sets.append(balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * columns.k, rng))
-    heights = np.unique(np.vstack(sets), axis=0) * columns.epsilon
-    accuracy, least = 1e-4, gap / (10 * columns.k if criterion.logarithmic else 10)
-    for _ in range(ROUNDS):
-        solution = survey_program(criterion, prior, columns.values(heights), accuracy, eta)
-        found = Mixture(heights, solution)
-        prices = prices_at(prior, solution, columns)
+            rng = np.random.default_rng(k)
+            sets = balanced_sets(prior, dual.squares, dual.target, ratio, DRAWN * k, rng, eta)
+            if eta is not None:  # sets are small
+                pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
+                sets = np.unique(np.vstack([sets, pairs]), axis=0)
+            return np.asarray(sets * columns.epsilon)
+    return np.zeros((0, k))
+
+
+def _newton_of_list(
+    prior: Array,
+    criterion: Any,
+    columns: PolicyColumns,
+    eta: float | None,
+    heights: Array,
+    gap: float,
+    deadline: Deadline,
+) -> Mixture:
+    """The same for listed columns. At the end the weights of the columns that count are found nearly exactly."""
+    accuracy, least = 1e-4, gap / (10 * heights.shape[1] if criterion.logarithmic else 10)
+    for _ in deadline.rounds(range(ROUNDS)):
+        found = _of_listed(prior, criterion, columns, heights, accuracy, eta)
+        prices = prices_at(prior, found.solution, columns)
         size = abs(float(prices.rows.sum()) + (eta or 0.0) * float(prices.pairs.sum()))
         size = 1.0 if criterion.logarithmic else size
-        many = columns.k**2 // 2 if eta is None else columns.k**2
-        new = unknown(prices.best(many, 1e-9 * size)[1] * columns.epsilon, heights)
+        new = unknown(columns.paying(prices, heights, 1e-9 * size), heights)
         most = prices.gains(columns.values(new)).max(initial=0.0)
         if most <= 0.5 * gap * size and accuracy <= least:
             break
-        kept = found.used(columns)
-        if eta is not None:  # many multipliers are as good: columns that leave come back in turns
-            kept |= (np.ptp(heights, axis=1) == 0) | (len(heights) < MANY)
+        kept = found.used(columns) | (np.ptp(heights, axis=1) == 0)
+        if eta is not None:
+            kept |= len(heights) < MANY
         heights = np.vstack([heights[kept], new])
         accuracy = max(accuracy / 10, least)
+    used = found.used(columns) | (np.ptp(found.heights, axis=1) == 0)
+    with suppress(SolverError):
+        last = _of_listed(prior, criterion, columns, found.heights[used], LAST, eta)
+        # The dual values for all columns, with the weights of the few.
+        dual, theta = found.solution, np.zeros(len(used))
+        theta[used] = last.solution.theta
+        return Mixture(found.heights, replace(dual, theta=theta))
     return found
+
+
+def _of_listed(
+    prior: Array, criterion: Any, columns: PolicyColumns, heights: Array, accuracy: float, eta: float | None
+) -> Mixture:
+    """The best weights, from a program in which every column is scaled to a mean entry of one."""
+    values = columns.values(heights)
+    mean = values.mean(axis=1)
+    solution = survey_program(criterion, prior, values / mean[:, None], accuracy, eta)
+    return Mixture(heights, replace(solution, theta=solution.theta / mean))
 
 
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
     """The prices at the dual values of a solution."""
     centred = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
-    ratio = math.exp(columns.epsilon) if math.isfinite(columns.epsilon) else math.inf
+    ratio = math.exp(columns.epsilon) if columns.epsilon < 709 else math.inf
     return Prices(centred.T @ centred, prior, solution.rows, solution.pairs, ratio)
 
 
 def unknown(new: Array, heights: Array) -> Array:
-    """Those of `new` that are not among `heights`."""
+    """The rows of `new` that are not among `heights`."""
     known = {row.tobytes() for row in heights}
     return np.array([row for row in new if row.tobytes() not in known]).reshape(-1, heights.shape[1])

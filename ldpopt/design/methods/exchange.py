@@ -1,11 +1,11 @@
 """Exchange over ratio intervals: the optimum under any constraint that is a convex sum over outputs.
 
-Cut the likelihood ratios M0/M1 into intervals. Above each, the chord of the divergence is linear in the column, so the
-best channel with one output an interval is a convex program: an upper bound, because outputs of one interval merge for
-free. Its channel, re-measured, is a lower bound. Where an output lies strictly inside its interval the interval is cut
-at that output's own ratio, and closely around it; of conic constraints, pairs of inputs join when the channel violates
-theirs (linear ones are for `interval_program`). Both bounds meet after a handful of rounds, and the last dual values
-are the certificate.
+Cut the likelihood ratios M0/M1 into intervals. On each, the chord of the divergence is linear in the column and above
+the divergence, so that the best channel with one output for each interval solves a convex program. Its optimum is an
+upper bound, because outputs of one interval may be merged without loss. Its channel, measured, gives a lower bound.
+Where an output lies strictly inside its interval, the interval is cut at that output's own ratio, and closely around
+it. Of conic constraints, only pairs of inputs are posed that some channel violated (linear ones are for
+`interval_program`). Both bounds meet after a handful of rounds, and the last dual values are the certificate.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.chords import reach
 from ldpopt.design.certificates.residual import residual
@@ -58,18 +59,21 @@ ACCURACY = 1e-8
 CONIC_ACCURACY = 3e-7
 
 SMOOTH = 1.2
-"""Orders of divergences up to this are for the interior-point method of `TangentExchange`."""
+"""Divergences of orders up to this are left to the interior-point method of `TangentExchange`."""
 
 RESCALED = 12
-"""How often a program is posed in units nearer to its optimum."""
+"""How often, at most, a program is posed again in units nearer to its optimum."""
 
 THINNED = 3
-"""How often a third of the knots may go for a solver that fails."""
+"""How often, at most, a third of the knots is dropped when a solver fails."""
 
 
 @dataclass(frozen=True)
 class Exchange:
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
+
+    A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
+    the labels is solved, and labels are cut where its bound and its channel differ.
 
     rounds : the most programs to solve. accuracy : the relative gap at which to stop.
 
@@ -124,10 +128,11 @@ class Labels:
     low: float
     high: float
     inner: tuple[float, float]
+    deadline: Deadline = UNLIMITED
 
     @classmethod
     def of(cls, problem: Problem) -> Labels:
-        """The program, or `InvalidInput` when the utility would be infinite."""
+        """The program. Raises `InvalidInput` when the utility could be infinite."""
         pair, f = problem.reduction.pair, problem.utility.f
         terms: list[Term | Ratio] = []
         expressions: list[Expression] = []
@@ -147,10 +152,10 @@ class Labels:
             if not np.isfinite(f.excess(ends[end], 1 - ends[end])):
                 far = far_enough(f, mirrored, columns) or 1.0
                 inner[end] = 1 / (1 + far) if mirrored else far / (1 + far)
-        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]))
+        return cls(f, pair, tuple(terms), tuple(expressions), *ends, (inner[0], inner[1]), problem.deadline)
 
     def first(self, count: int) -> Array:
-        """Even knots over the ratios that reports can have, and the ends of what the proof must cover."""
+        """Even knots over the ratios that reports can have, and the ends of the range that the proof must cover."""
         low, high = told_posteriors(self.pair, self.terms, *self.inner)
         return np.unique(np.concatenate([[self.low, self.high], even_knots(low, high, count)]))
 
@@ -160,7 +165,7 @@ class Labels:
         return bool(self.expressions) or any(isinstance(term, Moment) for term in self.terms)
 
     def start(self) -> Array | None:
-        """A channel whose ratios are worth a close look: the best one for a few tangents, bettered."""
+        """A channel near whose ratios the first intervals are short: the best for a few tangents, after `ascend`."""
         inner = self.first(GRID)[1:-1:2]
         if not self.conic or not len(inner):
             return None
@@ -169,9 +174,9 @@ class Labels:
         return self.ascend(merge(first.whole, self.f, self.pair, 1e-6))
 
     def refine(self, rounds: int, accuracy: float, start: Array | None) -> tuple[Round, int]:
-        """Solve on finer and finer intervals; the round with the smallest bound, and how many there were.
+        """Solve on finer and finer intervals; the round with the smallest bound, and the number of rounds.
 
-        `start` is a good channel: the intervals begin fine around its ratios, the pairs with those it binds.
+        start : a good channel, or None. The intervals begin fine around its ratios, and pairs that it binds are posed.
         """
         knots, value = self.first(GRID if start is None or self.conic else FEW), 0.0
         active = [first_pairs(term, self.pair) for term in self.terms]
@@ -184,7 +189,7 @@ class Labels:
         best: Round | None = None
         champion, stale, thinned = start, 0, 0
         memory: Memory | None = None
-        for number in range(1, rounds + 1):
+        for number in self.deadline.rounds(range(1, rounds + 1)):
             large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
             if large:
                 active = [np.arange(len(term)) for term in self.terms]
@@ -199,10 +204,10 @@ class Labels:
                         solved = label_program(gains, kept, self.expressions, True)
                     if self.conic or 1e-5 < solved.value < 1e5:
                         break
-                    # Far from one, the optimum is within the solver's tolerance, or beyond it.
+                    # An optimum far from one is below the solver's tolerance, or too large for it.
                     scale *= max(solved.value, 1e-6)
             except SolverError:
-                # A cone program too degenerate for the solver: fewer intervals, or what is proved so far.
+                # The cone program is too degenerate for the solver: take fewer intervals, or the best round so far.
                 if self.conic and thinned < THINNED:
                     thinned += 1
                     knots = knots[(np.arange(len(knots)) % 3 != thinned % 3) | (knots == 0.5) | _ends(knots)]
@@ -240,14 +245,15 @@ class Labels:
                 break
             if solved.value > 0:
                 scale *= solved.value
-        assert best is not None
+        if best is None:
+            raise SolverError("exchange: no program was solved in the time there was")
         return replace(best, matrix=best.solved.matrix if champion is None else champion), number
 
     def _value(self, matrix: Array) -> float:
         return value_of(self.f, self.pair, np.maximum(matrix, 0.0))
 
     def _guess(self, knots: Array) -> float:
-        """The size of what can be kept, for a first program: that at the ratios that reports can have."""
+        """A guess of the optimum's size, for the first program, from the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
         size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
         capped = [
@@ -257,12 +263,12 @@ class Labels:
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
     def _used(self, matrix: Array) -> Array:
-        """The posteriors of the outputs that matter."""
+        """The posteriors of the outputs that contribute to the utility."""
         worth = utilities(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
     def _bound(self, gains: LabelGains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
-        """The proved bound of a solved program, in its own scale; its value where users' constraints have no dual."""
+        """The bound of a solved program, in its own scale; its value where users' constraints have no dual."""
         if self.expressions:
             return solved.value
         reduced, charged = gains.each - solved.rows, float(solved.rows.sum())
@@ -278,13 +284,14 @@ class Labels:
     def ascend(self, matrix: Array) -> Array:
         """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.
 
-        Only cones need it, whose solutions are interior: the few labels of a nearly optimal channel pose a small
-        program that is solved to more digits than the one with all intervals. `matrix` (k, n) may be any channel.
+        Only programs with cones need it, as their solutions are less accurate: the few labels of a nearly optimal
+        channel make a small program, which is solved to more digits than one with all intervals. matrix : (k, n), any
+        channel.
         """
         if not self.conic:
             return matrix
         value = self._value(matrix)
-        for _ in range(8):
+        for _ in self.deadline.inner.rounds(range(8)):
             gains = tangent_gains(self.f, self.pair, matrix) / (value or 1.0)
             try:
                 new = np.maximum(label_program(gains, self.terms, self.expressions, True).whole, 0.0)

@@ -26,7 +26,7 @@ from ldpopt.distribution import Array
 
 @dataclass(frozen=True)
 class GivenSearch:
-    """Local search over channels with given outputs, for column utilities; bounded by the optimum without them."""
+    """Local search over channels with given outputs, for column utilities; the bound is that of free outputs."""
 
     reference: ClassVar[str] = "[CCP]"
 
@@ -39,7 +39,7 @@ class GivenSearch:
         return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best channel of all starts, or the optimum without the constraints on the outputs where it meets them."""
+        """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
         possible(problem)
         if (found := without_budget(problem, ask)) is not None:
             return found
@@ -48,7 +48,7 @@ class GivenSearch:
 
 
 def _halves(problem: Problem) -> Iterator[Array]:
-    """Of an information with two outputs under pure LDP, randomized response about the set nearest to one half."""
+    """For mutual information with two outputs under pure LDP: randomized response about the set nearest to one half."""
     utility = problem.utility
     two = outputs_of(problem.given, utility.size) == 2
     if two and utility.information and math.isfinite(problem.epsilon):
@@ -77,7 +77,7 @@ class GivenDecisions:
         return too_large_to_climb(problem, m)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the least loss, and its multipliers."""
+        """The channel with the least loss, and its multipliers."""
         utility = problem.utility
         program = AlphabetProgram(utility.loss.shape, problem.terms, problem.given, problem.others, len(utility.priors))
         matrix, leaf = program.solve(gains_of(utility.priors, utility.loss))

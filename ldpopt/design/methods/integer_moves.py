@@ -1,9 +1,9 @@
 """Local search over channels of integers: units moved between two outputs, in several rows at once.
 
-What a channel is worth follows from a sum over its columns: of a column utility the sum itself, of a sum of variances
-the information J = sum_y q_y q_y^T / (q_y . p). A move changes two terms of the sum, so that all moves between all
-pairs of outputs are valued together. Where none helps, a few random moves are made and the search goes on from there;
-the random numbers are the same every time.
+The worth of a channel is a function of a sum over its columns: for a column utility the sum itself, for a sum of
+variances the information J = sum_y q_y q_y^T / (q_y . p). A move changes two terms of the sum, so that all moves
+between all pairs of outputs are valued together. Where no move helps, a few random moves are made, and the search goes
+on from there; the random numbers are the same every time.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from ldpopt.distribution import Array
 from ldpopt.exact_denominator import reach
 
 STEPS = 300
-"""Moves that are made one after another, at most."""
+"""The most moves that are made one after another."""
 
 KICKS = 12
-"""Times that the search goes on from a channel near its best one."""
+"""How often the search goes on from a channel near its best one."""
 
 ENTRIES = 3_000_000
-"""Integers that are formed for the moves of one step, at most; of many moves, those of few rows are tried."""
+"""The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried."""
 
 
 class Worth(Protocol):
-    """A value of a sum over columns."""
+    """The worth of a channel as a function of a sum over its columns."""
 
     def parts(self, columns: Integers) -> Array:
         """(n, ...) the terms of columns (k, n), zero for a zero column."""
         ...
 
     def value(self, sums: Array) -> Array:
-        """(N,) what sums (N, ...) over all outputs are worth; more is better, -inf for nothing."""
+        """(N,) the worth of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnWorth:
-    """Of a column utility: the least of its criteria."""
+    """The worth for a column utility: the least of its criteria."""
 
     utility: Any
 
     def parts(self, columns: Integers) -> Array:
-        """mu_j of every column."""
+        """(n, criteria) mu_j of every column."""
         used = np.flatnonzero(columns.any(axis=0))
         found = columns_of(self.utility, columns[:, used].astype(np.float64)).T
         made = np.zeros((columns.shape[1], found.shape[1]))
@@ -60,25 +60,25 @@ class ColumnWorth:
         return made
 
     def value(self, sums: Array) -> Array:
-        """The least."""
+        """(N,) the least of the criteria."""
         return np.asarray(sums.min(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class VarianceWorth:
-    """Of a sum of variances of the contrasts F (k, r) at a pilot p: minus it, times D."""
+    """The worth for a sum of variances of the contrasts F (k, r) at a pilot p (k,): minus that sum, divided by D."""
 
     prior: Array
     factor: Array
 
     def parts(self, columns: Integers) -> Array:
-        """(n, k, k) c c^T / (p . c)."""
+        """(n, k, k) c c^T / (p . c) of every column c."""
         given = columns.astype(np.float64)
         mass = self.prior @ given
         return np.asarray(np.einsum("xn,yn->nxy", given, given) / np.where(mass > 0, mass, 1.0)[:, None, None])
 
     def value(self, sums: Array) -> Array:
-        """Minus the trace of F^T J^-1 F."""
+        """(N,) minus the trace of F^T J^-1 F."""
         made = np.full(len(sums), -np.inf)
         scale = np.trace(sums, axis1=1, axis2=2) / sums.shape[1]
         definite = np.linalg.det(sums / scale[:, None, None]) > 1e-10
@@ -88,7 +88,7 @@ class VarianceWorth:
 
 
 def worth_of(task: Task) -> Worth | None:
-    """The worth of a task's utility; None where it is no function of a sum over columns that is known here."""
+    """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
     utility = task.utility
     if isinstance(utility, ColumnUtility):
         return ColumnWorth(task.on_rows)
@@ -107,13 +107,13 @@ class Moves:
 
     @cached_property
     def _reach(self) -> Integers:
-        """The largest entry beside each least one."""
+        """(D + 1,) the largest entry that a column may have, by its least entry."""
         task = self.task
         return np.array([reach(low, task.ratio, task.total) for low in range(task.total + 1)], dtype=np.int64)
 
     @cached_property
     def _directions(self) -> Integers:
-        """(n, k): units that one column gives another, one or two rows at a time first, then any number of them."""
+        """(n, k) units that one column takes from another: moves of one or two rows first, then those of more rows."""
         k = self.task.inputs
         few = [dict(zip(rows, signs, strict=True)) for size in (1, 2) for rows in combinations(range(k), size)
                for signs in product((1, -1), repeat=size)]  # fmt: skip
@@ -123,11 +123,11 @@ class Moves:
         return np.array(made, dtype=np.int64)
 
     def best(self, weights: Integers, kicks: int = KICKS) -> Integers:
-        """Better weights than `weights`, or these."""
+        """The best weights found from `weights`, which are at least as good."""
         rng = np.random.default_rng(0)
         best = self.climb(weights)
         value = self.of(best)
-        for _ in range(kicks):
+        for _ in self.task.problem.deadline.inner.rounds(range(kicks)):
             near = best
             for _ in range(int(rng.integers(1, 4))):
                 near = self._random(near, rng)
@@ -137,14 +137,14 @@ class Moves:
         return best
 
     def of(self, weights: Integers) -> float:
-        """What weights are worth."""
+        """The worth of weights (k, m)."""
         return float(self.worth.value(self.worth.parts(weights).sum(axis=0)[None])[0])
 
     def climb(self, weights: Integers) -> Integers:
-        """The best move, again and again, until none helps."""
+        """The weights after making the best move again and again, until none helps."""
         weights = merged(weights)
         value = self.of(weights)
-        for _ in range(STEPS):
+        for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
             made, found = self._all(weights)
             better = value + 1e-12 * abs(value) if np.isfinite(value) else value
             order = np.argsort(-found, kind="stable")
@@ -165,7 +165,7 @@ class Moves:
         return pairs[:, 0], pairs[:, 1], wide
 
     def _all(self, weights: Integers) -> tuple[Any, Array]:
-        """Every move that stays within the ratio: what makes the weights of one, and what each is worth."""
+        """Every move that stays within the ratio: a function from a move's number to its weights, and all worths."""
         first, second, wide = self._pairs(weights)
         terms = self.worth.parts(wide)
         steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
@@ -185,7 +185,7 @@ class Moves:
         return made, found
 
     def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
-        """Which columns (..., k) have entries from 0 and a ratio within the cap."""
+        """Whether columns (..., k) have no negative entry and a ratio within the cap."""
         low, high = columns.min(axis=-1), columns.max(axis=-1)
         return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
 

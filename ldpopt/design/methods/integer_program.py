@@ -1,8 +1,9 @@
 """The best channel over a denominator for few answers: a mixed-integer program over columns of integers.
 
-A sum over outputs is linear in how often each column is used. A sum of variances is not, but its reciprocal is the
-least of sum_y w_y |K u_y|^2 / N(K)^2 over all K, as the equivalence theorem says [KW], and each of these is such a sum:
-the program gets one such cut after another, at the channels that it finds, until they are as good as it says.
+A sum over outputs is linear in how often each column is used. A sum of variances is not. But by the equivalence theorem
+[KW] its reciprocal is the least of sum_y w_y |K u_y|^2 / N(K)^2 over all K, and each of these is a sum over outputs,
+called a cut. The program gets one cut after another, at the channels that it finds, until such a channel is as good as
+the program's bound.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 MOST = 4
-"""Inputs, at most; beyond, the columns are too many to be searched, and `Rounded` does better."""
+"""The most inputs; with more, the columns are too many for a search, and `Rounded` does better."""
 
 CUTS = 8
-"""Cuts at weights that need not be whole, which cost a linear program each."""
+"""The most cuts at weights that need not be integers, which cost one linear program each."""
 
 SEARCHES = 4
-"""Searches for whole weights, each with the cuts of those before it."""
+"""The most searches for integer weights, each with all cuts so far."""
 
 CLOSE = 1e-5
-"""Relative gap to the solver's bound at which no further cut is made."""
+"""The relative gap to the solver's bound at which no further cut is made."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class IntegerProgram:
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the program, single units moved where that helps."""
+        """The channel of the program, improved by moving units between outputs."""
         free = unrestricted(problem, ask)
         for tighter in (False, True):
             task = Task.of(problem, tighter)
@@ -93,11 +94,13 @@ class IntegerProgram:
 
 
 def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
-    """Weights, and whether the solver says that there are none better among its columns."""
+    """The best weights, and whether the solver says that its columns allow no better ones."""
     rounded = roundings(task, free)
-    worth = worth_of(task)
+    worth, deadline = worth_of(task), task.problem.deadline
     assert worth is not None
     moves = Moves(task, worth)
+    if deadline.over():
+        return rounded, False
     if isinstance(task.utility, ColumnUtility):
         weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
         return max((rounded, moves.best(weights, 0)), key=lambda one: (task.value(one), -one.shape[1])), ended
@@ -106,13 +109,13 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
     cuts = [_cut(task.utility, _mixed(task, best, away), program.columns)]
     if away is not None:
         cuts.append(_cut(task.utility, away, program.columns))
-    for _ in range(CUTS):  # cheap ones, at weights that need not be whole
+    for _ in deadline.inner.rounds(range(CUTS)):  # cheap ones, at weights that need not be whole
         cuts.append(_cut(task.utility, _mixed(task, program.relaxed(np.array(cuts)), away), program.columns))
-    for _ in range(SEARCHES):
+    for _ in deadline.rounds(range(SEARCHES)):
         weights, bound, ended = program.best(np.array(cuts))
         if (found := moves.climb(weights)) is not None and task.value(found) > task.value(best):
             best = found
-        # The bound is on D over the error.
+        # The solver's bound is on D divided by the error.
         ended = ended and -task.value(best) * bound <= (1 + CLOSE) * task.total
         if ended:
             break
@@ -121,7 +124,7 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
 
 
 def _mixed(task: Task, weights: Array | Integers, away: Array | None) -> Array:
-    """The channel of the weights, coupled with a little of another where it does not tell all answers apart."""
+    """The channel of the weights, mixed with a little of another where it does not tell all answers apart."""
     rows = np.asarray(weights / float(task.total))
     scored = scores(rows, np.asarray(task.utility.prior))
     values = np.linalg.svd(scored, compute_uv=False)
@@ -131,13 +134,13 @@ def _mixed(task: Task, weights: Array | Integers, away: Array | None) -> Array:
 
 
 def _reciprocal(utility: Any) -> bool:
-    """Whether it is a sum of variances at a pilot that is trusted."""
+    """Whether a utility is a sum of variances at a pilot, without a neighbourhood."""
     criterion = getattr(utility, "criterion", None)
     return bool(getattr(criterion, "additive", False)) and getattr(utility, "neighbourhood", None) is None
 
 
 def _cut(utility: Any, matrix: Array, columns: Integers) -> Array:
-    """(n,) what columns of integers earn under the best kernel of a channel, over the square of its worth."""
+    """(n,) the terms |K u|^2 of columns of integers for the best kernel K of a channel, over the square of N(K)."""
     prior = np.asarray(utility.prior)
     scored = scores(matrix, prior)
     loadings = utility.criterion.influence(scored).loadings

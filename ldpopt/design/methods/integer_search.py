@@ -1,4 +1,4 @@
-"""What the methods for channels over a denominator share: what is asked, and single units moved between outputs."""
+"""The common part of methods for channels over a denominator: the task, and moves of single units between outputs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
 
 MOVES = 400
-"""Units that are moved at most."""
+"""The most units that are moved."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem over a denominator: its D, the ratio and the distance that integers may have, and what they are worth.
+    """A problem over a denominator, in integers.
 
-    ratio : a rational not above e^epsilon; None without a cap. cap : the largest distance between two rows in units of
-    1/D; None where it cannot bind.
+    total : D. ratio : the largest ratio of two entries of a column, a rational not above e^epsilon; None without a cap.
+    cap : the largest total variation of two rows, in units of 1/D; None where it cannot bind.
     """
 
     problem: Problem
@@ -41,7 +41,10 @@ class Task:
 
     @classmethod
     def of(cls, problem: Problem, tighter: bool = False) -> Task:
-        """tighter : a little, for a channel of floats that measures a unit of the last place more than its integers."""
+        """The task of a problem.
+
+        tighter : make both caps a little tighter, where a channel of floats measures an ulp more than its integers.
+        """
         assert problem.denominator is not None
         D, epsilon, eta = problem.denominator, problem.epsilon, problem.eta
         ratio = None if math.isinf(epsilon) else exp_lower(epsilon) * (1 - Fraction(tighter, 1 << 48))
@@ -50,12 +53,12 @@ class Task:
 
     @property
     def inputs(self) -> int:
-        """The number of rows: those of a pair are merged where their likelihood ratios agree."""
+        """The number of rows; inputs of a pair of hypotheses with equal likelihood ratios share a row."""
         return len(self.problem.inputs)
 
     @property
     def utility(self) -> Any:
-        """The utility of those rows."""
+        """The problem's utility, of all inputs."""
         return self.problem.utility
 
     @property
@@ -67,7 +70,7 @@ class Task:
         return type(self.utility)(self.utility.f, pair.p0, pair.p1)
 
     def allows(self, weights: Integers) -> bool:
-        """Whether integers are within the ratio and the distance."""
+        """Whether integers (k, m) are within the ratio and the cap."""
         low, high = weights.min(axis=0), weights.max(axis=0)
         if self.ratio is not None and not all(
             b * self.ratio.denominator <= a * self.ratio.numerator
@@ -77,7 +80,7 @@ class Task:
         return self.cap is None or int(largest_distance(weights)[0]) <= self.cap
 
     def value(self, weights: Integers) -> float:
-        """What the channel keeps, larger being better: minus its error where less is."""
+        """The channel's utility, or minus its error, so that larger is better."""
         rows = as_matrix(weights, self.total)
         if self.utility.pair is not None:
             rows = rows[self.problem.reduction.classes]
@@ -95,9 +98,9 @@ class Task:
 
 
 def polished(task: Task, weights: Integers) -> Integers:
-    """Better weights, found by moving one unit of a row from one output to another as long as that helps."""
+    """The weights after moving one unit of a row from one output to another, as long as that helps."""
     best, value = weights, task.value(weights)
-    for _ in range(MOVES):
+    for _ in task.problem.deadline.inner.rounds(range(MOVES)):
         found = max(
             ((task.value(one), at, one) for at, one in enumerate(_moved(task, best))),
             key=lambda item: (item[0], -item[1]),
@@ -137,7 +140,7 @@ def refusal(problem: Problem) -> str:
 
 
 def unrestricted(problem: Problem, ask: Ask) -> Design | None:
-    """The optimum of the same problem without a denominator; None where it cannot be had."""
+    """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
     rest = problem.undivided
     if rest is None:
         return None
@@ -148,7 +151,7 @@ def unrestricted(problem: Problem, ask: Ask) -> Design | None:
 
 
 def proofs(free: Design | None, posed: Problem, channel: Channel) -> Iterator[Certificate]:
-    """Every integer column counted where they are few; the bound of the problem without a denominator."""
+    """The bound of the problem without a denominator, and for small problems the count of all integer columns."""
     if free is not None and free.certificate is not None:
         yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
     if IntegerColumns.applies(posed.whole, posed.constraints):
@@ -156,8 +159,8 @@ def proofs(free: Design | None, posed: Problem, channel: Channel) -> Iterator[Ce
 
 
 def cost(free: Design | None, value: float) -> str:
-    """What the denominator costs, for a note; `value` as `Task.value` has it."""
-    if free is None or not free.value:
+    """A note on what the denominator costs; value : as `Task.value` gives it."""
+    if free is None or not free.value or not math.isfinite(value):
         return ""
     if free.utility.error:
         return f"{(-value / free.value - 1):.2%} more error than without a denominator"

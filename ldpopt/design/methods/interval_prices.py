@@ -1,4 +1,4 @@
-"""Prices of a program of few labels, tried at all likelihood ratios: where they fall short, and what they prove."""
+"""The prices of a program with few labels, tried at all likelihood ratios: where columns gain, and what is proved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MANY = 2000
 
 @dataclass(frozen=True, eq=False)
 class LabelPrices:
-    """Multipliers of the rows, and of some pairs of each term, in units of the optimum, and what they cost."""
+    """Multipliers of the rows, and of some pairs of each term, in units of the optimum, and their cost."""
 
     rows: Array
     terms: tuple[Term | Ratio, ...]
@@ -42,7 +42,7 @@ class LabelPrices:
 
     @classmethod
     def of(cls, terms: Sequence[Term | Ratio], solved: PairsPriced, least: float) -> LabelPrices:
-        """Those of a program, without pairs that cost no more than `least`."""
+        """The prices of a solved program, without pairs that cost no more than `least`."""
         pairs, cost = [], float(solved.rows.sum())
         for term, each in zip(terms, solved.weights, strict=True):
             paid = np.zeros(0) if isinstance(term, Ratio) else each * term.cap
@@ -55,10 +55,11 @@ class LabelPrices:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """For every interval the best column (n, k), what it gains beyond the prices by the chord and in truth, (n,).
+    """The prices tried on all intervals: for each, the best column (n, k) and its gains beyond the prices.
 
-    closed : where the utility is finite at both ends; elsewhere moments pay for the rest. excess : (n, pairs) prices of
-    the excesses of hockey sticks. mass : (k,) of the rows, by which gains are measured.
+    theta, true : (n,) the gains by the chord and by the utility itself. closed : (n,) whether the utility is finite at
+    both ends of the interval; elsewhere moments pay for the rest. excess : (n, pairs) prices of the excesses of hockey
+    sticks. mass : (k,) the weights w; gains are per unit of w.q.
     """
 
     knots: Array
@@ -70,13 +71,13 @@ class Tried:
     mass: Array
 
     def peaks(self, least: float) -> npt.NDArray[np.bool_]:
-        """Where columns gain most beyond the prices: ratios that the program is to have."""
+        """(n,) the intervals in which columns gain most beyond the prices; the next program gets their ratios."""
         beside = np.concatenate([[-np.inf], self.true, [-np.inf]])
         high = self.true > max(0.1 * float(self.true.max(initial=0.0)), least)
         return np.asarray(self.closed & (self.true >= beside[:-2]) & (self.true >= beside[2:]) & high)
 
     def multipliers(self, prices: LabelPrices, scale: float) -> tuple[Array, tuple[TermMultiplier, ...]]:
-        """Of the rows, raised by what is unpaid, and of the terms: the tangent planes of psi at the columns."""
+        """The multipliers of the rows, raised by the largest gain, and of the terms: tangents of psi at the columns."""
         made, n, start = [], len(self.columns), 0
         for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
             if isinstance(term, HockeyStick):
@@ -95,9 +96,9 @@ class Tried:
 def tried_everywhere(
     f: FDivergence, pair: Pair, prices: LabelPrices, knots: Array, scale: float, value: float, least: float
 ) -> Tried:
-    """Cut the intervals between `knots` until the chords are above the utility by little beside what is unpaid anyway.
+    """Cut the intervals between `knots` until the chords are little above the utility, compared with the other gaps.
 
-    value : of a channel, in units of `scale`. least : what is little in any case.
+    value : the utility of a channel, in units of `scale`. least : an amount that counts as little in any case.
     """
     mass = (pair.p0 + pair.p1) / 2 + 1e-4 / len(pair)
     mass = mass / mass.sum()
@@ -120,7 +121,7 @@ def tried_everywhere(
         over = closed & (thetas - low > tolerance)
         if not over.any() or len(knots) > MANY:
             break
-        # What a chord is above the utility falls with the square of the width.
+        # The distance of the chord from the utility falls with the square of the interval's width.
         wanted = np.sqrt(np.maximum(chords, 0.0) / (0.7 * tolerance + 0.5 * np.maximum(low - true, 0.0)))
         finer = parted_knots(knots, np.where(over, np.clip(np.ceil(wanted), 2, PARTS), 1).astype(np.intp))
         if len(finer) == len(knots):

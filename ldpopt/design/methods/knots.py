@@ -1,7 +1,7 @@
-"""Where the ratio-labelled program cuts the likelihood ratios: knots s = P0/(P0 + P1), both ends kept.
+"""The points where the ratio-labelled program cuts the likelihood ratios: knots s = P0/(P0 + P1), both ends included.
 
-Distances are those of log-ratios log s/(1 - s), in units of their range: hypotheses that are nearly equal, and masses
-that are nearly zero, are cut as finely as others.
+Distances are measured in log-ratios log s/(1 - s), in units of their range, so that hypotheses that are nearly equal,
+and masses that are nearly zero, are cut as finely as others.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ FINEST = 25
 
 
 FAR = 21.0
-"""Even knots go as far as this log-ratio."""
+"""Even knots end at this log-ratio."""
 
 
 WIDE = 4.0
-"""Ranges of log-ratios above this count as this much: where most of a wide range lies, little happens."""
+"""A wider range of log-ratios counts as this much, because little happens in most of a wide range."""
 
 
 def even_knots(low: float, high: float, count: int) -> Array:
-    """Even in log-ratio, and the ratio one, where many divergences have a kink."""
+    """Knots that are even in log-ratio, and one at ratio one, where many divergences have a kink."""
     first, last = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
     inner = _posterior(np.linspace(first, last, count)[1:-1])
     knots = np.unique(np.concatenate([[low, high, 0.5], inner]))
@@ -32,7 +32,7 @@ def even_knots(low: float, high: float, count: int) -> Array:
 
 
 def first_labels(low: float, high: float, reach: float) -> Array:
-    """Posteriors on either side of one half: few, graded down to where rows about `reach` apart are worth a label."""
+    """A few posteriors on either side of one half, graded by the distance `reach` that rows may have."""
     ends = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
     made = [end * min(1.0, 6 * reach / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
     return np.unique(_posterior(np.concatenate([np.zeros(1), *made])))
@@ -44,20 +44,20 @@ def apart(new: Array, old: Array) -> Array:
 
 
 def far_from(old: Array, new: Array) -> npt.NDArray[np.bool_]:
-    """Which of the `old` posteriors are not next to a `new` one."""
+    """Whether each of the `old` posteriors is not next to a `new` one."""
     near = np.abs(_log_ratio(old)[:, None] - _log_ratio(new)[None, :]).min(axis=1, initial=np.inf)
     return np.asarray(near > 1e-9 * _range(old[[0, -1]]))
 
 
 def graded_knots(knots: Array, at: Array) -> Array:
-    """More knots at the posteriors `at` and around them, at distances that shrink by eight from the grid's own."""
+    """The knots, with more at the posteriors `at` and around them, at distances that shrink by factors of eight."""
     step = _range(knots) / FINEST * 8.0 ** -np.arange(0, 4)
     new = _posterior(_log_ratio(at)[:, None] + np.concatenate([[0.0], step, -step])).ravel()
     return _apart(np.unique(np.concatenate([knots, at, np.clip(new, knots[0], knots[-1])])), 1e-7)
 
 
 def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> Array:
-    """The `lossy` intervals cut at the `posterior` of their outputs, (n,), and a sixteenth around."""
+    """The knots, with `lossy` intervals cut at their outputs' `posterior`, (n,), and a sixteenth to each side of it."""
     at = np.flatnonzero(lossy)
     inside = np.clip(posterior[at], knots[at], knots[at + 1])
     middle, step = _log_ratio(inside), np.diff(_log_ratio(knots))[at] / 16
@@ -67,7 +67,7 @@ def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> A
 
 
 def parted_knots(knots: Array, parts: npt.NDArray[np.intp]) -> Array:
-    """Every interval cut in its number of `parts`, (n,), even in log-ratio."""
+    """The knots, with every interval cut into its number of `parts`, (n,), evenly in log-ratio."""
     logs = _log_ratio(knots)
     at = np.repeat(np.arange(len(parts)), parts - 1)
     first = np.cumsum(parts - 1) - (parts - 1)
@@ -77,7 +77,7 @@ def parted_knots(knots: Array, parts: npt.NDArray[np.intp]) -> Array:
 
 
 def _log_ratio(s: Array) -> Array:
-    """log s/(1 - s), free of cancellation near s = 1/2; of 0 and 1, that of the float next to them."""
+    """log s/(1 - s), without cancellation near s = 1/2; for 0 and 1, the value at the float next to them."""
     s = np.clip(s, 5e-324, 1 - 2.0**-53)
     tilt = 2 * s - 1
     near = np.abs(tilt) < 0.5
@@ -95,7 +95,7 @@ def _range(knots: Array) -> float:
 
 
 def _apart(knots: Array, least: float = 1e-9) -> Array:
-    """Knots with at least `least` of their range between them; both ends stay, and the ratio one does."""
+    """The knots that are at least `least` of their range apart; both ends and the ratio one always stay."""
     logs = _log_ratio(knots)
     kept = np.concatenate([[True], np.diff(logs) > least * _range(knots)])
     kept[-1] = True

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.constraints.parts import outputs_of
 from ldpopt.design.methods.sizes import too_large
@@ -21,7 +22,7 @@ from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
 
 STARTS = 20
-"""How many starts a search has by default."""
+"""The number of starts by default."""
 
 STEPS = 60
 
@@ -30,7 +31,7 @@ GAIN = 1e-9
 
 
 INPUTS = 200
-"""The most inputs: a start takes minutes beyond."""
+"""The most inputs; with more, one start takes minutes."""
 
 
 ENTRIES = 100_000
@@ -38,15 +39,15 @@ ENTRIES = 100_000
 
 
 CELLS = 10_000
-"""The most entries of a channel: the program is posed for any gains, in memory that grows with their square."""
+"""The most entries of a channel: the program is posed for any gains, and its memory grows with their square."""
 
 
 @dataclass(frozen=True)
 class LocalSearch:
     """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
-    It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000: outputs times inputs and
-    pairs of inputs that constraints are about. Near these limits it takes very long.
+    It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
+    the inputs and the pairs of inputs that are constrained. Near these limits it takes very long.
 
     starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator; by
     default one with seed 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
@@ -74,7 +75,7 @@ class LocalSearch:
     reference: ClassVar[str] = "[CCP]"
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a utility with gradients at columns."""
+        """It needs a column utility, and programs that are not too large."""
         if not isinstance(problem.utility, ColumnUtility):
             return f"{problem.utility.name} is no sum over outputs of functions of the column"
         k = len(problem.inputs)
@@ -89,7 +90,7 @@ class LocalSearch:
         """The best channel of all starts."""
         climb = Climb.of(problem, self.outputs)
         k, m = climb.program.shape
-        # Reports beyond the inputs begin as copies, which the first program merges or sets free.
+        # Reports beyond the number of inputs begin as copies, which the first program merges or changes.
         given = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
         matrix, _ = climb.best(self.starts - len(given), self.rng or np.random.default_rng(0), given)
         return Candidate(matrix, f"local search from {self.starts} starts")
@@ -105,12 +106,13 @@ def too_large_to_climb(problem: Problem, outputs: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """The search: a program, the utility of a matrix, its gradients (criteria, m, k) there, and the matrix repaired."""
+    """The search: a program, and functions of a matrix (k, m): utility, gradients (criteria, m, k) and repair."""
 
     program: AlphabetProgram
     value: Callable[[Array], float]
     gradients: Callable[[Array], Array]
     raised: Callable[[Array], Array] = np.asarray
+    deadline: Deadline = UNLIMITED
 
     @classmethod
     def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
@@ -121,7 +123,10 @@ class Climb:
             criteria = len(columns_of(utility, np.ones((k, 1))))
             program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others, criteria)
             return cls(
-                program, lambda q: float(columns_of(utility, q).sum(axis=1).min()), partial(gradients_of, utility)
+                program,
+                lambda q: float(columns_of(utility, q).sum(axis=1).min()),
+                partial(gradients_of, utility),
+                deadline=problem.deadline,
             )
         pair, f = problem.reduction.pair, utility.f
         program = AlphabetProgram((k, m), problem.terms, problem.given, problem.others)
@@ -129,7 +134,7 @@ class Climb:
         least = math.exp(-problem.epsilon)
 
         def raised(q: Array) -> Array:
-            """What the repair makes of a matrix: ratios within epsilon, rows that sum to one."""
+            """The matrix with ratios within epsilon and rows that sum to one, about as the repair will make it."""
             rows = np.maximum(q, least * q.max(axis=0))
             return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
@@ -138,6 +143,7 @@ class Climb:
             lambda q: float(f.excess_of(pair.apart @ raised(q), pair.p1 @ raised(q)).sum()),
             lambda q: tangents_apart(f, pair.apart, pair.p1, raised(q))[None],
             raised,
+            problem.deadline,
         )
 
     def best(self, starts: int, rng: np.random.Generator, given: Sequence[Array] = ()) -> tuple[Array, float]:
@@ -145,7 +151,7 @@ class Climb:
         k, m = self.program.shape
         champion, most = None, -np.inf
         failure: SolverError | None = None
-        for number in range(len(given) + starts):
+        for number in self.deadline.rounds(range(len(given) + starts)):
             try:
                 if number < len(given):
                     q = given[number]
@@ -165,7 +171,7 @@ class Climb:
     def climb(self, q: Array) -> tuple[Array, float]:
         """A local maximum reached from `q`, (k, m) with any non-negative entries, and its value."""
         champion, most = q, -np.inf
-        for _ in range(STEPS):
+        for _ in self.deadline.inner.rounds(range(STEPS)):
             q = self.program.solve(self.gradients(champion))[0]
             value = self.value(q)
             if most == -np.inf or value > most:

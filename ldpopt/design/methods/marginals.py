@@ -25,12 +25,12 @@ MOST = 100
 """The most inputs."""
 
 CAPPED = 40
-"""The most inputs under a cap on total variation, where every pair of them has its row."""
+"""The most inputs under a cap on total variation, where every pair of inputs has a row in the program."""
 
 
 @dataclass(frozen=True)
 class MarginalPatterns:
-    """The pattern program for several hypotheses, its patterns priced by marginals instead of listed [KOV14, Thm 4].
+    """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
     For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
     100 inputs, or 40 under a cap on total variation that can bind.
@@ -46,7 +46,7 @@ class MarginalPatterns:
     reference: ClassVar[str] = "[KOV14]"
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a utility of few marginals under LocalDP."""
+        """It needs a utility that compares the marginals of few laws, under LocalDP."""
         utility = problem.utility
         compared = utility.compared if isinstance(utility, ColumnUtility) else None
         if compared is None:
@@ -66,7 +66,7 @@ class MarginalPatterns:
         compared = utility.compared
         assert compared is not None
         level = level_of(problem.epsilon)
-        found = MarginalProgram(utility, compared, level, min(problem.eta, 1.0)).solve()
+        found = MarginalProgram(utility, compared, level, min(problem.eta, 1.0)).solve(problem.deadline)
         used = found.phi > 0
         inside = found.inside[used].T
         matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * (found.phi[used] * (level + 1))

@@ -1,4 +1,4 @@
-"""A matrix with given outputs, mended until it meets its constraints by measurement."""
+"""A matrix with given outputs, repaired until it is measured to meet its constraints."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ldpopt.errors import SolverError
 from ldpopt.rounding import ULP, toward_privacy
 
 NOISE = 1e-11
-"""Entries below this share of their column are what a solver leaves of zero."""
+"""Entries below this share of their column's largest are a solver's noise, and mean zero."""
 
 NOTHING = 1e-13
-"""So are columns that are nowhere larger."""
+"""Columns that are nowhere larger than this mean zero, too."""
 
 LITTLE = 1e-3
-"""Above this weight of the centre, the least weight that is enough is searched for."""
+"""Where the centre needs more weight than this, the least sufficient weight is searched for."""
 
 
 def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> Array:
-    """A matrix near `matrix` (k, m) that meets all constraints by measurement.
+    """A matrix near `matrix` (k, m) that is measured to meet all constraints.
 
-    Equations are restored first; then the matrix is mixed with a channel that meets everything with room to spare, a
-    constant one where that can be, and the equations are restored again. What is within its constraints stays as it is.
-    Raises `Unrepairable` where that is no help.
+    Equations are restored first. Then the matrix is mixed with a central channel that meets the constraints with room
+    to spare, constant if possible, and the equations are restored again. A matrix that meets its constraints already
+    stays as it is. Raises `Unrepairable` where this does not help.
     """
     fixed = [constraint for constraint in constraints if isinstance(constraint, AlphabetConstraint)]
 
@@ -47,7 +47,7 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
     if _finished(matrix, constraints, inputs):
         return matrix
     clean = _clean(matrix)
-    # A share of the centre would drown ratios of e^40, so that they are right before it is added.
+    # Even a small share of the centre would drown ratios of e^40, so that ratios are corrected before it is added.
     least = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
     start = restored(np.maximum(clean, clean.max(axis=0) * least))
     centre = _centre(matrix.shape, constraints, inputs, restored, start)
@@ -72,14 +72,14 @@ def mend(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, 
 
 
 def _finished(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None) -> bool:
-    """Whether a matrix is a channel, to the last digits of its rows' sums, that meets every constraint as it is."""
+    """Whether a matrix is a channel, up to rounding of its rows' sums, without noise and within every constraint."""
     noise = (matrix != 0) & ~(matrix > NOISE * matrix.max(axis=0))  # of a solver, or below zero
     stochastic = np.abs(matrix.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
     return bool(stochastic and not noise.any() and within(Channel(matrix, inputs), constraints))
 
 
 def _clean(matrix: Array) -> Array:
-    """Without what a solver leaves of zeros."""
+    """The matrix with a solver's noise set to zero."""
     top = matrix.max(axis=0)
     return np.where((matrix > NOISE * top) & (top > NOTHING), matrix, 0.0)
 
@@ -94,7 +94,7 @@ def _centre(
         made = np.tile(row, (shape[0], 1))
         if within(Channel(made, inputs), constraints):
             return made
-    # A part of what is allowed leaves the middle of the set.
+    # Tighter constraints have solutions in the middle of the set.
     tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
     for tried in (tighter, constraints):
         terms, fixed, expressions = parts(tried, inputs or range(shape[0]))

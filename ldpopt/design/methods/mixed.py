@@ -1,7 +1,7 @@
-"""Caps on divergences between rows beside other constraints, which the interior-point program does not hold.
+"""Caps on divergences between rows together with constraints that the interior-point program cannot hold.
 
-The optimum under one kind of constraint alone is often that of both. Where it is not, the programs of `Exchange` hold
-both kinds, and a search is what is left where its cones fail.
+The optimum under one kind of constraint alone is often the optimum under both. Where it is not, the programs of
+`Exchange` hold both kinds. Where their solvers fail, there is a local search.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 
 NEARLY = 1e-7
-"""An easier problem's optimum that loses at most this share in being mended is taken as it is."""
+"""An easier problem's optimum is taken if its repair for the whole problem costs at most this share."""
 
 
 def beside(problem: Problem, ask: Ask) -> Candidate:
-    """Beside other constraints: the optimum under one kind alone if it is that of both, else a program of both."""
+    """A channel under both kinds: the optimum under one kind if it is that of both, else a program of both."""
     easier = _under_one_kind(problem, ask)
     if easier is not None and easier[1] >= 1 - NEARLY:
         return easier[0]
@@ -42,7 +42,7 @@ def beside(problem: Problem, ask: Ask) -> Candidate:
         if easier is None or _value(problem, found.matrix) >= _value(problem, easier[0].matrix):
             return found
     except SolverError:
-        # Where cone programs fail, a search still gives a channel, whose gap says what is not known.
+        # Where cone programs fail, a local search still gives a channel, and the gap tells how good it is.
         if easier is None:
             found = LocalSearch(3, outputs=3).find(problem, ask)
             return replace(found, matrix=private(found.matrix, problem.constraints, problem.inputs))
@@ -54,9 +54,9 @@ def _value(problem: Problem, matrix: Array) -> float:
 
 
 def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
-    """The optimum without the divergences, or under them alone, mended for the rest; the share of it that is left.
+    """The optimum under one kind alone, repaired for the other kind, and the share of its value that is left.
 
-    An optimum that needs no mending is that of the whole problem, and its proof holds for that.
+    An optimum that needs no repair is that of the whole problem, and its proof holds for the whole problem.
     """
     inputs = range(len(problem.reduction.pair))
     kinds: tuple[list[Constraint], list[Constraint]] = ([], [])
@@ -92,7 +92,7 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
     while True:
         found = Exchange().find(problem, ask)
         tighter = problem.tightened(found.matrix)
-        if tighter is None:
+        if tighter is None or problem.deadline.over():
             break
         problem = tighter
     matrix = cleanest(problem, found.matrix, Labels.of(problem).ascend)
@@ -105,6 +105,6 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
 
 
 def orders(problem: Problem) -> str:
-    """The orders of divergences that concentrated LDP was asked for at, as words to follow a method's."""
+    """The orders that were posed for concentrated LDP, as words to append to a method's name."""
     orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
     return f", orders {', '.join(orders)}" if orders else ""

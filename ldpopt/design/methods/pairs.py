@@ -1,4 +1,4 @@
-"""The pairs of inputs whose constraints a program poses: a few to begin with, then those that bind, round by round."""
+"""The pairs of inputs whose constraints a program poses: first a few, then in every round the ones that bind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array
 
 EVERY = 60
-"""Terms of up to this many pairs are posed whole; of larger ones, the pairs that bind are found round by round."""
+"""Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds."""
 
 
 def first_pairs(term: Term | Ratio, pair: Pair) -> Index:
-    """The pairs to begin with."""
+    """The positions in the term of the pairs to begin with."""
     if isinstance(term, Ratio) or len(term) <= max(EVERY, 2 * len(pair)):
         return np.arange(len(term))
     order = np.argsort(pair.posterior)
@@ -24,7 +24,7 @@ def first_pairs(term: Term | Ratio, pair: Pair) -> Index:
 
 
 def tight_pairs(term: Term | Ratio, matrix: Array) -> Index:
-    """The pairs whose constraint `matrix` uses up."""
+    """The positions of the pairs whose constraints `matrix` meets with equality, or nearly so."""
     if isinstance(term, Ratio):
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
@@ -41,14 +41,14 @@ def violated_pairs(terms: Sequence[Term | Ratio], matrix: Array, active: Sequenc
         excess[pairs] = -np.inf
         order = np.argsort(-excess, kind="stable")
         order = order[excess[order] > 1e-9 * np.max(term.cap)]
-        # The worst partners of every input, not the worst pairs of all: they say more together.
+        # The worst partners of every input, not the worst pairs of all, which may be nearly alike.
         kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
         found.append(order[kept])
     return found
 
 
 def _ranks(labels: Index) -> Index:
-    """How often each entry's value has occurred before it."""
+    """(n,) how often each entry's value has occurred before it."""
     order = np.argsort(labels, kind="stable")
     starts = np.concatenate([[True], np.diff(labels[order]) != 0])
     first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))

@@ -14,21 +14,23 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.methods.blocks import Blocks, merge_starts
 from ldpopt.design.methods.plain import needs_pure_ldp
-from ldpopt.design.methods.potentials import own_envelope_dual
+from ldpopt.design.methods.potentials import own_envelope_dual, own_in_time
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, Index
 from ldpopt.errors import invalid
 from ldpopt.rounding import ULP
 
 PARTITION_LIMIT = 20_000
-"""Above this many inputs of distinct ratio the quadratic dynamic program gives way to merged inputs."""
+"""The most inputs of distinct ratio for the dynamic program, whose time is quadratic; more inputs are merged."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Sort, partition, randomize: dynamic programming over blocks, and the envelope under a TV cap [SPR].
+    """Sort, partition, randomize: the best partition of the sorted answers into blocks, for two hypotheses [SPR].
 
-    Exact for epsilon-LDP, and with a TV cap by the envelope theorem: a public coin between at most two partitions.
+    Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
+    the number of the block. Dynamic programming finds the best blocks. That is optimal under `LocalDP`; with a cap on
+    total variation, too, a public coin between at most two partitions is optimal, by the envelope theorem.
     """
 
     reference: ClassVar[str] = "[SPR]"
@@ -38,13 +40,13 @@ class Partition:
         return needs_pure_ldp(problem) or too_many(len(problem.reduction.pair), PARTITION_LIMIT)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best partition, or the best coin between two, in O(k^2) a pass."""
+        """The best partition, or the best coin between two; each pass takes O(k^2)."""
         return _coin(problem, np.arange(len(problem.reduction.pair)), "partition")
 
 
 @dataclass(frozen=True)
 class MergedPartition:
-    """`Partition` on at most `bins` runs of inputs of nearly equal ratio: a lower bound for any alphabet.
+    """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -80,12 +82,12 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     """The channel of the best partition of the runs at `starts`, or of the best coin between two."""
     pair = problem.reduction.pair
     blocks = Blocks(problem.utility.f, pair.merge(starts), problem.epsilon)
-    coin = blocks.coin(problem.cap)
+    coin = blocks.coin(problem.cap, problem.deadline)
     parts = coin.parts
     edges = np.append(starts, len(pair))
     if any(cut.blocks == 1 for _, cut in parts):
-        # A share that no rounding exceeds goes to erasure, so that the cap holds without a repair. A repair mixes rows,
-        # and so raises entries as small as e^-epsilon by far more than itself.
+        # A share above all rounding goes to erasure, so that the cap holds without a repair. A repair would mix rows,
+        # and raise entries as small as e^-epsilon by far more than its weight.
         kept = 1 - 2 * (8 + max(cut.blocks for _, cut in parts)) * ULP
         parts = tuple((weight * kept if cut.blocks > 1 else weight * kept + (1 - kept), cut) for weight, cut in parts)
     columns = [weight * _randomized_blocks(edges[list(cut.cuts)], problem.epsilon) for weight, cut in parts if weight]
@@ -93,7 +95,7 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
     erased = ", with erasure" if any(weight and cut.blocks == 1 for weight, cut in parts) and sizes != "1" else ""
 
     def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-        if len(starts) == len(pair) and posed.cells is None:
+        if len(starts) == len(pair) and posed.cells is None and own_in_time(posed):
             yield own_envelope_dual(posed, channel, coin.price)
 
     return Candidate(np.hstack(columns), f"{how} into {sizes} block{'s' * (sizes != '1')}{erased}", prove)
@@ -101,7 +103,7 @@ def _coin(problem: Problem, starts: Index, how: str) -> Candidate:
 
 def _randomized_blocks(cuts: Index, epsilon: float) -> Array:
     """m-ary randomized response on the label of the block [cuts[i], cuts[i+1]) that an input lies in: (k, m)."""
-    # For epsilon itself: `repair` gives up what rounding takes, which is less than any margin fixed in advance.
+    # This is for epsilon itself: `repair` gives up what rounding takes, which is less than any fixed margin.
     rest = math.exp(-epsilon)
     label = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
     count = len(cuts) - 1

@@ -26,7 +26,11 @@ LIMIT = 14
 
 @dataclass(frozen=True)
 class PatternLP:
-    """The staircase-pattern program [KOV14, Thm 4], with TV rows: exact for column utilities of up to 14 inputs."""
+    """The staircase-pattern program [KOV14, Thm 4]: exact for column utilities of up to 14 inputs.
+
+    A linear program over the weights of all staircase patterns (columns with two values, a factor exp(epsilon) apart),
+    under `LocalDP`, with a cap on total variation or without.
+    """
 
     reference: ClassVar[str] = "[KOV14]"
 
@@ -42,7 +46,7 @@ class PatternLP:
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel of the optimal pattern weights."""
         utility = problem.utility
-        found = pattern_program(utility, problem.epsilon, problem.eta)
+        found = pattern_program(utility, problem.epsilon, problem.eta, problem.deadline)
         used = found.theta > 0
         inside = members(found.masks[used], utility.size).T
         matrix = np.where(inside, 1.0, math.exp(-toward_privacy(problem.epsilon))) * found.theta[used]
@@ -56,7 +60,7 @@ class PatternLP:
 
 
 def of_classes(problem: Problem) -> Index:
-    """The input of each class of the reduction that occurs most."""
+    """(classes,) for each class of the reduction, the input with the largest mass."""
     p0, p1 = problem.utility.pair
     order = np.argsort(-(p0 + p1), kind="stable")
     return np.asarray(order[np.unique(problem.reduction.classes[order], return_index=True)[1]])

@@ -1,4 +1,4 @@
-"""What several methods ask of a problem: two hypotheses, epsilon-LDP between all inputs, a TV cap or none."""
+"""A condition of several methods: two hypotheses, epsilon-LDP between all inputs, with `TotalVariation` or without."""
 
 from __future__ import annotations
 

@@ -13,23 +13,22 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.columns.choose import policy_limits
-from ldpopt.design.columns.extreme import TooManyColumns
+from ldpopt.design.columns.labelings import TooManyColumns
 from ldpopt.design.columns.policy import PolicyColumns, listable
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.levels import LevelColumns, column_program, every_pair
+from ldpopt.design.programs.policies import PolicyProgram
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.enclosures import FLOAT, Enclosure
-
-CAPPED = 4000
-"""The most columns under a cap on total variation, where every pair of inputs has its row in the program."""
 
 
 @dataclass(frozen=True)
 class PolicyLP:
-    """The program over all extreme columns of a policy graph: exact for column utilities of few inputs [KOV14].
+    """The program over all extreme columns of a policy graph: exact for column utilities where they are few [KOV14].
 
-    Graphs of up to 8 inputs, and of up to 14 with no more edges than inputs, with a cap on total variation or without.
+    It takes connected graphs without weights that have up to 262,144 such columns. Examples are a grid of 4 by 5 inputs
+    and a path of 16, or one of 12 under a cap on total variation. It takes other graphs of up to 8 inputs, and of up to
+    14 if they have no more edges than inputs.
 
     >>> import networkx as nx
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
@@ -48,15 +47,17 @@ class PolicyLP:
         if problem.plain or not all(isinstance(c, LocalDP | TotalVariation) for c in problem.constraints):
             return "its columns are those of LocalDP along a graph, with TotalVariation or without"
         if not listable(policy_limits(problem.constraints, problem.labels)):
-            return "more than 8 inputs have too many extreme columns, unless the graph is nearly a tree, of 14 at most"
+            return "more than 8 inputs with limits that are no small multiples of one have too many extreme columns"
         try:
-            columns, capped = _columns(problem), _cap(problem) < 1
+            columns = _columns(problem)
         except TooManyColumns as error:
             return str(error)
-        if capped and len(columns.steps) > CAPPED:
-            return f"{len(columns.steps)} extreme columns are too many under a cap on total variation"
-        if not np.isfinite(np.asarray(utility.enclosed_columns(*_floats(columns)).upper)).all():
-            return f"an extreme column is worth no finite number of {utility.name}"
+        # Columns of positive entries have a finite worth; one with zeros may have an infinite worth.
+        silent = np.isneginf(columns.steps).any(axis=1)
+        if silent.any():
+            base, rise = _floats(columns)
+            if not np.isfinite(np.asarray(utility.enclosed_columns(base[silent], rise[:, silent]).upper)).all():
+                return f"an extreme column is worth no finite number of {utility.name}"
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
@@ -64,17 +65,12 @@ class PolicyLP:
         utility, columns, eta = problem.utility, _columns(problem), _cap(problem)
         base, rise = (np.asarray(part.midpoint) for part in _floats(columns))
         if eta < 1:
-            left, right = every_pair(utility.size)
-            excess = np.maximum(rise[left] - rise[right], 0.0)
-            # A little less than eta: what the rows of a matrix round by costs less before than in the repair.
+            # A little less than eta: to leave room for the rounding of rows here costs less than a repair later.
             eta -= min(2.0**-50, 2.0**-24 * eta)
-        else:
-            left, right, excess = *(np.zeros(1, dtype=np.intp) for _ in range(2)), np.zeros((1, len(base)))
-        made = LevelColumns(base, rise, excess, left, right)
-        found = column_program(utility, made, columns.epsilon, eta)
+        found = PolicyProgram.of(utility, base, rise, eta).solve(columns.epsilon, problem.deadline)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.pairs, found.weights)
+            yield PolicyDual(posed.whole, posed.constraints, channel, found.rows, found.matrix(), found.weights)
 
         return Candidate(found.columns, f"{columns.name} in a linear program", prove)
 

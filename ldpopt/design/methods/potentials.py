@@ -1,4 +1,4 @@
-"""The numbers of the proof by potentials: from a price of a block, by one pass of the dynamic program."""
+"""The numbers of the proof by potentials (`certificates.envelope`), by one pass of the dynamic program."""
 
 from __future__ import annotations
 
@@ -20,26 +20,35 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 
 PADDING = 2.0**-49
-"""The share by which the potential of each input is raised, so that rounding leaves no difference of two too small."""
+"""The share by which the potential of each input is raised, so that rounding makes no difference of two too small."""
+
+QUICK = 3000
+"""Up to this many inputs all pairs of them are looked at in about a second."""
 
 OWN_PADDING = 2.0**-28
-"""The same for a divergence of one's own, which the kernel knows to less digits."""
+"""The same for a user's own divergence, which the kernel knows to fewer digits."""
 
 RAISED = 2.0**-44
-"""The share by which the level is, as the kernel knows 1/(e^epsilon - 1) to some units in the last place."""
+"""The share by which the level is raised, because the kernel encloses 1/(e^epsilon - 1) only up to a few ulps."""
+
+
+def own_in_time(problem: Problem) -> bool:
+    """Whether the proof for the inputs themselves is made: for not too many, and for few when the time is over."""
+    inputs = len(problem.utility.pair[0])
+    return inputs <= MOST and (inputs <= QUICK or not problem.deadline.over())
 
 
 def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> EnvelopeDual:
-    """The proof for the inputs themselves, at a price of a block."""
+    """The proof for the inputs themselves; price : of a block."""
     p0, p1 = (np.asarray(p) for p in problem.utility.pair)
     level, potentials = _numbers(problem.utility.f, p0, p1, problem.epsilon, price)
     return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
 
 
 def envelope_duals(problem: Problem, candidate: Candidate, made: Arranged) -> Iterator[Certificate]:
-    """Proofs for a channel of any method: of the inputs themselves if they are few, else of points that dominate."""
+    """Proofs for a channel of any method: for the inputs themselves if they are few, else for points that dominate."""
     pair, f = problem.reduction.pair, problem.utility.f
-    if problem.cells is None and len(problem.utility.pair[0]) <= MOST:
+    if problem.cells is None and own_in_time(problem):
         blocks = Blocks(f, pair, problem.epsilon)
         yield own_envelope_dual(problem, made.channel, blocks.coin(problem.cap).price)
         return

@@ -19,12 +19,16 @@ from ldpopt.design.programs.labels import Solved, scaled
 from ldpopt.distribution import Array
 
 MANY = 100
-"""Of more inputs, multipliers are taken as they come."""
+"""With more inputs than this, multipliers are taken from the solver without correction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One solved program: its intervals, its active pairs, and the dual values as a certificate."""
+    """One solved program: its intervals (between `knots`), its posed pairs (`active`), and its channel (`matrix`).
+
+    scale : the program's unit of utility. gap : the relative gap between its bound and the best value, inf where pairs
+    are missing.
+    """
 
     solved: Solved
     knots: Array
@@ -35,7 +39,7 @@ class Round:
     matrix: Array
 
     def prove(self, problem: Problem, channel: Channel) -> Iterator[Certificate]:
-        """The certificates of the dual values, closed and as they are; none where a constraint has no column form."""
+        """Certificates of the dual values, corrected and as they are; none where a constraint has no column form."""
         if problem.others:
             return
         if not any(isinstance(term, Ratio) for term in self.terms):
@@ -53,7 +57,7 @@ class Round:
         return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
     def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
-        """The multipliers of the rows and of the terms, closed as far as rounding lets them be."""
+        """The multipliers of the rows and of the terms, corrected up to rounding by `flows.closed`."""
         kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
         if self.solved.rows.size > MANY or not any(isinstance(term, HockeyStick) for term in kept):
             return self.solved.rows, self.solved.multipliers

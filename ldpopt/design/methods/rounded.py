@@ -1,4 +1,4 @@
-"""Channels over a denominator for many answers: the optimum without one, rounded, repaired and polished."""
+"""Channels over a denominator for many answers: the optimum without it, rounded, repaired and improved by moves."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ldpopt.errors import SolverError
 from ldpopt.exact_denominator import integers_near
 
 POLISHED = 5_000
-"""Moves of a single unit, at most, that are tried for each that is made."""
+"""The most single-unit moves that are tried for each move that is made."""
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """The best of several channels once rounded to the denominator: nothing is searched exhaustively.
+    """The best of several channels after rounding to the denominator; a better channel may exist.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -47,7 +47,7 @@ class Rounded:
         return refusal(problem)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best of the optimum without a denominator, and of randomized responses, each rounded."""
+        """The best of the optimum without a denominator and of randomized responses, each of them rounded."""
         free = unrestricted(problem, ask)
         for tighter in (False, True):
             task = Task.of(problem, tighter)
@@ -68,11 +68,15 @@ class Rounded:
 
 
 def roundings(task: Task, free: Design | None) -> Integers:
-    """The best weights that rounding and moving units lead to, from the optimum without a denominator and others."""
+    """The best weights that rounding and moving units reach, from the optimum without a denominator and others."""
     starts = [] if free is None else [_rows(task.problem, free.channel.matrix)]
     starts.append(np.ones((task.inputs, 1)))  # says nothing, and is always there
-    tried = [made for start in [*_simple(task), *starts] if (made := _rounded(task, start)) is not None]
-    return max(tried, key=lambda one: (task.value(one), -one.shape[1]))
+    every = task.problem.deadline.rounds([*starts[:-1], *_simple(task), starts[-1]])
+    tried = [made for start in every if (made := _rounded(task, start)) is not None]
+    return max(
+        tried or [np.full((task.inputs, 1), task.total, dtype=np.int64)],
+        key=lambda one: (task.value(one), -one.shape[1]),
+    )
 
 
 def _rows(problem: Problem, matrix: Array) -> Array:

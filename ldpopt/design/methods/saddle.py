@@ -2,9 +2,9 @@
 
     max over Q of min over (P0, P1) of D_f(P0 Q || P1 Q)  =  min over (P0, P1) of max over Q
 
-The right side is convex in the pair. Both players keep what they found: the pair answers with what is worst for the
-channels so far, under the best public coin between them; then the best channel for that pair joins. The design is the
-coin, which keeps every constraint that is a convex sum over outputs. The optimum of the pair bounds all channels.
+The right side is convex in the pair. In rounds, the pair is found that is worst for the channels so far, under the best
+public coin between them; then the best channel for that pair joins the channels. The design is the coin, which meets
+every constraint that is a convex sum over outputs. The optimum for the worst pair bounds all channels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ENTRIES = 200_000
 class Saddle:
     """A public coin between the best channels for pairs of the two sets, and the pair that is worst for all of them.
 
-    method : how the optimum of each pair is found; chosen by the problem when None.
+    method : the method for the optimum of each pair; None chooses one that suits the problem.
     """
 
     method: Any = None
@@ -55,13 +55,13 @@ class Saddle:
             return f"{problem.utility.name} is not of two sets of hypotheses"
         if problem.given:
             return "constraints fix the outputs"
-        # Channels that LocalDP allows have two reports at least; others may have one for each input, and one more.
+        # Channels under LocalDP have at least two reports; others may have one for each input, and one more.
         k = problem.utility.size
         entries = len(GRID) * k * (2 if problem.plain and math.isfinite(problem.epsilon) else k + 1)
         return f"its programs would have {entries} entries, and it takes at most {ENTRIES}" if entries > ENTRIES else ""
 
     def using(self, method: Any) -> Saddle:
-        """The same with a method for the pairs."""
+        """The same with `method` for the pairs."""
         return Saddle(method)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
@@ -76,7 +76,7 @@ class Saddle:
         channels: list[Array] = []
         ratios: list[Array] = []
         lowest, best = math.inf, (pair[0], pair[1])
-        for _ in range(ROUNDS):
+        for _ in problem.deadline.rounds(range(ROUNDS)):
             design = answer(pair[0], pair[1], certify=False)
             if design.value < lowest:
                 lowest, best = design.value, (pair[0], pair[1])

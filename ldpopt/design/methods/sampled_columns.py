@@ -1,4 +1,4 @@
-"""The channel of least summed variance of an estimate for many categories, from sets drawn near the best ones."""
+"""The channel with the least sum of variances for many categories, from sets that are drawn near the best ones."""
 
 from __future__ import annotations
 
@@ -35,30 +35,31 @@ MOST = 256
 """The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4."""
 
 WIDEST = 12.0
-"""The largest epsilon: beyond, one answer a report is as good as can be, and other methods say so."""
+"""The largest epsilon; beyond it, reports that favour one answer each are best, which other methods find."""
 
 STEPS = 300
-"""Steps of the descent over the weights."""
+"""The most steps of the descent over the weights."""
 
 PAIRS = 5000
-"""So many sets of few categories join those drawn, where they are all."""
+"""All sets of two categories join the drawn ones where there are at most this many."""
 
 THINNED = 40
-"""Up to so many categories the reports are brought down to k (k + 1) / 2, which takes k^6 operations."""
+"""Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations."""
 
 
 @dataclass(frozen=True)
 class SampledColumns:
     """A design for estimation with many categories: columns drawn near the best ones, and a bound without pricing.
 
-    A sum of variances under `LocalDP` alone. Nobody can list 2^k staircase patterns, but the columns of the best
-    channel all have nearly the same weighted sum, and a semidefinite form pays for all columns at once
-    (`programs.survey_dual`): it says where good columns are, and bounds what any could tell. Sets are drawn there and
-    weighed by mirror descent. The gap is a few parts in ten thousand up to epsilon = 2, and grows to a few percent at
-    epsilon = 3, where sets are small. It takes 25 to 256 categories, each of them possible, and epsilon up to 12.
+    It makes a sum of variances small, under `LocalDP` alone. There are 2^k staircase patterns, too many to list. But
+    all columns of the best channel have nearly the same weighted sum, and one semidefinite form bounds all columns at
+    once (`programs.survey_dual`): it tells where good columns are, and bounds the information of any channel. Sets are
+    drawn there, and their weights are found by mirror descent. The gap is a few parts in ten thousand up to epsilon =
+    2, and grows to a few percent at epsilon = 3, where sets are small. It takes 25 to 256 categories, each with
+    positive probability, and epsilon up to 12.
 
-    columns : how many sets are drawn; by default 2,000 and 100 a category. rng : a numpy Generator; by default one with
-    seed 0, so that designs can be repeated.
+    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator; by default
+    one with seed 0, so that designs can be repeated.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> prior = np.arange(1.0, 31.0) / 465
@@ -107,7 +108,7 @@ class SampledColumns:
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the best mixture of the sets drawn, and the form that bounds it."""
+        """The channel of the best mixture of the drawn sets, and the form that bounds all channels."""
         utility: Any = problem.utility
         prior, k = utility.prior, utility.size
         factor = utility.criterion.diagonal(k)
@@ -121,7 +122,7 @@ class SampledColumns:
         each = np.unique(np.vstack(sets), axis=0)
         values = np.where(each, ratio, 1.0)
         mass = values @ prior
-        found = mixture(values / mass[:, None], factor, STEPS, COARSE_GAP / 1000)
+        found = mixture(values / mass[:, None], factor, STEPS, COARSE_GAP / 1000, problem.deadline)
         if found is None:
             raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
         if k <= THINNED:
@@ -142,7 +143,7 @@ class SampledColumns:
 def equivalence_dual(problem: Problem, channel: Channel, dual: SurveyDual, factor: Array) -> EquivalenceDual:
     """The certificate of a bound without pricing: K = (F M F)^(1/2) F^-1, and multipliers for K centred at p."""
     prior = problem.utility.prior
-    kernel = dual.root / factor * (1 - 2.0**-44)  # so much less that rounding does not make it cost more
+    kernel = dual.root / factor * (1 - 2.0**-44)  # smaller than rounding, so that no column gains
     even = kernel.sum(axis=1)
     rows = 2 * dual.shifts - 2 * kernel.T @ even + even @ even * prior
     relaxed = Relaxation(dual.squares[None], np.zeros(1))

@@ -36,10 +36,13 @@ SHORT = "the shapes are enough in every case that was looked at, but the bound i
 class LevelShapes:
     """The best channel of unit vectors and unimodal level shapes, for two hypotheses and any number of inputs.
 
-    bins : as many runs of neighbouring ratios at most; runs of one input lose nothing. points : how many points, 3 at
-    least, dominate the hypotheses in the proof; its bound nears the optimum as their number squared, and its time grows
-    as fast. What the shapes reach is nowhere known to be below the optimum, and that is not proved: see
-    docs/research/approximate-ldp.md.
+    A level shape is a column whose entries are 1, exp(-epsilon) or exp(-2 epsilon) on blocks of neighbours in the order
+    of likelihood ratios (`columns.levels`). In every case that was looked at these columns reach the optimum, but that
+    is not proved: see docs/research/approximate-ldp.md.
+
+    bins : the most runs of answers of neighbouring ratios, each of which is merged; with a run for each answer nothing
+    is lost. points : the number of points, at least 3, that dominate the hypotheses in the proof; the distance of the
+    bound from the optimum falls with the square of this number, and the time grows with it.
 
     >>> from ldpopt import ApproximateLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -78,17 +81,17 @@ class LevelShapes:
         constraint, pair = approximate_only(problem), problem.reduction.pair
         assert constraint is not None
         starts = merge_starts(pair, self.bins) if len(pair) > self.bins else np.arange(len(pair))
-        # Of many inputs the excess is measured with more rounding than of the few rows that they share.
+        # The excess of many inputs is measured with more rounding than that of the few rows that they share.
         delta = constraint.delta * (1 - 2.0**-36) - min(2.0**-50, 2.0**-24 * constraint.delta)
         f = problem.utility.f
-        columns = shape_program(f, pair.merge(starts), constraint.epsilon, delta)
+        columns = shape_program(f, pair.merge(starts), constraint.epsilon, delta, problem.deadline)
         matrix = np.repeat(columns, np.diff(np.append(starts, len(pair))), axis=0)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             a0, a1 = self._points(f, pair, columns, starts)
             try:
                 found = ask(Divergence(f, a0, a1), constraint, method=Exchange()).certificate
-            except (SolverError, InvalidInput):  # a proof the fewer
+            except (SolverError, InvalidInput):  # one proof fewer
                 return
             if found is not None:
                 points = np.column_stack([found.utility.p0, found.utility.p1])
@@ -98,7 +101,7 @@ class LevelShapes:
         return Candidate(matrix, f"unimodal level shapes{merged}", prove, shortfall=SHORT)
 
     def _points(self, f: FDivergence, pair: Pair, columns: Array, starts: Index) -> tuple[Array, Array]:
-        """Points that dominate the pair: next to the places where rows differ most, and where spreading costs most."""
+        """Points that dominate the pair, dense where rows differ most and where spreading inputs costs most."""
         s = pair.posterior
         apart = np.abs(np.diff(columns, axis=0)).sum(axis=1)
         most = starts[np.sort(np.argsort(-apart)[: max(1, self.points // 8)]) + 1]
@@ -110,7 +113,7 @@ class LevelShapes:
             at = int(np.argmax(costs))
             if not costs[at] > 0:
                 break
-            # The input nearest to the mean of the interval's own.
+            # The input nearest to the mean posterior of the interval.
             inside = np.arange(cuts[at] + 1, cuts[at + 1])
             middle = float(s[inside] @ mass[inside] / mass[inside].sum())
             cuts.insert(at + 1, int(inside[np.abs(s[inside] - middle).argmin()]))
@@ -119,7 +122,7 @@ class LevelShapes:
 
 
 def _cost(f: FDivergence, s: Array, mass: Array, worth: Array, low: int, high: int) -> float:
-    """What the divergence gains when the inputs between two are spread onto them."""
+    """By how much the divergence grows when the inputs between two are spread onto these two."""
     if high - low < 2:
         return 0.0
     inside, ends = slice(low + 1, high), heights(f, s[[low, high]])

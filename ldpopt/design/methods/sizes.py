@@ -1,4 +1,4 @@
-"""How large the programs of a problem would be, told before they are posed: what cannot be held is refused in words."""
+"""The size of a problem's programs, computed before they are posed, so that too large ones are refused in words."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
 
 INPUTS = 1000
-"""Of more inputs, pairs are not even counted: a list of all of them would take all memory."""
+"""With more inputs than this, pairs are not listed to be counted: the list would take all memory."""
 
 
 LABELLED, PAIRS = 200, 5000
-"""The most inputs, and constrained pairs of them, at every likelihood ratio: near these a design takes very long."""
+"""The most inputs, and the most constrained pairs, at every likelihood ratio; near these a design takes very long."""
 
 
 def pairs_of(problem: Problem, inputs: int) -> int:
-    """How many pairs of inputs the constraints are about; `LocalDP` between all inputs is a box and has none.
+    """The number of constrained pairs of inputs; `LocalDP` between all inputs needs none.
 
-    Only up to `INPUTS` inputs are they listed; of more, all ordered pairs are taken to count.
+    With more than `INPUTS` inputs, all ordered pairs are taken to be constrained.
     """
     free = problem.free
     if free is None or all(isinstance(c, LocalDP) and c.symmetric for c in free.constraints):
@@ -25,7 +25,7 @@ def pairs_of(problem: Problem, inputs: int) -> int:
 
 
 def too_many_pairs(problem: Problem, inputs: int) -> str:
-    """Why a method refuses whose programs have all constrained pairs at every likelihood ratio; empty if not."""
+    """Why a method whose programs have all constrained pairs at every ratio refuses; empty if it does not."""
     if inputs > LABELLED:
         return f"{inputs} inputs are too many for its programs (at most {LABELLED})"
     count = pairs_of(problem, inputs)
@@ -35,6 +35,9 @@ def too_many_pairs(problem: Problem, inputs: int) -> str:
 
 
 def too_large(problem: Problem, inputs: int, outputs: int, most: int) -> str:
-    """Why a method for programs of up to `most` entries, outputs times inputs and pairs of them, refuses; or empty."""
+    """Why a method for programs of up to `most` entries refuses; empty if it does not.
+
+    Entries are the outputs, times the inputs and the constrained pairs of inputs.
+    """
     entries = outputs * (inputs + pairs_of(problem, inputs))
     return f"its programs would have {entries} entries, and it takes at most {most}" if entries > most else ""

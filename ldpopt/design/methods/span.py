@@ -1,4 +1,4 @@
-"""How far apart the constraints let the entries of a column lie, and with them the posteriors of its output."""
+"""The ratios that constraints allow between entries of a column, and the posteriors that follow for its output."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ldpopt.design.problems.reduction import Pair
 
 
 def told_posteriors(pair: Pair, terms: Sequence[Term | Ratio], low: float, high: float) -> tuple[float, float]:
-    """About the posteriors that columns can have where all entries are within one ratio: `low`, `high` at the widest.
+    """About the range of posteriors that columns can have, within `low` and `high`.
 
-    A column within m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of the hypotheses.
+    A column q with entries between m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of
+    the hypotheses.
     """
     ratio = widest_ratio(terms, len(pair))
     if not ratio < 2:

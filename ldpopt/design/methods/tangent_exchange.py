@@ -1,10 +1,10 @@
 """Exchange over ratio intervals for divergences between rows, by interior-point methods made for them.
 
-The program is that of `labels`: the best channel with one output for each of a few likelihood ratios and the tangent of
-the utility there as gain. `smooth_program` solves it with one price a pair of inputs, to about 1e-9 and however many
-pairs bind at once. Its prices are then tried at all ratios: in each interval the chord of the utility is above it, and
-`best_columns` finds what columns gain beyond the prices. Where they gain something, their ratios join; where only the
-chord does, the interval is cut. When both have an end, the prices are the certificate as they are.
+The program is that of `programs.labels`: the best channel with one output for each of a few likelihood ratios, whose
+gain is the tangent of the utility there. `smooth_program` solves it with one price for each pair of inputs, to about
+1e-9, however many pairs bind at once. Its prices are then tried at all ratios. On each interval the chord lies above
+the utility, and `best_columns` finds what columns gain beyond the prices. Where they gain, their ratios join; where
+only the chord gains, the interval is cut. When neither happens any more, the prices are the certificate as they are.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ ACCURACY = 5e-8
 
 GRID = 25
 STILL = 1e-9
-"""Steps of the search that gain a smaller share than this are its last."""
+"""The search ends with a step that gains a smaller share than this."""
 
 TIGHT = 0.01
-"""Other constraints that keep rows closer than this are for programs in units of their own."""
+"""Other constraints that keep rows closer than this are left to programs in units of their own."""
 
 KEPT = 6
-"""Labels of a program that stay in the next one."""
+"""The most labels of a program that stay in the next one."""
 
 ORDERS = 3
-"""The most orders that are posed at a time."""
+"""The most orders that are added at a time."""
 
 PAID = 1e-6
-"""The least share of the optimum that the prices of an order add up to."""
+"""An order stays while its prices add up to more than this share of the optimum."""
 
 STEPS = 10
-"""Of a search from a channel of fewer outputs."""
+"""The most steps of a search from a channel with fewer outputs."""
 
 IDLE = 1e-6
 """Prices below this share of the accuracy, and pairs of them, are left out of a proof."""
@@ -66,9 +66,11 @@ IDLE = 1e-6
 class TangentExchange:
     """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
-    rounds : the most programs of likelihood ratios to solve. accuracy : the relative gap at which to stop; by default
-    5e-8. Pure and approximate LDP, total variation and trade-off curves may stand beside them; beside other
-    constraints the programs are those of `Exchange`, repeated for the orders that their channels exceed.
+    It solves a convex program with one report for each of a few likelihood ratios, and adds ratios until its bound and
+    its channel agree. There may also be pure and approximate LDP, total variation and trade-off curves; with other
+    constraints it uses the programs of `Exchange`, repeated for the orders that their channels exceed.
+
+    rounds : the most programs to solve. accuracy : the relative gap at which to stop, by default 5e-8.
 
     >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -97,7 +99,7 @@ class TangentExchange:
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best channel of the programs, after the orders that it exceeds have joined."""
+        """The best channel of the programs, after orders that it exceeds were added."""
         if not applies(problem) or len(problem.reduction.pair) < 2:
             return beside(problem, ask)
         exchange: _Exchange | EndlessExchange = EndlessExchange(problem) if endless(problem) else _Exchange(problem)
@@ -115,7 +117,7 @@ class TangentExchange:
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the interior-point programs hold every constraint: beside divergences, only such as leave rows apart."""
+    """Whether the interior-point programs hold every constraint; those other than moments must not be too tight."""
     if not all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints):
         return False
     return served(problem.terms) and all(isinstance(t, Moment) or t.reach >= TIGHT for t in problem.terms)
@@ -139,7 +141,7 @@ class _Exchange:
     proof: IntervalDual | None
 
     def pose(self, problem: Problem) -> None:
-        """The terms of the problem's orders."""
+        """Take over the problem's orders."""
         self.problem = problem
         self.terms: tuple[Term | Ratio, ...] = Labels.of(problem).terms
 
@@ -150,7 +152,7 @@ class _Exchange:
     def run(self, rounds: int, accuracy: float) -> int:
         """Solve for more and more labels until bound and value meet; returns the number of programs."""
         stale, value = 0, 0.0
-        for number in range(1, rounds + 1):
+        for number in self.asked.deadline.rounds(range(1, rounds + 1)):
             gains = tangents_at(self.f, self.pair, self.labels)
             scale = value if value > 0 else self.guess()
             gap = min((self.least - value) / scale, 1.0)
@@ -161,7 +163,7 @@ class _Exchange:
             better = self.ascend(better, 2)
             met, last = self.meet(better, solved)
             if met is not better:
-                # The prices of fewer orders say little: those of all come with the next program.
+                # The prices of fewer orders are of little use: those of all orders come with the next program.
                 self.champion, self.least, self.proof, value, stale = met, np.inf, None, self.value(met), 0
                 self.joined(posteriors(self.pair, met), solved)
                 self.prune(last)
@@ -178,8 +180,8 @@ class _Exchange:
         return number
 
     def meet(self, matrix: Array, solved: PairsPriced) -> tuple[Array, PairsPriced]:
-        """A channel within more orders, from one within those that are posed, and its program; both given otherwise."""
-        for _ in range(ORDERS):
+        """A channel that meets further orders, which are added, and its program; the given ones if none is exceeded."""
+        for _ in self.asked.deadline.inner.rounds(range(ORDERS)):
             tighter = self.problem.tightened(matrix)
             if tighter is None:
                 break
@@ -190,7 +192,7 @@ class _Exchange:
         return matrix, solved
 
     def prune(self, solved: PairsPriced) -> None:
-        """Orders that nothing is paid for go; they come back where a channel exceeds them."""
+        """Drop orders whose prices are nearly zero; they come back where a channel exceeds them."""
         paid = {
             term.order: float((each * term.cap).sum())
             for term, each in zip(self.terms, solved.weights, strict=True)
@@ -205,21 +207,21 @@ class _Exchange:
         self.pose(replace(self.problem, constraints=tuple(made)))
 
     def guess(self) -> float:
-        """About the optimum: what outputs of the labels' ratios would keep, in the middle of them."""
+        """A guess of the optimum, from the divergence at the labels' ratios."""
         each = heights(self.f, self.labels)
         return float(np.median(each[np.isfinite(each) & (each > 0)] if (each > 0).any() else np.ones(1)))
 
     def joined(self, new: Array, solved: PairsPriced) -> None:
-        """New labels, and of the old ones those that are nearly worth their price."""
+        """Set the labels to the new ones and the old ones that are nearly worth their price."""
         old = np.flatnonzero(far_from(self.labels, new))
-        # Where rows are close, labels tell nearly the same, and many of them leave a program few digits.
+        # Where rows are close, labels are nearly alike, and a program with many of them has few digits.
         near = old[np.argsort(solved.slack[old], kind="stable")[: KEPT if self.reach > CLOSE else 1]]
         self.labels = np.unique(np.concatenate([new, self.labels[near]]))
 
     def ascend(self, matrix: Array, steps: int) -> Array:
         """A channel of no smaller utility: the best for the tangents at the outputs' own ratios, repeated."""
         value = self.value(matrix)
-        for _ in range(steps):
+        for _ in self.asked.deadline.inner.rounds(range(steps)):
             gains = tangent_gains(self.f, self.pair, matrix) / (value if value > 0 else 1.0)
             new = _channel(smooth_program(gains.each, self.terms, 1e-10))
             reached = self.value(new)
@@ -229,7 +231,7 @@ class _Exchange:
         return matrix
 
     def better(self, matrix: Array) -> Array:
-        """The same for a channel of merged outputs, once for each number of them."""
+        """`ascend` for a channel of merged outputs, computed once for each number of outputs."""
         size = matrix.shape[1]
         if size == self.champion.shape[1]:
             return self.champion
@@ -238,7 +240,7 @@ class _Exchange:
         return self.known[size]
 
     def prove(self, solved: PairsPriced, scale: float, value: float, accuracy: float) -> Array:
-        """The certificate of a program's prices, if it is the best so far; posteriors where they leave most unpaid."""
+        """Keep a program's certificate if it is the best so far; the posteriors where columns gain most."""
         least = accuracy / 4
         prices = LabelPrices.of(self.terms, solved, IDLE * least)
         first = apart(posteriors(self.pair, self.champion), self.grid)

@@ -1,4 +1,4 @@
-"""Continuous hypotheses as finitely many intervals, with all that a rigorous bracket needs of them."""
+"""Continuous hypotheses cut into finitely many intervals (cells), and the finite pair that dominates them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 
 ATOMS = 1e7
-"""The most integers of a cell that are scanned; those of longer ones may have any posterior."""
+"""The most integers of a cell that are scanned. A longer cell is taken to hold every posterior."""
 
 _INNER = np.linspace(0.0, 1.0, 9)
 
@@ -40,7 +40,7 @@ class Cells:
         points = [np.asarray(tail(levels), float) for p in (p0, p1) for tail in (p.ppf, p.isf)]
         edges = np.unique(np.concatenate(points))
         edges = edges[np.isfinite(edges)]
-        # The two tails' quantile functions meet the same point up to rounding: one edge, not two.
+        # The quantile functions of both tails may give one point up to rounding: it is one edge, not two.
         edges = edges[np.concatenate([[True], np.diff(edges) > 1e-9 * (1 + np.abs(edges[1:]))])]
         if len(edges) < 2:
             raise invalid("p0 and p1", "distributions with at least three intervals of mass", "fewer")
@@ -48,7 +48,7 @@ class Cells:
 
     @cached_property
     def masses(self) -> tuple[Array, Array]:
-        """Shape (cells,) probabilities under p0 and p1, tails from the survival function."""
+        """The probabilities of the cells under p0 and under p1, shape (cells,) each."""
         return _masses(self.p0, self.edges), _masses(self.p1, self.edges)
 
     def divergence(self, f: FDivergence) -> Divergence:
@@ -56,7 +56,7 @@ class Cells:
         return Divergence(f, *self.masses, inputs=self.labels)
 
     def starts(self, starts: Index) -> Cells:
-        """The coarser cells that begin at the cells `starts` (the first is 0)."""
+        """The coarser cells that begin at the cells `starts`, the first of which is 0."""
         return Cells(self.p0, self.p1, self.edges[np.asarray(starts)[1:] - 1])
 
     @property
@@ -66,7 +66,10 @@ class Cells:
         return tuple(f"({a}, {b}]" if b != "inf" else f"({a}, inf)" for a, b in pairwise(ends))
 
     def endpoints(self) -> tuple[Array, Array]:
-        """Masses (P0, P1) of a finite pair that dominates the hypotheses: each cell spread to its extreme ratios."""
+        """Masses (P0, P1) of a finite pair that dominates the hypotheses, shape (2 cells,) each.
+
+        The mass of each cell is spread to two points, with the smallest and the largest ratio that the cell may hold.
+        """
         p0, p1 = self.masses
         total = p0 + p1
         used = total > 0

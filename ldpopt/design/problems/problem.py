@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.alphabet import AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, plain_of
 from ldpopt.design.constraints.denominator import Denominator
@@ -24,29 +25,33 @@ from ldpopt.distribution import positive_integer
 from ldpopt.errors import InvalidInput, invalid
 
 CELLS = 8000
-"""Intervals that a continuous pair is cut into before the design: their own bracket is far below the tolerance."""
+"""How many intervals a continuous pair is cut into. The gap that these leave is far below the tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Make `utility` large (small, for an error) subject to `constraints`.
 
-    whole : the utility as the caller gave it; `utility` is finite: that of the `cells` where the answers are
-    continuous.
+    whole : the utility as the caller gave it. cells : the intervals into which continuous answers were cut.
+    utility : `whole`, or the same utility of the cells, so that it always has finitely many inputs.
+    deadline : when the work on it has to end.
     """
 
     utility: Any
     constraints: tuple[Constraint, ...]
     whole: Any
     cells: Cells | None = None
+    deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, utility: Utility, constraints: Constraint | Iterable[Constraint]) -> Problem:
-        """The problem, or `InvalidInput` that says which part of it cannot be."""
+    def of(
+        cls, utility: Utility, constraints: Constraint | Iterable[Constraint], deadline: Deadline = UNLIMITED
+    ) -> Problem:
+        """The problem. Raises `InvalidInput`, which says which part of it is not possible."""
         if not isinstance(utility, Utility):
             expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
             raise invalid("utility", expected, type(utility).__name__)
-        made = cls(utility, listed(constraints), utility)
+        made = cls(utility, listed(constraints), utility, deadline=deadline)
         return made._cut() if utility.continuous else made
 
     def _cut(self) -> Problem:
@@ -59,12 +64,12 @@ class Problem:
 
     @cached_property
     def epsilon(self) -> float:
-        """That of pure LDP between all inputs, the tightest of several; inf where there is none."""
+        """The epsilon of pure LDP between all inputs, in nats: the smallest of several, inf where there is none."""
         return plain_caps(self.constraints)[0]
 
     @cached_property
     def eta(self) -> float:
-        """The cap on total variation, the tightest of several; 1 where there is none."""
+        """The cap on total variation: the smallest of several, 1 where there is none."""
         return plain_caps(self.constraints)[1]
 
     @cached_property
@@ -74,7 +79,7 @@ class Problem:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether all inputs are treated alike, so that inputs of one likelihood ratio are merged."""
+        """Whether all inputs are treated alike, so that inputs of equal likelihood ratio are merged."""
         return symmetric(self.constraints)
 
     @property
@@ -85,7 +90,7 @@ class Problem:
 
     @cached_property
     def reduction(self) -> Reduction:
-        """The inputs of a pair of hypotheses sorted by likelihood ratio and merged, where all are treated alike."""
+        """The inputs of a pair of hypotheses, sorted by likelihood ratio and merged if all inputs are treated alike."""
         p0, p1 = (np.asarray(p) for p in self.utility.pair)
         return reduce(p0, p1) if self.symmetric else Reduction(Pair.of(p0, p1), np.arange(len(p0)))
 
@@ -103,30 +108,30 @@ class Problem:
 
     @cached_property
     def given(self) -> tuple[AlphabetConstraint, ...]:
-        """The constraints that say what the outputs are."""
+        """The constraints that fix the outputs, by name or by number."""
         return tuple(c for c in self.constraints if isinstance(c, AlphabetConstraint))
 
     @cached_property
     def denominator(self) -> int | None:
-        """The D of which all probabilities are to be multiples of 1/D; None where they may be any."""
+        """The D such that all probabilities must be multiples of 1/D; None where they need not be."""
         found = [c.D for c in self.constraints if isinstance(c, Denominator)]
         return math.gcd(*found) if found else None
 
     @cached_property
     def undivided(self) -> Problem | None:
-        """The problem in which probabilities may be any; None where nothing is left."""
+        """The problem without its `Denominator`; None where no constraint is left."""
         rest = tuple(c for c in self.constraints if not isinstance(c, Denominator))
         return replace(self, constraints=rest) if rest else None
 
     @cached_property
     def others(self) -> tuple[Any, ...]:
-        """The expressions of constraints that are known by nothing else."""
+        """The `expression` methods of constraints that are none of the package's kinds."""
         known = (AlphabetConstraint, ColumnConstraint, Denominator)
         return tuple(c.expression for c in self.constraints if not isinstance(c, known))
 
     @property
     def free(self) -> Problem | None:
-        """The problem without the constraints on the outputs; None where nothing is left."""
+        """The problem without the constraints on the outputs; None where no constraint is left."""
         rest = tuple(c for c in self.constraints if not isinstance(c, AlphabetConstraint))
         return replace(self, constraints=rest) if rest else None
 
@@ -137,17 +142,17 @@ class Problem:
 
     @property
     def cap(self) -> float | None:
-        """The eta that can bind: none when no TV cap is below (e^epsilon - 1)/(e^epsilon + 1) [GI, Prop 2]."""
+        """eta where it can bind, below the tanh(epsilon/2) that epsilon implies [GI, Prop 2]; else None."""
         return self.eta if self.eta < math.tanh(self.epsilon / 2) else None
 
     def tightened(self, matrix: Any) -> Problem | None:
-        """With what constraints of infinitely many orders add against `matrix`; None where they add nothing."""
+        """The problem with the orders that `matrix` exceeds added to its constraints; None where there are none."""
         tighter = tuple((getattr(c, "tightened", lambda _: None)(matrix) or c) for c in self.constraints)
         return None if tighter == self.constraints else replace(self, constraints=tighter)
 
 
 def listed(constraints: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """The constraints as a tuple, or `InvalidInput` for what is none."""
+    """The constraints as a tuple. Raises `InvalidInput` for anything that is no constraint."""
     expected = "LocalDP(epsilon), TotalVariation(eta), another constraint of ldpopt.design, or one with " \
                "bound, measure and expression"  # fmt: skip
     if isinstance(constraints, (type, Constraint)):
@@ -173,7 +178,7 @@ def pose(utility: Divergence, constraints: Constraint | Iterable[Constraint]) ->
 
 
 def check_rounds(rounds: int, accuracy: float) -> None:
-    """Refuse what is no limit of rounds, or no relative gap at which to stop."""
+    """Raise `InvalidInput` unless `rounds` is a positive integer and `accuracy`, a relative gap, is positive."""
     positive_integer(rounds, "rounds")
     if not accuracy > 0:
         raise invalid("accuracy", "a positive number", accuracy)

@@ -18,14 +18,14 @@ from ldpopt.distribution import Array
 from ldpopt.rounding import exact_sum
 
 NEAR = 2.0**-50
-"""How far apart, relatively, two quotients of floats can be that are equal."""
+"""Floats of quotients that are equal in exact numbers differ by at most this share of themselves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,).
 
-    apart : p0 - p1 of the laws that the floats stand for, formed before it cancels.
+    apart : (k,) p0 - p1 of the laws that the floats stand for, computed without cancellation.
     """
 
     p0: Array
@@ -37,28 +37,28 @@ class Pair:
 
     @cached_property
     def prefix(self) -> tuple[Array, Array]:
-        """(k+1,) prefix sums of p0 and p1."""
+        """The prefix sums of p0 and of p1, shape (k + 1,) each."""
         return np.concatenate([[0.0], np.cumsum(self.p0)]), np.concatenate([[0.0], np.cumsum(self.p1)])
 
     @classmethod
     def plain(cls, p0: Array, p1: Array) -> Pair:
-        """The pair of two laws that the floats are as they stand."""
+        """The pair of the masses as they are given, not normalised."""
         return cls(p0, p1, p0 - p1)
 
     @classmethod
     def of(cls, p0: Array, p1: Array) -> Pair:
-        """The pair of two laws given by floats that sum to one up to rounding."""
+        """The pair of the two laws that are proportional to floats which sum to one up to rounding."""
         # p / T = p - p (T - 1) / T, with T - 1 free of rounding.
         off0, off1 = (float(1 - 1 / summed) if (summed := exact_sum(p)) else 0.0 for p in (p0, p1))
         return cls(p0, p1, (p0 - p1) - (p0 * off0 - p1 * off1))
 
     @cached_property
     def posterior(self) -> Array:
-        """s = p0 / (p0 + p1) in [0, 1], the ratio on a scale without infinities."""
+        """p0 / (p0 + p1), shape (k,), in [0, 1]: the likelihood ratio on a scale without infinities."""
         return self.p0 / (self.p0 + self.p1)
 
     def merge(self, starts: npt.NDArray[np.intp]) -> Pair:
-        """Runs of inputs beginning at `starts` as single inputs."""
+        """The pair in which each run of inputs that begins at one of `starts` is a single input."""
         return Pair(*(np.add.reduceat(part, starts) for part in (self.p0, self.p1, self.apart)))
 
 
@@ -71,13 +71,13 @@ class Reduction:
 
 
 def tied(p0: Array, p1: Array, x: int, y: int) -> bool:
-    """Whether p0/p1 is the same at two inputs, free of rounding."""
+    """Whether p0/p1 is exactly the same at the inputs x and y."""
     a, b, c, d = (Fraction(float(one)) for one in (p0[x], p1[y], p0[y], p1[x]))
     return a * b == c * d
 
 
 def _equal(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:
-    """Whether each ratio a/b equals the one before it: by fractions where floats leave it open."""
+    """Whether each ratio a/b equals the one before it; fractions decide where floats cannot."""
     same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
     with np.errstate(invalid="ignore"):
         apart = ratio[1:] > ratio[:-1] * (1 + NEAR)

@@ -1,8 +1,9 @@
 """Two-sided bracket for large and continuous alphabets.
 
-Merging inputs restricts the channel: a lower bound. Spreading every input between two points of extremer likelihood
-ratio, with its masses under both hypotheses kept, gives a pair that dominates it in Blackwell's order: an upper bound.
-On the scale s = P0/(P0+P1) the spread is a mean-preserving one of the total mass.
+Merging inputs restricts the channel, which gives a lower bound. Spreading every input between two points of extremer
+likelihood ratio, while its masses under both hypotheses are kept, gives a pair that dominates the hypotheses in
+Blackwell's order: whatever a channel can do with the answers, it can do with the points. That gives an upper bound.
+On the scale s = P0/(P0+P1), the posterior, it is a mean-preserving spread of the total mass.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from ldpopt.distribution import Array
 
 
 def spread(p0: Array, p1: Array, knots: Array) -> Pair:
-    """The pair on the posteriors `knots` (increasing, covering those of the inputs) that dominates (p0, p1).
+    """The pair on the posteriors `knots` that dominates (p0, p1).
+
+    p0, p1 : masses (k,). knots : increasing, from the least posterior of the inputs or below to the largest or above.
 
     >>> pair = spread(np.array([0.2, 0.8]), np.array([0.6, 0.4]), np.array([0.0, 0.5, 1.0]))
     >>> pair.p0.round(3), pair.p1.round(3)
@@ -36,21 +39,21 @@ WIDER = 1e-6
 """How far the outermost points stand beyond the hypotheses' own posteriors, as a share of their range."""
 
 ROUNDING = 1e-12
-"""What rounding may do to a posterior, generously."""
+"""More than rounding can change a posterior."""
 
 SHARE = 1e-8
-"""The share of the mass that goes to the outermost points: rounding leaves no doubt about which pair dominates."""
+"""The share of the mass that goes to the outermost points, so that the pair dominates in spite of rounding."""
 
 
 def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
-    """Masses of points near `knots` that dominate the pair with room for rounding."""
+    """The two masses of points near `knots` that dominate the pair (p0, p1), with room for rounding."""
     low, high = float(knots[0]), float(knots[-1])
     # Where the hypotheses are near each other, rounding is a larger share of all that tells them apart.
     share, room = (max(least, ROUNDING / (high - low)) for least in (SHARE, WIDER))
     room *= high - low
     low, high = max(0.0, low - room), min(1.0, high + room)
     inner = spread(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))
-    # The two outermost points alone, with both hypotheses' masses: the pair that dominates all on this range.
+    # The two outermost points alone, with both hypotheses' masses, are a pair that dominates all others between them.
     up = 2 * (0.5 - low) / (high - low)
     outer0, outer1 = np.array([low * (2 - up), high * up]), np.array([(1 - low) * (2 - up), (1 - high) * up])
     return (
@@ -60,12 +63,12 @@ def dominating(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
 
 
 def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: float = 1.5) -> Array:
-    """Posteriors to spread onto: dense where it matters.
+    """Posteriors to spread onto, dense where the bound depends on them.
 
-    Spreading an input changes nothing about a channel that treats both ends alike, so only spreading across a place
-    where the channel changes costs. Around each of `cuts`, a (c, 2) array of posteriors between which it does, the
-    knots are geometric in the distance, in `steps` steps by `shrink` to either side; `base` more are even in range and
-    in mass.
+    Spreading an input costs nothing where the channel treats both ends alike, only where the channel changes between
+    them. cuts : (c, 2), pairs of posteriors between which the channel changes. The knots approach both ends of each cut
+    from either side in `steps` steps, each of which divides the distance by `shrink`. base : the number of further
+    knots, half of them even in the range and half in the mass.
     """
     total = p0 + p1
     used = total > 0
@@ -79,7 +82,7 @@ def knots(p0: Array, p1: Array, cuts: Array, base: int, steps: int, shrink: floa
     near = [np.concatenate([[low, high], low - distance, high + distance]) for low, high in cuts]
     made = np.unique(np.concatenate([even, quantiles, *near]))
     made = made[(made >= first) & (made <= last)]
-    # Points closer than rounding would divide it up among themselves.
+    # Of points that are closer than rounding, one is kept.
     kept = made[np.concatenate([[True], np.diff(made) > 1e-13])]
     kept[-1] = last
     return np.asarray(kept)

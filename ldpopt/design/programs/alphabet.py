@@ -1,10 +1,10 @@
-"""The program of a fixed alphabet: linear utilities of m given outputs, and what its dual values prove.
+"""The program of a fixed alphabet: linear utilities of m given outputs, and multipliers for a proof.
 
     max  min_j sum_y c_jy . Q[:, y]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  column terms, alphabet constraints,
                                             g_y . Q[:, y] >= 0,   h_y . Q[:, y] >= 0.
 
-The last line keeps the likelihood ratio of each output in its interval of a box. For any numbers in a `Leaf`, weak
-duality bounds the utility of every channel that meets the constraints and whose outputs are in the box.
+The last line keeps the likelihood ratio of each output within its interval of a box. The dual values make a `Leaf`: by
+weak duality, any numbers in it bound the utility of all channels within the constraints whose outputs are in the box.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ldpopt.design.solve import CONIC, SIMPLEX, solve
 from ldpopt.distribution import Array
 
 PENALTY = 10.0
-"""What a unit of violated equation costs in a program that must not be infeasible, in units of the utility."""
+"""The cost, in units of the utility, of a violated equation, in a program that must stay feasible."""
 
 
 STEEP, ENDLESS = 1e6, 1e9
-"""Ratios above the first are posed from the top of each column; ratios above the second are not posed."""
+"""Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed."""
 
 
 @dataclass(frozen=True, eq=False)
 class AlphabetProgram:
     """The program for channels of `shape` (k, m), posed once and solved for many utilities.
 
-    expressions : of constraints known only so, which enter the program but not its bound.
+    expressions : users' own constraints, which enter the program but not its bound.
     """
 
     shape: tuple[int, int]
@@ -48,12 +48,12 @@ class AlphabetProgram:
     def solve(self, gains: Array, sides: Array | None = None) -> tuple[Array, Leaf]:
         """The best matrix (k, m) for `gains` (criteria, m, k), within a box of `sides` (2, m, k), and its multipliers.
 
-        Raises `SolverError` where there is none, or none was found.
+        Raises `SolverError` where there is no such matrix, or none was found.
         """
         return self._free.solve(gains, sides) if sides is None else self._boxed.solve(gains, sides)
 
     def elastic(self, gains: Array, sides: Array) -> Leaf:
-        """The multipliers of the program whose equations may be violated at a price: it is never infeasible."""
+        """The multipliers of the program whose equations may be violated at a price, so that it is always feasible."""
         return self._elastic.solve(gains, sides)[1]
 
     @cached_property
@@ -118,7 +118,7 @@ class _Posed:
         for parameter, each in zip(self.gains, gains, strict=True):
             parameter.value = each.T / scale
         m = self.q.shape[1]
-        # Each side in units of its largest entry, so that hypotheses that nearly agree are not below a tolerance.
+        # Each side is in units of its largest entry, so that hypotheses that nearly agree are not below a tolerance.
         units = np.ones((2, m)) if sides is None else np.abs(sides).max(axis=2)
         units = np.where(units > 0, units, 1.0)
         if sides is not None:

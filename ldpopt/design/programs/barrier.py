@@ -1,12 +1,13 @@
-"""What two interior-point methods on columns share: their iterate, its residuals, and a Newton step without its slacks.
+"""The common part of two interior-point methods on columns: the iterate, its residuals, and a Newton step.
 
-Columns q_i >= 0 of labels i gain c_i . q_i. With prices nu of pairs of inputs a column pays, each in units of the cap,
+Columns q_i >= 0 of labels i gain c_i . q_i. At prices nu of pairs of inputs a column pays, each in units of the cap,
 
     psi(a, b)                          under a divergence between rows (`Moment`),
     u >= 0, u >= (a - factor b)        under a cap on what one row exceeds another by (`HockeyStick`),
 
-and under pure LDP (`Ratio`) it lies between m and e^epsilon m. The slacks u and m, and the prices of all sides, are
-eliminated label by label: what is left of a step is one block (k, k) a label, and two numbers a label and pair.
+and under pure LDP (`Ratio`) it lies between m and e^epsilon m. A side is an inequality of the program. The slacks u and
+m, and the prices of all sides, are eliminated for each label, so that a step has one block (k, k) for each label, and
+two numbers for each label and pair.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
 
 REACH = 0.99
-"""How far of the way to the boundary a step goes."""
+"""The share of the way to the boundary that a step goes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """Columns with their slacks, and the prices of all sides; every one of them is positive.
+    """Columns with their slacks, and the prices of all sides; all of these numbers are positive.
 
     q, z : (n, k) columns, and prices of q >= 0. u, by_zero, by_excess : (n, sticks) slacks, prices of their two sides.
     m : (n, 1) the least of columns; by_low, by_high : (n, k) prices of m <= q <= ratio m. The last three are empty
@@ -44,7 +45,7 @@ class Inside:
 
     @classmethod
     def middle(cls, pairs: Pairs, q: Array, product: float | Array) -> Inside:
-        """Around constant columns `q` (n, k), where every side times its price is `product`, (n, 1) or one number."""
+        """The iterate at constant columns `q` (n, k) where every side times its price is `product`, (n, 1) or one."""
         n, k = q.shape
         u = np.maximum(pairs.excess(q), 0.0) + 0.5 / n
         capped = int(pairs.ratio is not None)
@@ -55,14 +56,14 @@ class Inside:
         return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [none, none]))
 
     def grown(self, by: Inside) -> Array:
-        """(n, 1) by what share a step changes the sums of the columns."""
+        """(n, 1) the share by which a step changes the sum of each column."""
         return np.asarray(by.q.sum(axis=1, keepdims=True) / self.q.sum(axis=1, keepdims=True))
 
     def moved(self, step: float | Array, by: Inside) -> Inside:
-        """A step on; one a label, (n, 1), or one for all.
+        """The iterate after a step of this length, which is (n, 1), one for each label, or one number.
 
-        Columns change in size and in shape, by factors: what they pay depends on the shape alone, which a sum of both
-        would lose where a column shrinks.
+        Size and shape of a column change by factors. Its price per unit depends on its shape alone, which a plain
+        sum would lose where a column shrinks.
         """
         growth = self.grown(by)
         made = {
@@ -77,26 +78,26 @@ class Inside:
         return Inside(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def put(self, labels: npt.NDArray[np.intp], other: Inside) -> Inside:
-        """With these labels from another iterate, which has them alone."""
+        """The iterate with these `labels` replaced by those of `other`, which has no further labels."""
         made = {name: getattr(self, name).copy() for name in self.__dataclass_fields__}
         for name, values in made.items():
             values[labels] = getattr(other, name)
         return Inside(**made)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Inside:
-        """A step for the labels that are `chosen`, (n,), alone."""
+        """The step for the `chosen` labels (n,) alone; it is zero for the others."""
         each = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Inside(**{name: np.where(chosen[:, None], one, 0.0) for name, one in each.items()})
 
     def sides(self, pairs: Pairs) -> list[tuple[Array, Array]]:
-        """All that stays positive, with its price."""
+        """All quantities that stay positive, each with its price."""
         made = [(self.q, self.z), (self.u, self.by_zero), (self.u - pairs.excess(self.q), self.by_excess)]
         if pairs.ratio is not None:
             made += [(self.q - self.m, self.by_low), (self.m - self.q / pairs.ratio, self.by_high)]
         return made
 
     def limits(self, pairs: Pairs, by: Inside) -> list[tuple[Array, Array]]:
-        """What has to stay positive on the way of a step, and what it changes each by."""
+        """All quantities that must stay positive along a step, each with its change."""
         growth = self.grown(by)
         made = [(np.ones(growth.shape), growth)]
         for (value, price), (change, dearer) in zip(self.sides(pairs), by.sides(pairs), strict=True):
@@ -108,9 +109,9 @@ class Inside:
 class Linear:
     """A Newton step at an iterate, with the slacks eliminated.
 
-    block : (n, k, k). on_left, on_right : (n, pairs) what a pair's price falls on. along, levels : (n, k) and
-    (n, pairs) the block and the two sides times the columns themselves. loose : (pairs,) what a pair's
-    price loosens of the slacks. spent : (pairs,) what of the caps is used.
+    block : (n, k, k). on_left, on_right : (n, pairs) the derivatives of what a pair pays by its two entries. along,
+    levels : (n, k) and (n, pairs) the block and these derivatives times the columns themselves. loose : (pairs,) by how
+    much a pair's price loosens the slacks. spent : (pairs,) the used part of the caps.
     """
 
     pairs: Pairs
@@ -165,7 +166,7 @@ class Linear:
             np.concatenate([on_left * nu[:count], at.by_excess * pairs.on_left], axis=1),
             np.concatenate([on_right * nu[:count], at.by_excess * pairs.on_right], axis=1),
         )
-        # By homogeneity psi is flat along a column itself: what that leaves is said without what cancels.
+        # psi is homogeneous, so that its second derivative vanishes along the column itself: that part is left out.
         excess = pairs.excess(at.q)
         levels = np.concatenate([level, share * excess], axis=1)
         none = np.zeros((n, count))
@@ -181,7 +182,7 @@ class Linear:
         return cls(pairs, at, nu, sides, block, by_left, by_right, levels, along, loose, spent, paid, share, whole)
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> Linear:
-        """The labels that are `chosen`, (n,); what is summed over labels stays that of all."""
+        """The `chosen` labels (n,); sums over labels stay those over all labels."""
         each = {
             name: getattr(self, name)[chosen]
             for name in ("block", "on_left", "on_right", "levels", "along", "paid", "share", "rate")
@@ -190,13 +191,13 @@ class Linear:
         return replace(self, at=self.at.take(chosen), sides=sides, **each)
 
     def left(self, profits: Array) -> Array:
-        """(n, k) what columns still gain beyond the prices of all sides, from `profits` before those of pairs."""
+        """(n, k) the gains of the columns beyond the prices of all sides; profits : (n, k), without those of pairs."""
         ratio = self.pairs.ratio
         made = profits - self.paid + self.at.z
         return made if ratio is None else made + self.at.by_low - self.at.by_high / ratio
 
     def aims(self, mu: Array | float) -> list[Array]:
-        """What prices gain where their products with the sides go to `mu`."""
+        """The changes of the prices for which their products with the sides become `mu`."""
         return [mu / value - price for value, price in self.sides]
 
     def right(self, left: Array, aims: Sequence[Array]) -> tuple[Array, Array, Array]:
@@ -215,13 +216,13 @@ class Linear:
         return made, on_slack, on_least
 
     def on_sticks(self, each: Array) -> Array:
-        """(n, k) what prices (n, sticks) of excesses fall on."""
+        """(n, k) the prices `each` (n, sticks) of excesses, on the entries that they concern."""
         none = np.zeros((len(each), self.pairs.count))
         on_left = np.concatenate([none, each * self.pairs.on_left], axis=1)
         return self.pairs.gather(on_left, np.concatenate([none, each * self.pairs.on_right], axis=1))
 
     def step(self, dq: Array, dnu: Array, aims: Sequence[Array], on_slack: Array, on_least: Array) -> Inside:
-        """The whole step, from that of the columns and of the prices of pairs."""
+        """The whole step, from the steps dq of the columns and dnu of the prices of pairs."""
         pairs = self.pairs
         excess = pairs.excess(dq)
         by_excess = self.sides[2][1] / self.sides[2][0]
@@ -242,7 +243,7 @@ class Linear:
 
 
 def reach(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
-    """How long a step keeps all values positive that it changes, at most 1; with axis 1 for each label by itself."""
+    """The length, at most 1, up to which a step keeps all values positive; with axis 1, one for each label."""
     rates = [np.max(-change / value, axis=axis, initial=0.0) for value, change in values]
     worst = np.max(np.stack([np.asarray(one) for one in rates]), axis=0)
     return np.asarray(np.minimum(1.0, REACH / np.maximum(worst, 1e-300)))

@@ -1,4 +1,4 @@
-"""The largest gain of any column at given multipliers, and the patterns that have it: a search, which proves nothing.
+"""The largest gain of any column at given multipliers, and patterns that attain it: a search, which proves nothing.
 
 A column q with entries in [1, E] gains mu(q.P0, q.P1) - rows.q - sum pairs[x, x'] (q_x - q_x')_+. On an interval of
 likelihood ratios mu lies below its chord, which is linear in q, so that a minimum cut bounds the gain there
@@ -15,7 +15,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.rounding import ULP
 
 START = 128
-"""Intervals of ratios to begin with."""
+"""The number of intervals of ratios to begin with."""
 
 FLOWS = 20_000
 """The most flows for one search."""
@@ -33,8 +33,8 @@ def largest_violation(
 ) -> tuple[float, Members]:
     """An upper bound, within `accuracy`, on the largest of 0 and the gain of any column q in [1, E]^n.
 
-    The gain of q is mu(q.P0, q.P1) - rows.q - sum pairs[x, x'] (q_x - q_x')_+. Also the patterns (n, found) seen to
-    gain more than `accuracy`.
+    The gain of q is mu(q.P0, q.P1) - rows.q - sum pairs[x, x'] (q_x - q_x')_+. The second result holds the patterns
+    (n, found) that were seen to gain more than `accuracy`.
     """
     with np.errstate(divide="ignore"):
         ratios = p0 / p1
@@ -48,7 +48,7 @@ def largest_violation(
     while True:
         chords, sizes = _chords(f, left, right, p0, p1)
         profits = chords - rows
-        # What rounding may hide in these sums, of which no entry is larger than E times its parts.
+        # The rounding error of these sums, at most; no entry is larger than E times its parts.
         hidden = (np.log2(len(rows)) + 24) * ULP * ratio * (sizes + 2 * np.abs(rows).sum() + 2 * pairs.sum())
         level = attained + np.maximum(accuracy, hidden)
         bound = _gain(profits - moved, ratio)
@@ -75,7 +75,7 @@ def largest_violation(
 
 
 def column_gain(f: FDivergence, p0: Array, p1: Array, rows: Array, pairs: Array, column: Array) -> float:
-    """What one column gains at the multipliers."""
+    """The gain of one column at the multipliers."""
     cut = np.maximum(column[:, None] - column, 0.0)
     return float(f.excess(column @ p0, column @ p1) - column @ rows - (pairs * cut).sum())
 
@@ -91,5 +91,5 @@ def _chords(f: FDivergence, left: Array, right: Array, p0: Array, p1: Array) -> 
 
 
 def _gain(left: Array, ratio: float) -> Array:
-    """The most that a column with entries in [1, E] gains from the profits left."""
+    """The most that a column with entries in [1, E] gains from profits `left` (..., k), E = `ratio`."""
     return np.asarray(left.sum(axis=-1) + (ratio - 1) * np.maximum(left, 0.0).sum(axis=-1))

@@ -19,8 +19,8 @@ from ldpopt.errors import invalid
 class Posed:
     """A criterion in cvxpy: an expression to minimise and its constraints.
 
-    factor : from the slope of the expression to that of the criterion. kernel : K (r, k) from the dual values,
-    once solved, for which |K column|^2 is the slope of the criterion.
+    factor : the slope of the criterion over that of the expression. kernel : a function that, after solving, gives K
+    (r, k) from the dual values, for which |K column|^2 is the slope of the criterion.
     """
 
     expression: Any
@@ -31,18 +31,18 @@ class Posed:
 
 @singledispatch
 def pose(criterion: Criterion, columns: Array, mass: Any) -> Posed:
-    """The criterion of the cvxpy variable w = `mass` (n,) with `columns` (n, k) in the place of u.
+    """The criterion of the cvxpy variable w = `mass` (n,), for the centred columns u = `columns` (n, k).
 
-    One's own criterion is registered with ``@pose.register``.
+    A criterion of your own is registered with ``@pose.register``.
     """
     raise invalid("criterion", "AOptimal, COptimal, MVOptimal or DOptimal", type(criterion).__name__)
 
 
 @pose.register
 def _contrast(criterion: COptimal, columns: Array, mass: Any) -> Posed:
-    """min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a, which needs no information of full rank.
+    """min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a: the information need not have full rank.
 
-    One cone of three numbers a column; K is half the multiplier of the contrast.
+    There is one cone of three numbers for each column; K is half the multiplier of the contrast.
     """
     t = differences(columns.shape[1])
     left, right = cp.Variable(len(columns)), cp.Variable(len(columns))

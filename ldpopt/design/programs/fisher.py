@@ -6,11 +6,11 @@
           sum_y w_y (S_y[x] - S_y[x'])_+ / (S_y . p) <= eta        (nu >= 0, one per pair x < x')
           w >= 0
 
-The first two say that the rows of Q = (w_y S_y / (S_y . p))_y sum to one. Where eta leaves little weight to the columns
-that say anything, it is posed in units of what it leaves, and the constant column takes the rest: its program has the
-same form at every eta. For several distributions at once the
-criterion is the largest of theirs, and w is taken at the first of them. The dual values price further columns
-(`pricing`), with lambda = mu_0 p + mu - p (1 . mu).
+The first two say that the rows of Q = (w_y S_y / (S_y . p))_y sum to one. Where eta leaves little weight to columns
+other than the constant one, the weights are posed in units of what it leaves, and the constant column takes the rest;
+so the program has the same form at every eta. For several distributions at once, the criterion is the largest of
+theirs, and w belongs to the first of them. The dual values price further columns (`columns.prices`), with
+lambda = mu_0 p + mu - p (1 . mu).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ldpopt.distribution import Array
 class FisherSolution:
     """Weights `theta` (n,) of the columns, Q[:, y] = theta_y S_y, and dual values.
 
-    rows, pairs, kernel : lambda (k,), nu (k, k) and K (r, k), for a single distribution; zero otherwise. Their scale,
-    t^2 for the first two and t for the third, is the program's own.
+    rows, pairs, kernel : lambda (k,), nu (k, k) and K (r, k), for a single distribution; zero otherwise. Their scale
+    (t^2 for the first two, t for the third, for some t) is the program's own.
     shares : the weight of each distribution in the worst case; they sum to 1.
     """
 
@@ -69,7 +69,7 @@ def fisher_program(
     posed = []
     for p in priors:
         at = columns @ p
-        # The same weights theta at another distribution: w times the ratio of the masses.
+        # At another distribution, the same weights theta mean w times the ratio of the masses.
         posed.append(pose(criterion, (columns / at[:, None] - 1) / gain, cp.multiply(at / mass, w)))
         constraints += posed[-1].constraints
     if len(priors) == 1:
@@ -84,7 +84,7 @@ def fisher_program(
         shares = np.maximum([float(np.squeeze(tie.dual_value)) for tie in ties], 0.0)
         shares = shares / shares.sum()
     else:
-        # The program's columns are u / gain; its slopes are those of the criterion over `factor`.
+        # The program's columns are u / gain; its slopes are those of the criterion, divided by `factor`.
         factor, kernel = posed[0].factor, posed[0].kernel() / gain
         slopes = np.zeros(k)
         slopes[kept] = np.asarray(balance.dual_value) * factor / gain
@@ -106,10 +106,11 @@ def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
 def least_multipliers(
     kernel: Array, prior: Array, values: Array, eta: float | None, worth: Array | None
 ) -> tuple[Array, Array, Array]:
-    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu that pay for the columns `values` (n, k); the kernel.
+    """Multipliers lambda (k,) and nu (k, k) with least sum lambda + eta sum nu for which no column gains; the kernel.
 
-    |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every one of them, K centred at p. Where rows
-    of the kernel may be weighed, by what each is `worth` (r,), so they are, at an unchanged total.
+    That is, |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every column S of `values` (n, k),
+    with K centred at p. Where the rows of the kernel may have weights (`worth` (r,) is what each adds to the bound),
+    the best weights are found, too, with an unchanged total worth, and the kernel that is returned has them.
     """
     import cvxpy as cp
 

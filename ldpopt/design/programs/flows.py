@@ -1,8 +1,9 @@
-"""Multipliers of hockey-stick terms, made right to the last digit.
+"""Multipliers of hockey-stick terms, corrected to the last digit.
 
-A solver leaves dual constraints open by its tolerance, which is much where multipliers are large: under a small epsilon
-or eta they are its inverse times what they prove. What is open for one input is moved along pairs of inputs to others
-that have room. That costs e^epsilon - 1 of it along the edge of a policy, and the cap of it along a pair that has one.
+A solver leaves dual constraints violated by its tolerance. That is much where multipliers are large: under a small
+epsilon or eta they are 1/epsilon or 1/eta times the bound that they prove. The violation at one input is moved along
+pairs of inputs to inputs with room. Per unit, that costs e^epsilon - 1 along the edge of a policy graph, and the cap
+along a pair that has one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ FARTHEST = 1e8
 
 @dataclass(frozen=True)
 class Edge:
-    """A pair of a term as a way for flow: one more of its multiplier times `sign` takes 1 and brings `factor`."""
+    """A pair of a term as an arc for flow: raising its multiplier by `sign` takes 1 from one input, and gives `factor`
+    to the other. cost : what a unit of flow adds to the bound.
+    """
 
     term: int
     pair: int
@@ -38,10 +41,10 @@ Edges = dict[tuple[int, int], Edge]
 def closed(
     profits: Array, rows: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]
 ) -> tuple[Array, list[Array]]:
-    """`rows` and `multipliers` that leave the `profits` (n, k), from which rows are already taken, nowhere above 0.
+    """`rows` (k,) and `multipliers` after which no profit is above 0; profits : (n, k), with the rows subtracted.
 
-    Where a solver's flows are so large that they drown what they move, as along cycles, new ones replace them. Along a
-    pair that one term states for both orders, a multiplier below 0 is made up for by the rows.
+    A solver's flows may be so large, as along cycles, that rounding drowns their effect; new flows replace them there.
+    Where one term states a pair for both orders, a multiplier below 0 is made up for by the rows.
     """
     edges = _edges(terms)
     order, parent = _tree(edges, profits.shape[1])
@@ -66,7 +69,7 @@ def closed(
 
 
 def _cost(profits: Array, terms: Sequence[Term | Ratio], solved: Sequence[Array], made: Sequence[Array]) -> Array:
-    """(n,) what a label leaves open, and what its multipliers charge beyond those of the solver."""
+    """(n,) the violation that each label has left, plus what its multipliers charge beyond those of the solver."""
     cost = np.maximum(_left(profits, terms, made), 0.0).sum(axis=1)
     for term, old, new in zip(terms, solved, made, strict=True):
         if isinstance(term, HockeyStick) and len(term):
@@ -76,7 +79,7 @@ def _cost(profits: Array, terms: Sequence[Term | Ratio], solved: Sequence[Array]
 
 
 def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]) -> Array:
-    """What the multipliers leave of the profits."""
+    """(n, k) the profits less the supports of the multipliers."""
     for term, values in zip(terms, multipliers, strict=True):
         if not isinstance(term, Ratio) and len(term):
             profits = profits - term.support(values, *profits.shape)
@@ -86,7 +89,7 @@ def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[A
 def _moved(
     reduced: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
 ) -> list[Array]:
-    """What is open moved up the trees, and down again to where there is room."""
+    """The multipliers after violations are moved up the trees, and down again to inputs with room."""
     made = [np.array(values) for values in multipliers]
     open_left, room = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
 
@@ -117,7 +120,7 @@ def _moved(
 
 
 def _edges(terms: Sequence[Term | Ratio]) -> Edges:
-    """The cheapest way from input to input, where there is one in both orders."""
+    """The cheapest arc between every two inputs, where there is one in both directions."""
     found: Edges = {}
     for number, term in enumerate(terms):
         if not isinstance(term, HockeyStick):
@@ -134,7 +137,7 @@ def _edges(terms: Sequence[Term | Ratio]) -> Edges:
 
 
 def _tree(edges: Edges, inputs: int) -> tuple[list[int], list[int]]:
-    """The inputs of cheapest spanning trees [Prim], parents first, and the parent of each, -1 for a root."""
+    """The inputs in the order of cheapest spanning trees [Prim], parents first, and their parents, -1 for a root."""
     near: list[list[tuple[float, int]]] = [[] for _ in range(inputs)]
     for (a, b), edge in edges.items():
         near[a].append((edge.cost, b))

@@ -1,8 +1,8 @@
-"""Linear utilities above and below a divergence, and its value at a channel, whatever the scale.
+"""Linear utilities above and below a divergence, and its value at a channel, without loss of digits.
 
-A linear utility of a column q is written as  slope (P0 - P1).q + level (weights).q : two hypotheses that are nearly
-equal, and reports that say little of them, lose no digits. `LabelGains` keeps apart what a constant column gains,
-because the gains of the inputs cancel there.
+A linear utility of a column q is written as  slope (P0 - P1).q + level (weights).q , so that hypotheses that are nearly
+equal, and reports that say little, lose no digits. `LabelGains` stores the gain of a constant column separately,
+because the gains of its entries cancel.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 
 SMALL = 2.0**-12
-"""Slopes nearer to ratio one than this are taken from differences of the excess, which keep their digits there."""
+"""Nearer to ratio one than this, slopes are computed from differences of the excess, which keep their digits there."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelGains:
-    """Linear utilities: `each` (n, k) for an input's entry, `flat` (n,) for a constant column of ones."""
+    """Linear utilities: each : (n, k) the gain of every input's entry. flat : (n,) the gain of a column of ones."""
 
     each: Array
     flat: Array
@@ -36,19 +36,19 @@ class LabelGains:
 
 
 def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
-    """The planes through the divergence at neighbouring posteriors: above it for columns whose posterior is between."""
+    """The chords of the divergence between neighbouring posteriors `knots`, above it for columns in between."""
     tilt, height = 2 * knots - 1, heights(f, knots)
     width = np.diff(tilt)
     if not np.isfinite(height[[0, -1]]).all():
         return _open_ended(f, pair, knots, height)
     slope = np.diff(height) / width
-    # At posterior 1/2 nothing is told apart: the planes of either side pass through zero there exactly.
+    # At posterior 1/2 the divergence is zero, and the chords on either side pass through zero exactly.
     level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
     return LabelGains(slope[:, None] * pair.apart + level[:, None] * (pair.p0 + pair.p1), 2 * level)
 
 
 def _open_ended(f: FDivergence, pair: Pair, knots: Array, height: Array) -> LabelGains:
-    """Where the divergence is infinite at an end, the tangent at the nearest cut; what is above it, moments pay for."""
+    """The chords, with the tangent at the nearest cut beside an end where the divergence is infinite (`tails`)."""
     closed = slice(int(not np.isfinite(height[0])), len(knots) - int(not np.isfinite(height[-1])))
     made = [chord_gains(f, pair, knots[closed])]
     if not np.isfinite(height[0]):
@@ -70,12 +70,12 @@ def heights(f: FDivergence, posterior: Array) -> Array:
 
 def marginals(pair: Pair, matrix: Array) -> tuple[Array, Array, Array]:
     """(P0 - P1).Q, P0.Q and P1.Q of a matrix (k, n) whose rows have equal sums."""
-    # The part that all rows share tells nothing apart, and is left out before it rounds.
+    # The part that all rows share has equal masses under both hypotheses, and is left out before it is rounded.
     return pair.apart @ (matrix - matrix.min(axis=0)), pair.p0 @ matrix, pair.p1 @ matrix
 
 
 def kept(f: FDivergence, pair: Pair, matrix: Array) -> Array:
-    """(n,) utilities of the columns of `matrix`."""
+    """(n,) the divergence that each column of `matrix` (k, n) contributes."""
     d, a, b = marginals(pair, matrix)
     far = np.abs(d) > 0.5 * b
     near = f.excess_of(np.where(far, 0.0, np.maximum(d, -b)), b)
@@ -83,12 +83,12 @@ def kept(f: FDivergence, pair: Pair, matrix: Array) -> Array:
 
 
 def value_of(f: FDivergence, pair: Pair, matrix: Array) -> float:
-    """The divergence of the two marginals."""
+    """The divergence of the two marginals of a matrix (k, n)."""
     return float(kept(f, pair, matrix).sum())
 
 
 def posteriors(pair: Pair, matrix: Array) -> Array:
-    """a / (a + b) of the columns, one half where a column is zero."""
+    """(n,) the posteriors a / (a + b) of the columns, one half where a column is zero."""
     d, a, b = marginals(pair, matrix)
     total = np.where(a + b > 0, a + b, 1.0)
     near = np.abs(d) < 0.5 * (a + b)

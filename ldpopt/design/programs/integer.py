@@ -3,7 +3,7 @@
     max s   s.t.  s <= sum_c z_c g_j(c) for every criterion j,  sum_c z_c c = D 1,
                   sum_c z_c (c_x - c_x')_+ <= cap for x != x',  z whole and >= 0
 
-Nothing here is trusted. Columns that the linear program prices far below zero are left out before the search.
+Nothing here is trusted. Columns that lose much in the linear program are left out before the search.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 KEPT = 300
-"""Columns that the search may use: the best ones by their reduced costs."""
+"""The most columns that the search may use: the best ones by their reduced costs."""
 
 NODES = 500
-"""Nodes of the search tree."""
+"""The most nodes of the search tree."""
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerColumnsProgram:
-    """columns : (k, n) integers. total : D. cap : of the distance between two rows, in units of 1/D; None for none."""
+    """columns : (k, n) integers. total : D. cap : on the total variation of two rows, in units of 1/D, or None."""
 
     columns: Integers
     total: int
     cap: int | None
 
     def best(self, gains: Array) -> tuple[Integers, float, bool]:
-        """Weights (k, m), the solver's bound on the least of the criteria, and whether its search ended by itself.
+        """Integers (k, m) that sum to D, the solver's bound on the least criterion, and whether its search was done.
 
-        gains : (criteria, n). `SolverError` where no channel has columns among these.
+        gains : (criteria, n). Raises `SolverError` where no channel has columns among these.
         """
         kept = self._promising(gains)
         found = solve_whole(*self._pose(kept, gains), "integer columns", NODES)
@@ -49,7 +49,7 @@ class IntegerColumnsProgram:
         return weights, found.bound, found.finished
 
     def relaxed(self, gains: Array) -> Array:
-        """(k, m) real columns of the linear program, each times its weight."""
+        """(k, m) the columns of the linear program's solution, each times its real weight."""
         z, _ = self._linear(gains)
         used = np.flatnonzero(z > 1e-12)
         return np.asarray(self.columns[:, used] * z[used])
@@ -81,7 +81,7 @@ class IntegerColumnsProgram:
 
 
 def merged(weights: Integers) -> Integers:
-    """Proportional columns as one: no guarantee and no utility changes, and there are fewer reports."""
+    """The columns with proportional ones merged: guarantees and utility stay the same, with fewer reports."""
     parts: dict[tuple[int, ...], Integers] = {}
     for column in weights.T:
         if column.any():

@@ -1,13 +1,13 @@
-"""The ratio-labelled program for hockey sticks on many intervals of ratios, few of them posed.
+"""The ratio-labelled program for hockey sticks on many intervals of ratios, of which only few are posed.
 
-Given the multipliers of the rows, lambda, and of the pairs, nu, the intervals part ways. One with linear utility c
-earns no more than what it keeps under the best flow z of its own,
+Given the multipliers of the rows, lambda, and of the pairs, nu, the intervals can be looked at one by one. An interval
+with the linear utility c gains at most
 
     min over 0 <= z <= nu of  sum_x ((c - lambda - u(z))_x)_+ ,      u(z) the support of the terms at z,
 
-a small linear program; beside pure LDP of ratio E the sum is that of h + (E - 1) h_+. Where something is kept the
-interval joins; where nothing is, the flow is its part of the certificate. Of the posed intervals, the excess of a pair
-is posed where it is positive: fewer of them are a relaxation, whose multipliers are those of the whole.
+a small linear program for its own flow z. Beside pure LDP of ratio E the sum is that of h + (E - 1) h_+. An interval
+that gains joins the program; for one that does not, the flow is its part of the certificate. In the posed intervals,
+the excess of a pair is posed only where it is positive. That is a relaxation, whose multipliers hold for the whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 LEAST = 1e-10
-"""Gains below this, in units of the optimum, are the solver's accuracy."""
+"""Gains below this, in units of the optimum, are within the solver's accuracy."""
 
 
 VIOLATED = 1e-9
@@ -43,7 +43,10 @@ Cells = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Where a program was solved: posteriors (m,), and of each term the cells (m, pairs) that were posed there."""
+    """The posed part of a solved program: posteriors (m,), and for each term the cells (m, pairs) posed there.
+
+    A cell is the excess of one pair in one interval.
+    """
 
     posteriors: Array
     cells: tuple[Cells, ...]
@@ -52,7 +55,7 @@ class Memory:
 def interval_program(
     gains: Array, terms: Sequence[Term | Ratio], knots: Array, memory: Memory | None
 ) -> tuple[Solved, Memory]:
-    """`label_program(gains, terms)` for boxes and hockey sticks, begun where a program on other intervals ended.
+    """`label_program(gains, terms)` for ratios and hockey sticks, begun where a program on other intervals ended.
 
     gains : (n, k), in units of the optimum. The matrix (k, n) is an optimal vertex, zero outside the posed intervals.
     """
@@ -103,7 +106,7 @@ def interval_program(
 def _solved(
     gains: Array, terms: Sequence[Term | Ratio], cells: Sequence[Cells]
 ) -> tuple[Array, float, Array, list[Array]]:
-    """The matrix (k, n), its value, the row multipliers, and prices (n, pairs) of the posed cells, one array a term."""
+    """The matrix (k, n), its value, the row multipliers, and for each term the prices (n, pairs) of posed cells."""
     import cvxpy as cp
     import scipy.sparse as sparse
 
@@ -139,7 +142,7 @@ def _solved(
 
 
 def _peaks(kept: Array, others: Index) -> Index:
-    """Where more is kept than at either neighbour."""
+    """The positions in `kept` of gains larger than at either neighbouring interval."""
     if not len(kept):
         return np.zeros(0, dtype=np.intp)
     beside = np.diff(others) == 1
@@ -149,9 +152,10 @@ def _peaks(kept: Array, others: Index) -> Index:
 
 
 def _priced(profits: Array, terms: Sequence[Term | Ratio], prices: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """What each of the intervals with `profits` (n, k) keeps, (n,), and its flows (n, pairs), one a term.
+    """The gains (n,) of the intervals with `profits` (n, k), and for each term their flows (n, pairs).
 
-    A pair's flow is within the largest of its `prices`, which is nu, and free where the cap of 0 makes nu free.
+    A pair's flow is at most nu, the largest of its `prices`; it is unlimited where the cap is 0, as nu then costs
+    nothing.
     """
     import cvxpy as cp
     import scipy.sparse as sparse

@@ -1,18 +1,18 @@
-"""The staircase-pattern program on the patterns that matter, for any number of inputs.
+"""The staircase-pattern program by column generation: only patterns that improve it join, for any number of inputs.
 
 Primal, over weights theta_A of the patterns S_A (E = exp(epsilon) on A, 1 elsewhere), in the form of `patterns`: all
-inputs lie in patterns of one total weight N, and sum theta + (E-1) N <= 1. The TV cap enters as
+inputs lie in patterns of the same total weight N, and sum theta + (E-1) N <= 1. The cap on total variation enters as
 
     (E-1) sum_A theta_A sum_{x in A, x' not in A} K[x,x'] <= eta     for kernels K >= 0 that sum to one.
 
-Each pair is such a kernel; the k (k-1)/2 of them are the cap, and far too many to pose. With the signed masses
-e_s = (1-s) P0 - s P1, whose two sides the best test at posterior s sets against each other, the kernels
+A single pair is such a kernel; all k (k-1)/2 pairs together are the cap, but too many to pose. Let
+e_s = (1-s) P0 - s P1; its positive and its negative part are what the best test at posterior s compares. The kernels
 
     K[x,x'] = (e_low(x))_- (e_high(x'))_+ / their sum,     low <= high,
 
-a few dozen of which are nearly always enough, are a relaxation in any case; those that a solution violates join, and
-then single pairs. Patterns are priced at the dual values: blocks of the sorted inputs all at once from prefix sums, any
-others by a minimum cut for each likelihood ratio, which without a TV cap is a sweep of signs.
+are a relaxation, and a few dozen of them are nearly always enough. Kernels that a solution violates join, and then
+single pairs. Patterns are priced at the dual values: all blocks of the sorted inputs at once, from prefix sums; other
+patterns by a minimum cut for each likelihood ratio, which without a cap means only to look at signs.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
 LABELS = 48
-"""Likelihood ratios at which patterns are priced, besides those of the current solution."""
+"""The number of likelihood ratios at which patterns are priced, besides those of the current solution."""
 
 
 FINE = 400
-"""Those at which patterns are looked for where multipliers are good already."""
+"""The number of ratios at which patterns are looked for when the multipliers are good already."""
 
 
 NEAR = 24
-"""The patterns whose own ratios are priced next."""
+"""The number of patterns whose own ratios are priced next."""
 
 
 LEAST = 2e-9
-"""Gains below this, in units of the optimum, are the solver's accuracy."""
+"""Gains below this, in units of the optimum, are within the solver's accuracy."""
 
 
 VIOLATED = 1e-6
@@ -50,7 +50,7 @@ VIOLATED = 1e-6
 
 
 COARSE = 40
-"""All blocks of this many runs of inputs are there from the start, where no better patterns are known."""
+"""Where no better patterns are known, the inputs are cut into this many runs, and all blocks of runs are there."""
 
 
 FLOWS = 2000
@@ -90,11 +90,11 @@ class PatternProgram:
 
     @property
     def caps(self) -> float:
-        """The TV cap, 0 without one: what each unit of the pairs' multipliers costs."""
+        """The cap on total variation, 0 without one: the cost of a unit of the pairs' multipliers."""
         return self.eta or 0.0
 
     def add(self, new: Members) -> int:
-        """New patterns join those that are there; how many did."""
+        """Add patterns (k, n) that are not there yet, and return their number."""
         new = new[:, new.any(axis=0) & ~new.all(axis=0)]
         both = np.hstack([self.inside, new])
         _, first = np.unique(np.packbits(both, axis=0), axis=1, return_index=True)
@@ -103,7 +103,7 @@ class PatternProgram:
         return int(self.inside.shape[1] - before)
 
     def join(self, low: float, high: float) -> None:
-        """The kernel of the tests at posteriors `low` and `high` joins, if it has two sides."""
+        """Add the kernel of the tests at posteriors `low` and `high`, if neither side of it is empty."""
         down, up = (side[0] for side in self._sides(np.array([low]), np.array([high])))
         if down.sum() > 0 and up.sum() > 0:
             self.kernels.append((down / down.sum(), up / up.sum()))
@@ -114,7 +114,7 @@ class PatternProgram:
         return down, np.maximum((1 - high)[:, None] * p0 - high[:, None] * p1, 0.0)
 
     def worth(self, inside: Members) -> Array:
-        """mu of patterns (k, n)."""
+        """(n,) the worth mu of patterns (k, n), in units of `scale`."""
         gain = self.ratio - 1
         a, b = 1 + gain * (self.pair.p0 @ inside), 1 + gain * (self.pair.p1 @ inside)
         return self.f.positive_excess(a, b) / self.scale
@@ -135,12 +135,12 @@ class PatternProgram:
         import scipy.sparse as sparse
 
         gain = self.ratio - 1
-        # One unit of weight in the solver: what a binary mechanism puts on a pattern, erased to the cap.
+        # The solver's unit of weight is what a binary mechanism, with erasure down to the cap, puts on a pattern.
         unit = (1.0 if self.eta is None else min(1.0, self.eta * (self.ratio + 1) / gain)) / (self.ratio + 1)
         size = max(1.0, gain)
         member = self.inside.astype(np.float64)
         tau, level = cp.Variable(member.shape[1], nonneg=True), cp.Variable()
-        # Each input's row less the one before it: blocks then have two entries, whatever their length.
+        # The rows are differences of neighbouring inputs, so that a block has two entries, whatever its length.
         first = np.zeros(len(member))
         first[0] = 1.0
         balance = sparse.csr_array(np.diff(member, axis=0, prepend=0.0)) @ tau - first * level == 0
@@ -162,7 +162,7 @@ class PatternProgram:
         return theta, self._mended(rows, pairs, max(0.0, float(mass.dual_value) / (size * unit))), pairs
 
     def _mended(self, rows: Array, pairs: Array, total: float) -> Array:
-        """Rows that sum to `total`, or to 0 where erasure is to spare, and raised until no pattern here gains."""
+        """The row multipliers, shifted to sum to `total` or to 0, and raised until no pattern here gains."""
         mass = 1 + (self.ratio - 1) * (self.pair.p1 @ self.inside)
         mended = []
         for level in (0.0, total):
@@ -171,27 +171,27 @@ class PatternProgram:
         return np.asarray(mended[0] if mended[0].sum() <= mended[1].sum() else mended[1])
 
     def gains(self, inside: Members, rows: Array, pairs: Array) -> Array:
-        """What patterns (k, n) are worth above their price at the multipliers."""
+        """(n,) the worth of patterns (k, n) above their price at the multipliers."""
         member = inside.astype(np.float64)
         cut = np.einsum("xa,xa->a", member, pairs @ (1 - member))
         return np.asarray(self.worth(inside) - rows.sum() - (self.ratio - 1) * (rows @ member + cut))
 
     def price(self, theta: Array, rows: Array, pairs: Array) -> tuple[float, Members]:
-        """The largest gain found at the multipliers, and the patterns with a gain: of blocks, and at some ratios."""
+        """The largest gain found at the multipliers, and patterns that gain: among blocks, and at some ratios."""
         start, stop = every_block(len(self.pair))
         gain = self._block_gains(start, stop, rows, pairs)
         chosen = np.unique(np.concatenate([_best(start, gain), _best(stop, gain)]))
         top, found = float(gain.max()), blocks(start[chosen], stop[chosen], len(self.pair))
         used = self.inside[:, theta > 1e-6 * theta.max()]
         sets = self._best_sets(np.concatenate([self._labels(), self.ratios(used)]), rows, pairs)
-        # The best sets for the ratios that the best of these have.
+        # Then the best sets at the ratios that the best of these have.
         near = sets[:, np.argsort(-self.gains(sets, rows, pairs))[:NEAR]]
         sets = np.hstack([sets, self._best_sets(self.ratios(near), rows, pairs)])
         gain = self.gains(sets, rows, pairs)
         return max(top, float(gain.max())), np.hstack([found, sets[:, gain > LEAST]])
 
     def search(self, rows: Array, pairs: Array) -> tuple[float, Members]:
-        """The same at every ratio: a proved bound on the largest gain, and the patterns met that gain."""
+        """The same at every ratio: a bound on the largest gain, and the patterns met on the way that gain."""
         v, p0, p1 = self.scale, self.pair.p0, self.pair.p1
         bound, found = largest_violation(self.f, p0, p1, rows * v, pairs * v, self.ratio, LEAST * v, FLOWS)
         return bound / v, found
@@ -208,7 +208,7 @@ class PatternProgram:
         return np.asarray(worth - rows.sum() - gain * (paid[stop] - paid[start] - within))
 
     def _labels(self) -> Array:
-        """Ratios that outputs can have, even in their logarithm and in the inputs' own."""
+        """Ratios that outputs can have: half even in their logarithm, half from the inputs' own ratios."""
         s = self.pair.posterior
         low, high = max(s[0], 1 / (1 + self.ratio)), min(s[-1], self.ratio / (1 + self.ratio))
         half = LABELS // 2
@@ -223,14 +223,14 @@ class PatternProgram:
         return np.asarray((1 + gain * (self.pair.p0 @ inside)) / (1 + gain * (self.pair.p1 @ inside)))
 
     def best_sets(self, rows: Array) -> Members:
-        """The patterns that gain most in the tangents at a fine grid of ratios, without a TV cap; few are different."""
+        """The patterns that gain most by the tangents at a fine grid of ratios, without a cap; few are different."""
         s = self.pair.posterior
         low, high = max(s[0], 1 / (1 + self.ratio)), min(s[-1], self.ratio / (1 + self.ratio))
         at = np.clip(_even_odds(low, high, np.linspace(0, 1, FINE)), 1e-12, 1 - 1e-12)
         return self._best_sets(at / (1 - at), rows, np.zeros((len(rows), len(rows))))
 
     def _best_sets(self, ratios: Array, rows: Array, pairs: Array) -> Members:
-        """The pattern (k, labels) that gains most in the tangent of mu at each ratio."""
+        """(k, labels) the pattern that gains most by the tangent of mu at each ratio."""
         r = np.unique(ratios)
         slope = np.asarray(self.f.derivative(r)) - self.f.derivative(1.0)
         level = np.asarray(self.f.excess(r, np.ones_like(r))) - r * slope
@@ -252,7 +252,7 @@ class PatternProgram:
 
 
 def every_block(k: int) -> tuple[Index, Index]:
-    """Starts and stops of all contiguous blocks of k inputs but the whole."""
+    """The starts and stops of all contiguous blocks of k inputs, except the whole."""
     start, stop = np.triu_indices(k + 1, 1)
     proper = stop - start < k
     return start[proper], stop[proper]
@@ -265,14 +265,14 @@ def blocks(start: Index, stop: Index, k: int) -> Members:
 
 
 def _best(group: Index, gain: Array) -> Index:
-    """The entry with the largest gain of every group, where there is one."""
+    """The position of the largest gain in every group, where it is above `LEAST`."""
     order = np.lexsort((-gain, group))
     first = order[np.concatenate([[True], np.diff(group[order]) > 0])]
     return np.asarray(first[gain[first] > LEAST])
 
 
 def _peaks(values: Array, limit: float, apart: int, most: int) -> list[tuple[int, int]]:
-    """Up to `most` places of the largest entries above `limit`, each in rows and columns `apart` from the others."""
+    """Up to `most` places of the largest entries above `limit`, whose rows and columns are at least `apart`."""
     i, j = np.nonzero(values > limit)
     found: list[tuple[int, int]] = []
     for n in np.argsort(-values[i, j]):

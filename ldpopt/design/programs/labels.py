@@ -1,9 +1,12 @@
-"""The ratio-labelled program: the best channel with one output a label and a linear utility on each.
+"""The ratio-labelled program: the best channel with one output for each label, and a linear utility of each output.
+
+A label stands for a likelihood ratio, at which the linear utility is a tangent of the divergence, or for an interval of
+ratios, on which it is the chord.
 
     max  sum_i c_i . Q[:, i]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  the terms (z, nu)  and the users' own constraints.
 
-Linear for hockey-stick terms; moment terms enter as second-order, power or exponential cones. The dual values come
-back in the form that `terms` proves bounds with.
+The program is linear for hockey-stick terms; moment terms enter as second-order, power or exponential cones. The dual
+values come back in the form in which `constraints.terms` proves bounds.
 """
 
 from __future__ import annotations
@@ -23,15 +26,15 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 SMALL = 4000
-"""Up to this many slack variables the simplex method is the faster one."""
+"""Up to this many slack variables the simplex method is faster."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier a term.
+    """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier for each term.
 
-    erased : the probability, for every input alike, of a further output that says nothing.
-    total : what `rows` sum to by another multiplier, None where there is none.
+    weights : (criteria,) dual values of the criteria. erased : the probability, for every input alike, of a further
+    output that says nothing. total : the sum of `rows` by the multiplier of another equation, None where there is none.
     """
 
     matrix: Array
@@ -44,7 +47,7 @@ class Solved:
 
     @property
     def shifted(self) -> Array:
-        """The row multipliers, shifted to the sum that the multiplier of what all rows share says."""
+        """The row multipliers, shifted so that their sum is `total`."""
         return self.rows if self.total is None else self.rows + (self.total - self.rows.sum()) / len(self.rows)
 
     @property
@@ -64,9 +67,10 @@ def label_program(
 ) -> Solved:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
-    Of several criteria, `gains` (criteria, n, k), the smallest utility is maximised; their `weights` are dual values.
-    `erasure` : a constant column is worth nothing, so that a further output that says nothing may be used.
-    `level` : one unit of what the rows share; 1 where that decides, None for that of the smallest columns that matter.
+    With several criteria, `gains` (criteria, n, k), the smallest utility is maximised; `Solved.weights` are their dual
+    values. erasure : a constant column is worth nothing, so that a further output that says nothing may be used.
+    level : the unit of the part of the columns that all rows share; None chooses it by the smallest columns that
+    matter.
     """
     made = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     widest = max((term.farthest for term in terms), default=1.0)
@@ -116,15 +120,16 @@ def _solved(
 
 
 FARTHEST = (1e8, 1e6, 1e4)
-"""Ratios above this are posed as this one, the smaller ones where a solver fails: it loses about so small a share."""
+"""Larger ratios are posed as the first, which loses about its inverse; as the others only where a solver fails."""
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixVariable:
-    """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in the terms' own units.
+    """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in units of the terms.
 
-    Where constraints leave rows little apart, a solver's absolute accuracy is enough for the parts, not for their sum.
-    base : (1, n) variable, None where the columns are `rise` alone. rest : what an output that says nothing takes.
+    Where constraints keep rows close together, a solver's absolute accuracy is enough for the two parts, not for their
+    sum. base : (1, n) variable, None where the columns are `rise` alone. rest : the sum of the rises in each row.
+    rows : the equations that say that rows sum to one.
     """
 
     unit: float
@@ -138,7 +143,7 @@ class MatrixVariable:
     def of(
         cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool, level: float | None = None
     ) -> MatrixVariable:
-        """The variables, and the equations that say that rows sum to one; `level` is chosen where it is not given."""
+        """The variables and the equations of the rows; `level` is chosen where it is None."""
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)
         unit = MatrixVariable.unit_of(terms)
@@ -181,12 +186,12 @@ class MatrixVariable:
         return gained + self.level * flat @ self.base[0] if self.split else gained
 
     def multipliers(self) -> Array:
-        """Of the row sums."""
+        """(k,) the multipliers of the row sums."""
         return np.array(self.rows[0].dual_value) / self.unit
 
     @property
     def total(self) -> float | None:
-        """The multiplier of what all rows share, which is what those of the rows sum to, in other digits."""
+        """The multiplier of the part that all rows share, which is a more accurate sum of the row multipliers."""
         return float(self.rows[1].dual_value) / self.level if self.split else None
 
     @property
@@ -199,7 +204,7 @@ class MatrixVariable:
 
     @property
     def erased(self) -> float:
-        """What is left for an output that says nothing."""
+        """The probability that is left for an output that says nothing."""
         if not self.split:
             return 0.0
         used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
@@ -207,7 +212,7 @@ class MatrixVariable:
 
 
 def nearby(farthest: float, terms: Sequence[Term | Ratio], expressions: Sequence[Expression]) -> float:
-    """The farthest ratio of columns in two parts at level 1: one unit of rise on a base of one over `farthest`."""
+    """The largest ratio to pose for columns in two parts at level 1: a rise of one unit on a base of 1/`farthest`."""
     unit = MatrixVariable.unit_of(terms)
     return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
 
@@ -217,7 +222,7 @@ SPLIT = 0.05
 
 
 def row_multipliers(rows: Array, terms: Sequence[Term | Ratio], posed: Sequence[list[Any]]) -> Array:
-    """The dual values of the row sums, with what moments posed on the power alone owe to them."""
+    """The dual values of the row sums, plus the linear parts of moments that were posed without them."""
     for term, made in zip(terms, posed, strict=True):
         term.on_rows(rows, made)
     return rows

@@ -1,9 +1,10 @@
-"""The staircase-pattern program of utilities that compare the marginals of a few laws: no pattern need be listed.
+"""The staircase-pattern program of utilities that compare the marginals of a few laws, without listing all patterns.
 
-Patterns join as they pay. At the dual values of the program the utility lies above its tangents, which are linear in
-the column, and the pattern that a tangent likes best is a sweep of signs, or a minimum cut where total variation is
-capped. Taking the tangent at that pattern again climbs to a pattern that no tangent improves. Where no pattern found
-like that pays, the search over simplices of masses (`certificates.marginals`) decides.
+Patterns join while they gain at the dual values of the program. The utility lies above its tangents, which are linear
+in the column. The pattern that gains most by a tangent follows from the signs of its coefficients, or from a minimum
+cut where total variation is capped. Taking the tangent at that pattern again climbs to a pattern that no tangent
+improves. Where no pattern found in this way gains, the search over simplices of masses (`certificates.marginals`)
+decides.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.certificates.marginals import Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.simplices import Marginals
@@ -25,10 +27,10 @@ from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
 
 DIRECTIONS = 40
-"""Directions along which the inputs are sorted for the first patterns, besides those of every two laws."""
+"""The number of directions along which inputs are sorted for the first patterns, besides those of every two laws."""
 
 STEPS = 4
-"""Tangents that a climb takes."""
+"""The number of tangents that a climb takes."""
 
 JOIN = 400
 """The most patterns that join in one round."""
@@ -43,12 +45,12 @@ CAPPED_CLOSE = 1e-6
 """The same under a cap on total variation, where every tangent takes a minimum cut."""
 
 TANGENTS = 300
-"""Patterns at which tangents are taken under a cap, those that are worth most for their weight in the program."""
+"""The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so."""
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalSolution:
-    """Sets `inside` (n, k), their weights and that of erasure, first, and the multipliers that prove most."""
+    """Sets `inside` (n, k), the first one empty (erasure), their weights phi, and the multipliers of the best bound."""
 
     inside: Members
     phi: Array
@@ -72,12 +74,12 @@ class MarginalProgram:
         """Whether the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
-    def solve(self) -> MarginalSolution:
+    def solve(self, deadline: Deadline = UNLIMITED) -> MarginalSolution:
         """Rounds of programs until the bound and the value meet, and then a vertex of the last one."""
         inside = self.first()
         least, proved, closed = math.inf, None, CAPPED_CLOSE if self.capped else CLOSE
         rounds = 0
-        while rounds < ROUNDS:
+        for _ in deadline.rounds(range(ROUNDS)):
             rounds += 1
             scale, pool = self.pool(inside)
             try:
@@ -111,7 +113,7 @@ class MarginalProgram:
         return MarginalSolution(inside, phi, proved.rows, proved.pairs, proved.weights, rounds)
 
     def first(self) -> Members:
-        """No input, single ones, all others, and both ends of the inputs sorted by ratios of the laws."""
+        """The first sets: none, single inputs, their complements, and both ends of inputs sorted by ratios of laws."""
         k = self.utility.size
         rng = np.random.default_rng(k)
         logs = np.log(np.maximum(np.stack(self.compared.laws), 1e-300))
@@ -138,11 +140,11 @@ class MarginalProgram:
         return scale, PatternPool(inside.astype(np.float64), mu / scale, mu / scale, none, self.level, self.eta)
 
     def climbed(self, found: PoolSolution, scale: float, inside: Members, pool: PatternPool) -> tuple[Members, Array]:
-        """Sets that tangents lead to, and what they gain in units of utility per unit of the mean mass."""
+        """Sets that tangents lead to, and their gains per unit of the mean mass."""
         network = Network(found.pairs, passes=1)
         taken = inside[1:]
         if self.capped and len(taken) > TANGENTS:
-            # Those in use, and those that nearly pay.
+            # Sets with weight come first, then those that nearly gain.
             order = np.lexsort((-pool.gains(found)[1:], -found.tau[1:]))
             taken = taken[order[:TANGENTS]]
         mean = np.mean(self.compared.laws, axis=0)
@@ -162,11 +164,11 @@ class MarginalProgram:
         return new, np.asarray((worth - paid) / (self.level + new @ mean))
 
     def checked(self, found: PoolSolution, scale: float, accuracy: float) -> tuple[PoolSolution, float, Members]:
-        """The multipliers, what they prove on simplices of masses, and the sets seen to gain."""
+        """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
         marginals = Marginals.of(self.compared, FLOAT.of(found.weights / scale), FLOAT.of(self.level))
         rows, pairs, eta = found.rows, found.pairs, FLOAT.of(self.eta if self.capped else 0.0)
         if self.capped and pairs.any():
-            # All pays a share more: what a raise costs does not depend on eta then.
+            # Everything pays a little more, so that the cost of a raise does not depend on eta.
             factor = 1 + accuracy / 4 / (self.eta * float(pairs.sum()))
             rows, pairs = rows * factor, pairs * factor
             if not math.fsum(rows) >= 0 or math.fsum(rows) < PADDING * float(np.abs(rows).max()):

@@ -1,31 +1,33 @@
 """The best mixture of given columns for tr(W J^-1), by entropic mirror descent with exact rows.
 
 Columns Y = S / (S.p) with probabilities w have rows that sum to one where sum w Y = 1, and the information is
-J = sum w Y Y^T. The slope of tr(W J^-1) at w_y is -|F^T J^-1 Y_y|^2. A step multiplies each w_y by the exponential of
-that, and of what keeps sum w Y where it is; what is left over, r = sum w Y - 1, is taken off as w_y (1 - Y_y.J^-1 r),
-which makes the rows exact.
+J = sum w Y Y^T. With W = F F^T, the derivative of tr(W J^-1) by w_y is -|F^T J^-1 Y_y|^2. A step multiplies each w_y by
+the exponential of that, with a correction that keeps sum w Y where it is. What remains, r = sum w Y - 1, is removed by
+w_y (1 - Y_y.J^-1 r), which makes the rows exact.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.distribution import Array
 
 BALANCED = 12
-"""Steps that only bring the rows near to one, to begin with."""
+"""The number of first steps, which only bring the rows near to one."""
 
 PATIENCE = 5
-"""Steps between two looks at what is reached."""
+"""The number of steps between two looks at the value reached."""
 
 PACE = 1.5
-"""The step, in units of what the columns' average slope would move."""
+"""The length of a step, in units of the inverse of the columns' average slope."""
 
 
-def mixture(columns: Array, factor: Array, steps: int, gain: float) -> Array | None:
+def mixture(columns: Array, factor: Array, steps: int, gain: float, deadline: Deadline = UNLIMITED) -> Array | None:
     """(n,) probabilities of `columns` (n, k), each with S.p = 1; None where their rows cannot be made one.
 
-    factor : (k,) the diagonal of F. It ends after `steps`, or where a look reaches less than `gain` more, relatively.
+    factor : (k,) the diagonal of F. steps : the most steps. gain : the relative progress between two looks at which it
+    ends.
     """
     n = len(columns)
     logs, best = np.full(n, -np.log(n)), np.inf
@@ -38,7 +40,7 @@ def mixture(columns: Array, factor: Array, steps: int, gain: float) -> Array | N
         move = columns @ np.linalg.lstsq((columns * w[:, None]).T @ columns, off, rcond=1e-13)[0]
         logs = logs - min(1.0, 2 / float(np.abs(move).max())) * move
     pace = PACE
-    for step in range(steps):
+    for step in deadline.rounds(range(steps)):
         w = np.exp(logs)
         inverse = _inverse((columns * w[:, None]).T @ columns)
         if inverse is None:

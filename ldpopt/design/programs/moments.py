@@ -2,9 +2,9 @@
 
     max  sum_i c_i . q_i   s.t.  sum_i q_i = 1  (lambda),  q_i >= 0  (z),  sum_i psi_c(q_i) <= cap_c  (nu)
 
-for every moment term's pairs c. As a cone program each pair and label has its own slack, and where many pairs bind at
-once solvers stop early or fail. Here a pair has one slack and one multiplier, the constant channel and its prices are
-a strictly feasible start, and a Newton step eliminates every label's k numbers by themselves.
+for every pair c of every moment term. As a cone program it has a slack for each pair and label, and where many pairs
+bind at once solvers stop early or fail. Here each pair has one slack and one multiplier; the constant channel with its
+prices is a strictly feasible start, and a Newton step eliminates the k numbers of each label separately.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ GROWTH = 3.0
 
 
 REACH = 0.98
-"""How far of the way to the boundary a step goes."""
+"""The share of the way to the boundary that a step goes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
     """The columns (n, k), the row multipliers (k,), a weight on psi for every pair of every term, and slacks (n,).
 
-    A label's slack is what its best column lacks to be worth its price, in gain a unit of the column's sum.
+    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
     """
 
     columns: Array
@@ -45,7 +45,7 @@ class Priced:
 def moment_program(gains: Array, terms: Sequence[Moment], accuracy: float = 1e-9) -> Priced:
     """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
 
-    What comes back is the best iterate: nearly feasible and nearly dual, to be measured by those who use it.
+    Returns the best iterate, which is only nearly feasible and nearly dual feasible.
     """
     n, k = gains.shape
     pairs = _Pairs(terms, k)
@@ -118,7 +118,7 @@ class _Point:
 
     @property
     def gap(self) -> float:
-        """The complementarity."""
+        """The sum of all slacks times their multipliers."""
         return float((self.q * self.z).sum() + self.s @ self.nu)
 
     @property
@@ -135,7 +135,7 @@ class _Point:
 
     @property
     def missing(self) -> float:
-        """What the multipliers leave unpaid, and what the matrix owes."""
+        """The gains above the prices, and what the matrix's violations may be worth."""
         unpaid = np.maximum(self.dual - self.z, 0.0).max(axis=0).sum()
         return float(unpaid + np.abs(1 - self.q.sum(axis=0)) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
 
@@ -184,7 +184,7 @@ class _Pairs:
 
 @dataclass(frozen=True, eq=False)
 class _Newton:
-    """The linear system of a step, every label's block in units of its q."""
+    """The linear system of a step, with every label's block in units of its q."""
 
     q: Array
     root: Array
@@ -234,7 +234,7 @@ class _Newton:
 
 
 def _root(matrices: Array) -> Array:
-    """Cholesky factors of (..., k, k) matrices, with the least of a few weights on the diagonal that gives them."""
+    """Cholesky factors of (..., k, k) matrices, after the least of a few additions to the diagonal that works."""
     at = np.arange(matrices.shape[-1])
     for weight in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
         heavier = matrices.copy()

@@ -1,17 +1,17 @@
 """The staircase-pattern linear program of any column utility, under epsilon-LDP and a cap on total variation or none.
 
-In the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, and with t = 1/(e^epsilon - 1)
-they are S_A = t + 1_A, of weight phi_A, and
+It has the form that `certificates.patterns` checks: columns are divided by e^epsilon - 1, so that they are
+S_A = t + 1_A with t = 1/(e^epsilon - 1) and weights phi_A:
 
     max  min_j sum_A phi_A mu_j(S_A)   s.t.  sum_A phi_A S_A = 1,  sum_{A with x, without x'} phi_A <= eta
 
-The rows say that all inputs lie in patterns of one total weight N, and that t sum phi + N <= 1, what is missing being
-erasure. One unit of weight in the solver is what the binary mechanism puts on a pattern, erased to the cap; one unit of
-utility is that of the best pattern. So every number that the solver sees is near one, at any epsilon and eta. A cap on
-total variation keeps t sum phi + N below what the solver's rows can reach when eta is far below tanh(epsilon/2): then
-that row is left out, as it cannot bind.
+The rows say that all inputs lie in patterns of the same total weight N, and that t sum phi + N <= 1; what is missing to
+one is erasure. The solver's unit of weight is what the binary mechanism, with erasure down to the cap, puts on a
+pattern, and its unit of utility is that of the best pattern. So every number that the solver sees is near one, at any
+epsilon and eta. Where eta is far below tanh(epsilon/2), the caps keep t sum phi + N below 1 by themselves: that row
+cannot bind, and is left out.
 
-Where there are many patterns they join as they pay: 2^k are priced at the dual values in milliseconds.
+Where there are many patterns, patterns that gain at the dual values join in rounds; all 2^k are priced in milliseconds.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.masks import Masks, members
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
@@ -43,25 +44,25 @@ ROUNDS = 40
 """The most rounds of pricing at central dual values."""
 
 LAST = 12
-"""The most at those of a vertex; what is left unpriced then makes the dual values prove a little less."""
+"""The most rounds at dual values of a vertex. If patterns still gain then, the bound is a little worse."""
 
 ASKED = 1e-8
-"""The least share of its best pattern that a criterion is asked for: what a mixture spends on it at most, nearly."""
+"""Of every criterion at least this share of its best pattern's worth is asked; a mixture spends about that on it."""
 
 PAID = 1e-9
-"""Gains below this, in units of the best pattern, are the interior solver's accuracy."""
+"""Gains below this, in units of the best pattern, are within the interior-point solver's accuracy."""
 
 SHARP = 1e-11
-"""The same of vertex solutions."""
+"""The same for vertex solutions."""
 
 ERASED = 1e-12
-"""Erasure of a smaller probability is rounding."""
+"""An erasure of smaller probability is rounding."""
 
 TINY = 1e-306
 """t where exp(-epsilon) underflows."""
 
 PADDING = 2.0**-46
-"""What every pattern pays besides, in units of the best one: rounding leaves none that pays less than nothing."""
+"""What every pattern pays in addition, in units of the best one, so that rounding leaves none that pays below zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,9 @@ class PatternSolution:
     weights: Array
 
 
-def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) -> PatternSolution:
+def pattern_program(
+    utility: ColumnUtility, epsilon: float, eta: float = 1.0, deadline: Deadline = UNLIMITED
+) -> PatternSolution:
     """Solve the program for LocalDP(epsilon) and TotalVariation(eta).
 
     Raises `InvalidInput` above `LIMIT` inputs and `SolverError` when no solver is accurate.
@@ -89,7 +92,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         raise invalid("pattern LP", f"at most {LIMIT} inputs, all of whose patterns are priced", k)
     level = max(math.exp(-epsilon) / -math.expm1(-epsilon), TINY)
     inside = members(np.arange(2**k - 1, dtype=np.int64), k).astype(np.float64)  # the full set is that of a constant
-    # Less the tangent at the constant column, which every channel keeps alike, so that erasure is worth nothing.
+    # Subtract the tangent at the constant column, which is worth the same on all channels: erasure is then worth 0.
     tangents = gradients_of(utility, np.ones((k, 1)))[:, 0]
     constant = tangents.sum(axis=1)
     mu, top = _worth(utility, np.full(len(inside), level), inside.T)
@@ -99,7 +102,7 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
     if not math.isfinite(scale):
         raise SolverError(f"pattern LP: a pattern of {utility.name} is worth no finite number at this epsilon")
     if scale <= 0 or eta == 0:
-        # Nothing can be kept: one criterion is zero on every pattern, or all rows are one.
+        # Nothing can be kept: one criterion is zero on every pattern, or all rows are equal.
         least = int(mu.max(axis=1).argmin())
         paid = level * k + inside.sum(axis=1)
         hidden = float((top[least] / paid)[: 1 if eta == 0 else None].max())  # what rounding may leave of zero
@@ -108,13 +111,13 @@ def pattern_program(utility: ColumnUtility, epsilon: float, eta: float = 1.0) ->
         return PatternSolution(np.zeros(1, dtype=np.int64), erased, rows, pairs, np.eye(len(mu))[least])
     scale = 2.0 ** math.ceil(math.log2(scale))  # so that rows which sum to zero still do so in units of the utility
     program = PatternPool(inside, mu / scale, top / scale, constant / scale, level, min(eta, 1.0))
-    chosen, found, best = program.generate()
+    chosen, found, best = program.generate(deadline)
     theta = program.weights(found.tau, chosen) * (level + 1)
     return PatternSolution(chosen.astype(np.int64), theta, best.rows * scale, best.pairs * scale, best.weights)
 
 
 def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Array]:
-    """(criteria, n) values of the columns base + rise, zero where their sign is not sure; and their tops."""
+    """(criteria, n) values of the columns base + rise, zero where the sign is not sure, and their upper bounds."""
     found = utility.enclosed_columns(FLOAT.of(base), FLOAT.of(rise))
     top = np.asarray(found.upper)
     unsure = (np.asarray(found.lower) <= 0) & (top >= 0)
@@ -123,7 +126,10 @@ def _worth(utility: ColumnUtility, base: Array, rise: Array) -> tuple[Array, Arr
 
 @dataclass(frozen=True, eq=False)
 class PoolSolution:
-    """Weights in the solver's unit, and multipliers in units of the best pattern."""
+    """Weights `tau` of the patterns in the solver's unit, and multipliers in units of the best pattern.
+
+    rows : (k,). pairs : (k, k). weights : (criteria,), which sum to one.
+    """
 
     tau: Array
     rows: Array
@@ -133,7 +139,11 @@ class PoolSolution:
 
 @dataclass(frozen=True, eq=False)
 class PatternPool:
-    """All patterns `inside` (n, k), their worth `mu` (criteria, n), its `top`, and that of the constant column."""
+    """The pool: all patterns that the program may use, and their worth.
+
+    inside : (n, k). mu : (criteria, n) their worth, and `top` an upper bound on it. constant : (criteria,) the worth
+    that every channel keeps. level : t. eta : the cap.
+    """
 
     inside: Array
     mu: Array
@@ -149,17 +159,17 @@ class PatternPool:
 
     @property
     def unit(self) -> float:
-        """One unit of weight."""
+        """The solver's unit of weight."""
         return min(self.eta, 1 / (2 * self.level + 1))
 
     @property
     def full(self) -> bool:
-        """Whether all patterns together can reach a mass of one: each separates some pair, and every pair is capped."""
+        """Whether the patterns' total mass can reach one, although each separates a pair, and every pair is capped."""
         k = self.inside.shape[1]
         return bool(self.unit * (self.level + 1) * k * (k - 1) >= 1)
 
-    def generate(self) -> tuple[npt.NDArray[np.intp], PoolSolution, PoolSolution]:
-        """The patterns of the last program, its solution at a vertex, and the multipliers that prove most."""
+    def generate(self, deadline: Deadline = UNLIMITED) -> tuple[npt.NDArray[np.intp], PoolSolution, PoolSolution]:
+        """The patterns of the last program, its solution at a vertex, and the multipliers with the best bound."""
         n, k = self.inside.shape
         chosen = np.arange(n)
         if n > ALL:
@@ -167,9 +177,9 @@ class PatternPool:
             chosen = np.unique(np.concatenate([[0], 2 ** np.arange(k), n - 2 ** np.arange(k), best]))
         proved: PoolSolution | None = None
         least = math.inf
-        # Central dual values first: those of a vertex are too extreme to price with, and let in thousands of patterns.
+        # Central dual values first: those of a vertex are extreme, and would let thousands of patterns join.
         for solvers, short, most in ((INTERIOR, PAID, ROUNDS if n > ALL else 0), (SIMPLEX, SHARP, LAST)):
-            for _ in range(most):
+            for _ in deadline.rounds(range(most)):
                 found, there = self.solve(chosen, solvers), chosen
                 gain = self.gains(found)
                 made = self.raised(found, gain + found.weights @ (self.top - self.mu))
@@ -183,7 +193,7 @@ class PatternPool:
         return there, found, proved
 
     def solve(self, chosen: npt.NDArray[np.intp], solvers: Sequence[str]) -> PoolSolution:
-        """The program over some patterns, erasure first."""
+        """Solve the program over the `chosen` patterns, of which the first is erasure."""
         import cvxpy as cp
 
         k = self.inside.shape[1]
@@ -191,15 +201,15 @@ class PatternPool:
         member = self.inside[proper].T
         tau, level, least = cp.Variable(len(proper), nonneg=True), cp.Variable(), cp.Variable()
         balance = member @ tau == level
-        # Each criterion in units of its own best pattern. One that is worth far more than the weakest is asked for a
-        # little more than what is needed: a solver takes coefficients below 1e-9 for zero.
+        # Each criterion is in units of its own best pattern. Of one that is worth far more than the weakest, a little
+        # more is asked than is needed, because a solver takes coefficients below 1e-9 for zero.
         most = np.maximum(np.abs(self.mu).max(axis=1), np.abs(self.constant) / self.unit)
         asked = np.maximum(1 / most, ASKED)
         worst = (self.mu[:, proper] / most[:, None]) @ tau + self.constant / self.unit / most >= least * asked
-        # Divided by t + 1, so that both coefficients are at most one: e^-epsilon, and what is left to one.
+        # Divided by t + 1, so that the coefficients are e^-epsilon and 1 - e^-epsilon, both at most one.
         share = self.level / (self.level + 1)
         mass = share * cp.sum(tau) + (1 - share) * level <= 1 / (self.unit * (self.level + 1))
-        # Inputs lie in patterns of one total weight, so that one order of each pair is enough.
+        # All inputs lie in patterns of the same total weight, so that one order of each pair is enough.
         above, below = np.triu_indices(k, 1)
         cap = (member[above] * (1 - member[below])) @ tau <= self.eta / self.unit
         constraints = [balance, worst, *([mass] if self.full else []), *([cap] if self.capped else [])]
@@ -210,23 +220,23 @@ class PatternPool:
             pairs[above, below] = np.maximum(cap.dual_value, 0.0)
         whole = weights.sum() or 1.0
         total = max(0.0, float(mass.dual_value)) / (self.level + 1) / whole if self.full else 0.0
-        # Half of each cap to either order of its pair: the rows that are left are small where t is large.
+        # Half of each cap's multiplier goes to either order of its pair, which leaves small rows where t is large.
         pairs = pairs / whole / 2
         rows = np.asarray(balance.dual_value) / whole + pairs.sum(axis=1) - pairs.sum(axis=0)
-        # The level's own dual constraint: the rows sum to what mass costs.
+        # The rows must sum to the multiplier of the mass: the dual constraint of the level.
         rows = balanced(rows)
         if total > SHARP * self.unit:
             rows = rows + total / k
         return PoolSolution(np.append(0.0, np.maximum(tau.value, 0.0)), rows, pairs + pairs.T, weights / whole)
 
     def gains(self, found: PoolSolution) -> Array:
-        """What every pattern is worth above its price."""
+        """(n,) the worth of every pattern above its price."""
         cut = ((self.inside @ found.pairs) * (1 - self.inside)).sum(axis=1)
         paid = self.level * math.fsum(found.rows) + self.inside @ found.rows + cut
         return np.asarray(found.weights @ self.mu - paid)
 
     def raised(self, found: PoolSolution, gain: Array) -> PoolSolution:
-        """The multipliers raised until no pattern gains, and every one pays a little more than it must."""
+        """The multipliers, raised until no pattern gains, and every one pays a little more than it must."""
         k = self.inside.shape[1]
         # Erasure pays t k times a raise of all rows, every other pattern more; the sum of rows rounds.
         erased = max(float(gain[0]), 0.0) / (self.level * k)
@@ -244,11 +254,11 @@ class PatternPool:
         return PoolSolution(found.tau, rows, pairs, found.weights)
 
     def bound(self, found: PoolSolution) -> float:
-        """What multipliers prove."""
+        """The bound that the multipliers prove, in floats."""
         return math.fsum(found.rows) + self.eta * float(found.pairs.sum()) + float(found.weights @ self.constant)
 
     def weights(self, tau: Array, chosen: npt.NDArray[np.intp]) -> Array:
-        """The weights phi of the patterns, what is missing to one given to erasure."""
+        """The weights phi of the patterns; erasure gets what is missing to one."""
         phi = tau * self.unit
         mass = self.level * phi.sum() + float((phi @ self.inside[chosen]).max())
         if mass > 1 - ERASED:
@@ -258,7 +268,7 @@ class PatternPool:
 
 
 def balanced(rows: Array) -> Array:
-    """Numbers next to the given ones that sum to zero without rounding: every column is charged t times their sum."""
+    """Numbers close to the given ones that sum to zero exactly, because every column pays t times their sum."""
     rows = rows - rows.mean()
     size = float(np.abs(rows).max())
     if size == 0:

@@ -14,9 +14,9 @@ from ldpopt.distribution import Array
 def relax_policy(
     gram: Array, prior: Array, limits: Array, eta: float | None = None
 ) -> tuple[Array, Array, PolicyRelaxation]:
-    """lambda (k,) and nu (k, k) of least sum lambda + eta sum nu, and the weights that prove that no column pays.
+    """lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and weights that prove that no column gains.
 
-    limits : (k, k) of the columns, closed along paths. nu is 0 without `eta`.
+    limits : (k, k) log-ratios, the lengths of shortest paths. nu is 0 without `eta`.
     """
     import cvxpy as cp
     from scipy.sparse import csr_array
@@ -47,7 +47,7 @@ def relax_policy(
 
 
 class _Cone:
-    """The columns within limits, entry x in units of the most that it can be for s.p = 1."""
+    """The columns within limits, with entry x in units of the most that it can be for s.p = 1."""
 
     def __init__(self, limits: Array, prior: Array) -> None:
         k = len(prior)
@@ -60,7 +60,7 @@ class _Cone:
         x, other = limits_used(limits)
         faces = np.zeros((len(x), k))
         at = np.arange(len(x))
-        # Each row over exp(L / 2), and then over its largest entry, so that nothing overflows.
+        # Each row is divided by exp(L / 2), and then by its largest entry, so that nothing overflows.
         faces[at, other] = np.exp(limits[x, other] / 2) * self.unit[other]
         faces[at, x] = -np.exp(-limits[x, other] / 2) * self.unit[x]
         if np.isinf(limits).any():

@@ -1,9 +1,9 @@
-"""What columns of given labels still gain beyond given prices: one small concave program a label, all of them at once.
+"""The largest gains of columns above given prices: one small concave program for each label, all of them at once.
 
     max  c_i . q - (what q pays for the pairs)   s.t.  w.q = 1 (theta_i),  q >= 0,  the sides of `barrier`,
 
-with fixed prices of the rows, taken from c_i before, and of the pairs. The tangent planes of psi at the optimum, and
-the prices of the excesses, turn theta_i w into a bound of the whole program.
+with fixed prices of the rows, already subtracted from c_i, and of the pairs. The tangent planes of psi at the optimum,
+and the prices of the excesses, turn theta_i w into a bound for the whole program.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ldpopt.distribution import Array
 STEPS = 80
 
 IDLE = 30
-"""Steps without gain after which a label is left as it is."""
+"""The number of steps without progress after which a label is left as it is."""
 
 HALVES = 30
-"""How often a step is halved where the residuals grow too much."""
+"""How often, at most, a step is halved where the residuals grow too much."""
 
 LATE, LAG = 1e-6, 10.0
-"""Below the first gap, products that fall before the residuals do make columns lose what tells their ratios."""
+"""Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits."""
 
 GROWTH = 3.0
 """How much a step may raise the residuals."""
@@ -36,7 +36,7 @@ GROWTH = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """The best columns (n, k), what they gain a unit of w.q (n,), and (n, pairs) prices of the excesses of sticks."""
+    """The best columns (n, k), their gains theta (n,) per unit of w.q, and the prices (n, sticks) of their excesses."""
 
     columns: Array
     theta: Array
@@ -46,7 +46,10 @@ class Best:
 def best_columns(
     profits: Array, terms: Sequence[Term | Ratio], weights: Sequence[Array], mass: Array, accuracy: float
 ) -> Best:
-    """For `profits` (n, k) net of what the rows cost, prices of every term's pairs, and the mass w (k,) > 0."""
+    """The best columns for `profits` (n, k), which are gains less row prices.
+
+    weights : for every term, the prices of its pairs. mass : w (k,) > 0. accuracy : the gap at which to stop.
+    """
     n, k = profits.shape
     pairs = Pairs(terms, k)
     none = np.zeros(0)
@@ -105,7 +108,7 @@ def _stepped(
 
 
 def _shares(reduced: Array, mass: Array, ratio: float | None) -> Array:
-    """(n,) the most that columns gain a unit of mass for linear gains (n, k), within a ratio or free."""
+    """(n,) the most that columns gain per unit of mass, for linear gains (n, k), within a ratio or without one."""
     if ratio is None:
         return np.asarray((reduced / mass).max(axis=1))
     theta = reduced.sum(axis=1) / mass.sum()
@@ -120,7 +123,7 @@ def _shares(reduced: Array, mass: Array, ratio: float | None) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """An iterate: its Newton system, residuals, (n,) complementarity, what is off, and the theta that it proves."""
+    """An iterate: its Newton system and residuals, and (n,) the gap, the error, and the theta that it proves."""
 
     linear: Linear
     left: Array
@@ -138,7 +141,7 @@ class _Tried:
             slack = np.abs(at.by_zero + at.by_excess - nu[pairs.count :]).sum(axis=1)
             mean = left.mean(axis=1, keepdims=True)
             off = np.maximum(mean + pairs.reach * np.abs(left - mean), 0.0).max(axis=1) + slack
-            # What the tangent planes leave of the profits, in units of the mass: any columns prove it.
+            # The profits less the tangent planes, in units of the mass: a bound from any columns.
             within = np.minimum(at.by_excess, nu[pairs.count :]) - at.by_excess
             worth = _shares(profits - linear.paid - linear.on_sticks(within), mass, pairs.ratio)
         return cls(linear, left, gap, off, np.where(np.isfinite(worth), worth, np.inf), mass)

@@ -7,9 +7,9 @@ channel is a linear program, and its dual is
     s.t. sum_x (g_x(r) - lambda_x) + (E-1) sum_x (g_x(r) - lambda_x)_+ <= 0   for every label r,
          g_x(r) = P0[x] f'(r) + P1[x] (f(r) - r f'(r)),
 
-one constraint a label, because the best column for fixed r is a staircase pattern. Labels where the left side is
-positive are added until none is. An interior-point solution is used on purpose: it lies away from the boundary of the
-optimal face, so few labels settle it. What it proves is for `certificates.ratios.RatioDual` to say.
+with one constraint for each label, because the best column for fixed r is a staircase pattern. Labels where the left
+side is positive are added until there are none. An interior-point solution is used on purpose: it lies away from the
+boundary of the optimal face, so that few labels settle it. `certificates.ratios.RatioDual` computes what it proves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = 12
 
 
 def dual_multipliers(f: FDivergence, pair: Pair, ratio: float, value: float, labels: Array, accuracy: float) -> Array:
-    """lambda of shape (k,), starting from `labels` (the ratios of a good channel) and its `value`.
+    """lambda (k,), starting from `labels`, the ratios of a good channel, and the channel's `value`; ratio : E.
 
     Stops when no ratio violates the dual by more than `accuracy * value`, or after `ROUNDS` rounds.
     """
@@ -58,13 +58,13 @@ def dual_multipliers(f: FDivergence, pair: Pair, ratio: float, value: float, lab
 
 
 def _violation(tangents: Array, multipliers: Array, ratio: float) -> Array:
-    """By how much each label's dual constraint is violated."""
+    """(labels,) the amounts by which the dual constraints are violated."""
     slack = tangents - multipliers
     return np.asarray(slack.sum(axis=1) + (ratio - 1) * np.maximum(slack, 0.0).sum(axis=1))
 
 
 def ratio_range(pair: Pair, ratio: float) -> tuple[float, float]:
-    """Where the ratio M0/M1 of an output can lie: within the inputs' ratios and within [1/E, E]."""
+    """The least and the largest ratio M0/M1 of an output, from the inputs' ratios and [1/E, E]."""
     with np.errstate(divide="ignore"):
         ends = pair.p0[[0, -1]] / pair.p1[[0, -1]]
     return max(float(ends[0]), 1 / ratio) * (1 - 1e-12), min(float(ends[1]), ratio) * (1 + 1e-12)

@@ -1,7 +1,8 @@
 """The multipliers of the relaxed bounds: semidefinite programs, whose answers `columns` checks.
 
-Staircase patterns S, entries 1 and E = exp(epsilon), are known by their masses and by (S_x - 1)(S_x - E) = 0
-(`columns.relaxation`); the columns of a policy graph by products of two limits (`columns.policy_relaxation`).
+The relaxation knows of a staircase pattern S, with entries 1 and E = exp(epsilon), only its mass and
+(S_x - 1)(S_x - E) = 0 (`columns.relaxation`); of a column of a policy graph, only products of two limits
+(`columns.policy_relaxation`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ldpopt.distribution import Array
 
 @singledispatch
 def relax(columns: Columns, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
-    """Multipliers lambda (k,) and nu (k, k) of least sum lambda + eta sum nu, and the relaxation by which none pays.
+    """Multipliers lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and a relaxation where none gains.
 
     nu is 0 without `eta`.
     """
@@ -45,7 +46,7 @@ def _of_policy(
 
 
 def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -> tuple[Array, Array, Relaxation]:
-    """lambda (k,), nu (k, k) and the classes of least sum lambda + eta sum nu; nu is 0 without `eta`."""
+    """lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and the relaxation; nu is 0 without `eta`."""
     import cvxpy as cp
 
     k = len(prior)
@@ -77,7 +78,7 @@ def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -
 
 
 def _masses(ratio: float, classes: int) -> Array:
-    """Ends of the classes of masses."""
+    """(classes + 1,) the ends of the classes of masses."""
     return np.asarray(ratio ** (np.arange(classes + 1) / classes))
 
 

@@ -1,4 +1,4 @@
-"""The constrained pairs of inputs of all terms in one row: what columns pay for them, and its slopes."""
+"""The constrained pairs of inputs of all terms in one list: what columns pay for them, and its derivatives."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.distribution import Array
 
 NEAR = 1e-3
-"""Ratios nearer to one than this have psi from its series, which keeps its digits there."""
+"""Nearer to ratio one than this, psi is computed from its series, which keeps its digits there."""
 
 
 def served(terms: Sequence[Term | Ratio]) -> bool:
-    """Whether the terms are such that every constraint has an interior."""
+    """Whether the interior-point methods serve these terms: every constraint has an interior."""
     return all(
         isinstance(term, (Moment, Ratio)) or (isinstance(term, HockeyStick) and bool((term.caps > 0).all()))
         for term in terms
@@ -24,7 +24,7 @@ def served(terms: Sequence[Term | Ratio]) -> bool:
 
 
 class Pairs:
-    """The pairs of all terms in one row, those of divergences first; psi and excess in units of the cap."""
+    """The pairs of all terms in one list, those of moments first; psi and excess are in units of the cap."""
 
     def __init__(self, terms: Sequence[Term | Ratio], k: int) -> None:
         self.terms = tuple(terms)
@@ -47,27 +47,27 @@ class Pairs:
         self.ratio = min(ratios) if ratios else None
 
     def split(self, values: Array) -> tuple[Array, ...]:
-        """What pairs have, one array for each of the terms in their own order; none for `Ratio`."""
+        """The `values` of the pairs, one array for each term in the terms' order; an empty one for `Ratio`."""
         made = iter(np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else [])
         own = {id(one): next(made) for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)}
         return tuple(own.get(id(one), values[..., :0]) for one in self.terms)
 
     def joined(self, weights: Sequence[Array]) -> Array:
-        """(pairs,) in this order what terms have in their own."""
+        """(pairs,) the values of all pairs in this list's order, from one array for each term."""
         own = {id(one): np.asarray(given) for one, given in zip(self.terms, weights, strict=True)}
         kinds = [own[id(one)] for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)]
         return np.concatenate([np.zeros(0), *kinds])
 
     def gather(self, on_left: Array, on_right: Array) -> Array:
-        """(n, k) sums by input of what falls on either side, (n, pairs) each."""
+        """(n, k) for every input the sum of the values (n, pairs) of its pairs on the left and on the right."""
         return np.asarray(on_left @ self.on[0] + on_right @ self.on[1])
 
     def gather_each(self, weights: Array, on_left: Array, on_right: Array) -> Array:
-        """(n, n, k) the same for every label's own weights, (n, pairs), of what falls on any label's sides."""
+        """(n, n, k) the same with the values multiplied by the weights (n, pairs) of every label in turn."""
         return np.stack([self.gather(one * on_left, one * on_right) for one in weights])
 
     def excess(self, q: Array) -> Array:
-        """(n, sticks) what the left input exceeds the right one by."""
+        """(n, sticks) by how much the left input exceeds the right one, in units of the cap; it may be negative."""
         return np.asarray(q[:, self.left[self.count :]] * self.on_left + q[:, self.right[self.count :]] * self.on_right)
 
     def psi(self, q: Array) -> tuple[Array, Array, Array, Array, Array]:

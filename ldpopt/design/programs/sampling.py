@@ -1,9 +1,9 @@
-"""The program of private sampling: tangents of the risks, added where they are missed.
+"""The program of private sampling, with tangents of the risks that are added in rounds.
 
     min over Q of max over i of sum over y of mu(P_iy, Q_iy),   mu(a, b) >= slope(r) a + level(r) b  for every r
 
-Columns are posed in two parts, what all rows share and what they differ by, the second in the constraints' own unit
-(`labels.MatrixVariable`): where privacy leaves rows 1e-12 apart, a solver's absolute accuracy is still enough.
+Columns are posed in two parts, one that all rows share and one in which they differ, the second in units of the
+constraints (`labels.MatrixVariable`): where privacy keeps rows within 1e-12, a solver's absolute accuracy is enough.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
@@ -31,22 +32,23 @@ ACCURACY = 1e-9
 
 
 OPEN = 1e10
-"""A larger ratio between all inputs is left to `repair`: raising an entry of zero to it costs nothing solvers tell."""
+"""A larger ratio between all inputs is left to `repair`: raising entries to it costs less than solvers can tell."""
 
 STEEPEST = 1e6
 """Tangents whose coefficients are larger, in units of the risk, are left out: solvers fail on them."""
 
 Tangents = tuple[Array, Array, Array, Array]
-"""A matrix (n, k), ratios (j,) with 0 last, weights (n, k, j) of the tangents there, and a prior (n,) of the risks."""
+"""A matrix (n, k), ratios (j,) with 0 last, weights (n, k, j) of the tangents there, and weights (n,) of the risks."""
 
 
 def sampling_program(
-    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = ()
-) -> Tangents:
-    """The channel of the smallest largest risk, nearly feasible, and the multipliers of the program's tangents.
+    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = (),
+    deadline: Deadline = UNLIMITED,
+) -> Tangents:  # fmt: skip
+    """The channel whose largest risk is smallest, nearly feasible, and the multipliers of the program's tangents.
 
-    Ratios of entries beyond those that a solver can tell are posed as smaller ones, and the channel stretched
-    afterwards. Raises `SolverError` when no solver is accurate.
+    Ratios of entries too large for a solver are posed as smaller ones, and the channel is stretched afterwards. Raises
+    `SolverError` when no solver is accurate.
     """
     widest = max((term.farthest for term in terms), default=1.0)
     failure: SolverError | None = None
@@ -54,14 +56,14 @@ def sampling_program(
         if farthest == math.inf and not any(_open(term, farthest) for term in terms):
             continue
         try:
-            matrix, ratios, mixture, prior = _within(utility, terms, expressions, farthest)
+            matrix, ratios, mixture, prior = _within(utility, terms, expressions, farthest, deadline)
         except SolverError as error:
             failure = error
             if widest <= farthest < math.inf:
                 break
             continue
         made = stretched(matrix, widest, min(farthest, FARTHEST[0]))
-        # Of the two, the one of the smaller risk.
+        # Of the two matrices, the one with the smaller risk.
         better = _worst(utility, made) <= _worst(utility, matrix) * (1 + 1e-12)
         return made if better else matrix, ratios, mixture, prior
     assert failure is not None
@@ -69,7 +71,7 @@ def sampling_program(
 
 
 def tangents_at(utility: PrivateSampling, matrix: Array) -> Tangents:
-    """The tangents of each share's own ratio at a given matrix; the risks near the largest have the prior."""
+    """The tangents at the ratios that a given matrix has; only risks near the largest have weight."""
     held = np.asarray(utility.distributions)
     ratios = np.where(held > 0, held / np.where(matrix > 0, matrix, 1.0), 0.0)
     every, where = np.unique(ratios[ratios > 0], return_inverse=True)
@@ -81,7 +83,7 @@ def tangents_at(utility: PrivateSampling, matrix: Array) -> Tangents:
 
 
 def stretched(matrix: Array, ratio: float, farthest: float = FARTHEST[0]) -> Array:
-    """Entries at the ratio where programs stop, brought to that of the constraints; `repair` raises the rest."""
+    """The matrix with entries at the program's largest ratio moved to the constraints' one; `repair` raises others."""
     if ratio <= farthest:
         return matrix
     top = matrix.max(axis=0)
@@ -98,7 +100,7 @@ def _worst(utility: PrivateSampling, matrix: Array) -> float:
 
 
 def _open(term: Term | Ratio, farthest: float) -> bool:
-    """Whether a term is left out of the program that has no farthest ratio."""
+    """Whether a term is left out of the program that has no largest ratio."""
     return farthest == math.inf and isinstance(term, Ratio) and term.ratio > OPEN
 
 
@@ -127,8 +129,9 @@ class _Posed:
 
 
 def _within(
-    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], farthest: float
-) -> Tangents:
+    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], farthest: float,
+    deadline: Deadline,
+) -> Tangents:  # fmt: skip
     """The program with ratios up to `farthest`."""
     import cvxpy as cp
 
@@ -137,7 +140,7 @@ def _within(
     at = [GRID if p > 0 else np.zeros(1) for p in held]
     best: Tangents | None = None
     gap, stale, scale = math.inf, 0, 1.0
-    for _ in range(ROUNDS):
+    for _ in deadline.rounds(range(ROUNDS)):
         posed, each, worst = _Posed.of((n, k), terms, expressions, farthest), cp.Variable(n * k), cp.Variable()
         drawn = cp.reshape(posed.q.whole, (n * k,), order="C")
         place, ratios = np.repeat(np.arange(n * k), [len(r) for r in at]), np.concatenate(at)
@@ -146,10 +149,10 @@ def _within(
         above = each[place] >= slope * held[place] + cp.multiply(level, drawn[place])
         most = cp.sum(cp.reshape(each, (n, k), order="C"), axis=1) <= worst * np.ones(n)
         try:
-            # Central solutions: a vertex has rows at their limits that need not be, where tangents are then missed.
+            # Central solutions, because a vertex puts rows at limits without need, where tangents are then missing.
             solve(cp.Problem(cp.Minimize(worst), [above, most, *posed.limits]), "private sampling", INTERIOR)
         except SolverError:
-            # Tangents too nearly equal for the solver: what the round before has proved stands.
+            # The tangents are too nearly equal for the solver: the result of the round before stands.
             if best is None:
                 raise
             break
@@ -175,7 +178,7 @@ def _within(
             break
         scale = max(reached, 1e-2 * scale)
         now = held / np.maximum(matrix.ravel(), 1e-12)
-        # Where the tangent there is too steep, one on the way to it.
+        # Where the tangent there is too steep, take one on the way to it.
         nearer = np.clip(now, [0.01 * old.min() for old in at], [100 * old.max() for old in at])
         now = np.where(_steep(utility, now, held) <= STEEPEST * scale, now, nearer)
         steep = _steep(utility, now, held)
@@ -188,7 +191,7 @@ def _within(
 
 
 def _planes(utility: PrivateSampling, ratios: Array) -> tuple[Array, Array]:
-    """Coefficients of what is held and of what is drawn: of tangents, and of the risk itself where nothing is held."""
+    """Coefficients of the held and of the drawn probability, of tangents or, at ratio 0, of the risk itself."""
     none = ratios == 0
     slope, level = tangents(utility.f, np.where(none, 1.0, ratios))
     at_zero = utility.f.excess(0.0, 1.0) if none.any() else 0.0
@@ -196,6 +199,6 @@ def _planes(utility: PrivateSampling, ratios: Array) -> tuple[Array, Array]:
 
 
 def _steep(utility: PrivateSampling, ratios: Array, held: Array) -> Array:
-    """The larger of what a solver sees of each tangent: its constant, and its coefficient of what is drawn."""
+    """The larger of the two numbers of each tangent that a solver sees: its constant and its coefficient."""
     slope, level = _planes(utility, ratios)
     return np.maximum(np.abs(slope * held), np.abs(level))

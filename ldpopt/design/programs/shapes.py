@@ -1,10 +1,10 @@
 """The program over unimodal level shapes: (epsilon, delta)-LDP for many inputs, sorted by likelihood ratio.
 
-In every case that was looked at, unit vectors and the seven shapes of `columns.levels.SHAPES` were enough; that is not
-proved, so what comes out is a channel and no bound. Three facts make it small. A shape is worth a function of sums over
-blocks, so that all of them are priced by prefix sums. Where a shape exceeds a cap, its level 0 lies at an end of the
-list: of all pairs, those of an input with the first and the last are enough, and the program has about 3 k rows. And
-only shapes that pay join it.
+In every case that was looked at, unit vectors and the seven shapes of `columns.levels.SHAPES` were enough. That is not
+proved, so that the result is a channel without a bound. Three facts keep the program small. The worth of a shape is a
+function of sums over blocks, so that all shapes are priced by prefix sums. Where a shape has an excess, its level 0
+lies at an end of the list, so that only pairs with the first or the last input are needed: about 3 k rows. Only shapes
+that gain at the dual values join the program.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.levels import SHAPES, Levels, level_shapes
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.levels import LevelColumns, Weighed, weigh, with_erasure
+from ldpopt.design.programs.levels import LevelColumns, Weighed, reach_of, weigh, with_erasure
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 
@@ -31,14 +32,14 @@ ROUNDS = 40
 """The most rounds."""
 
 PAID = 1e-8
-"""Gains below this share of the optimum are the solver's accuracy."""
+"""Gains below this share of the optimum are within the solver's accuracy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """All shapes of one kind: `digits` (blocks,) their levels, `edges` (n, blocks + 1) where the blocks begin and end.
+    """All shapes of one kind: `digits` (blocks,) their levels, `edges` (n, blocks + 1) the ends of their blocks.
 
-    value : (n,) what each is worth, the largest entry one.
+    value : (n,) the worth of each shape, scaled to a largest entry of one.
     """
 
     digits: Levels
@@ -53,12 +54,12 @@ class Family:
         cuts = cuts.reshape(-1, len(shape) - 1)
         edges = np.hstack([np.zeros((len(cuts), 1), dtype=np.intp), cuts, np.full((len(cuts), 1), k, dtype=np.intp)])
         base, rise = _heights(digits, epsilon)
-        # The constant part of a column is worth nothing: only the rises tell the hypotheses apart.
+        # The constant part of a column has the same mass under both hypotheses: only the rises count.
         sums = [_blocks(part, edges) @ rise for part in (pair.apart, pair.p0, pair.p1)]
         return cls(digits, edges, _excess(f, sums[0], base + sums[1], base + sums[2]))
 
     def gains(self, best: Weighed, k: int, epsilon: float) -> Array:
-        """What each is worth above its price, where prices are for pairs with the first input, then with the last."""
+        """(n,) the worth of each shape above its price; best.prices : of pairs with the first input, then the last."""
         base, rise = _heights(self.digits, epsilon)
         paid = base * math.fsum(best.rows) + _blocks(best.rows, self.edges) @ rise
         if self.digits.max() == 2:
@@ -75,7 +76,7 @@ class Family:
         return np.asarray(self.digits[block])
 
 
-def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float) -> Array:
+def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, deadline: Deadline = UNLIMITED) -> Array:
     """The columns (k, n) of the best channel of unit vectors and unimodal shapes, within ApproximateLDP; erasure last.
 
     `pair` : sorted by ratio, without ties, at least two inputs. Raises `SolverError` when no solver is accurate.
@@ -86,11 +87,11 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float) -> A
     levels = levels if k <= ALL else np.concatenate([levels, families[1].levels(np.arange(k - 1), k)])
     first, last = np.arange(1, k), np.arange(k - 1)
     pairs = np.concatenate([first, last]), np.concatenate([np.zeros(k - 1, dtype=np.intp), np.full(k - 1, k - 1)])
-    for _ in range(1 if k <= ALL else ROUNDS):
-        made = LevelColumns.of(levels, epsilon, pairs)
+    for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
+        made = LevelColumns.of(levels, epsilon, delta, pairs)
         columns = made.base + made.rise
         mu = _excess(f, pair.apart @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
-        best = weigh(made, mu, np.zeros(1), epsilon, delta)
+        best = weigh(made, mu, np.zeros(1), reach_of(epsilon, delta))
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
             gain = family.gains(best, k, epsilon)
@@ -98,7 +99,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float) -> A
             joining.append(family.levels(most[gain[most] > PAID * optimum], k))
         if not sum(map(len, joining)):
             break
-        # What is far from paying goes.
+        # Shapes that are far from gaining are dropped.
         short = mu[0] - made.paid(best.rows, best.prices) > -0.1 * np.abs(mu[0]).max()
         short[:k] = True
         levels = np.unique(np.concatenate([levels[short | (best.weights > 0)], *joining]), axis=0)
@@ -111,7 +112,7 @@ def _units(k: int) -> Levels:
 
 
 def _heights(digits: Levels, epsilon: float) -> tuple[float, Array]:
-    """The least entry of a shape whose largest is one, and what each block is above it."""
+    """The least entry of a shape whose largest entry is one, and the rise of each block above it."""
     height = int(digits.max())
     return math.exp(-height * epsilon), np.exp(-(height - digits) * epsilon) * -np.expm1(-digits * epsilon)
 
@@ -123,7 +124,7 @@ def _blocks(values: Array, edges: Index) -> Array:
 
 
 def _excess(f: FDivergence, d: Array, a: Array, b: Array) -> Array:
-    """The excess at marginals a = b + d, by the form that keeps its digits."""
+    """The excess at marginals a = b + d, without cancellation."""
     far = np.abs(d) > 0.5 * b
     near = f.excess_of(np.where(far, 0.0, np.maximum(d, -b)), b)
     return np.asarray(np.where(far, f.excess(np.maximum(a, 0.0), np.maximum(b, 0.0)), near))

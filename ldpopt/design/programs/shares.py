@@ -1,4 +1,4 @@
-"""The pattern program for mutual information with a few inputs taken whole, and the rest as if it could be divided.
+"""The pattern program for mutual information: a few inputs are taken whole, the rest as if it could be divided.
 
 Over patterns (I, rho), a set I of the inputs taken whole and a share rho of the rest, with weights phi >= 0 of the
 columns S = t + 1_A, t = 1/(e^epsilon - 1):
@@ -6,9 +6,10 @@ columns S = t + 1_A, t = 1/(e^epsilon - 1):
     max  sum phi h(P(I) + R rho)   s.t.  sum phi z_x = N for every input and for the rest,  t sum phi + N <= 1,
          sum phi z_x (1 - z_x') <= eta,  and on average over pairs of the rest  sum phi rho (1 - rho) <= eta spread,
 
-where z is 1, 0 or rho. Every channel is one of these, the rest shared out in proportion to the prior; its dual values
-are what `certificates.information` checks. For a rest of many small inputs it is nearly reached: sets of them have
-about any probability. Patterns join as they pay, for each I the best rho.
+where z is 1 on I, 0 on other inputs taken whole, and rho on the rest. Every channel gives a solution, by averaging over
+the rest in proportion to the prior, so that the optimum is an upper bound; `certificates.information` checks its dual
+values. For a rest of many small inputs the bound is nearly reached, because sets of them have nearly any probability.
+Patterns that gain at the dual values join, for each I with the best rho.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.masks import members
 from ldpopt.design.columns.shares import best_share, information_of
 from ldpopt.design.programs.patterns import balanced
@@ -35,27 +37,27 @@ ROUNDS = 40
 """The most rounds of pricing."""
 
 PAID = 1e-11
-"""Gains below this, in units of the best pattern, are the solver's accuracy."""
+"""Gains below this, in units of the best pattern, are within the solver's accuracy."""
 
 CLOSE = 1e-10
 """The relative gap at which pricing ends."""
 
 STILL = 5
-"""Rounds without progress after which pricing ends."""
+"""The number of rounds without progress after which pricing ends."""
 
 PADDING = 2.0**-46
-"""What patterns pay besides, relatively."""
+"""What patterns pay in addition, relative to the optimum, to cover rounding."""
 
 ROUNDED = 2.0**-48
-"""The same, in units of the largest row."""
+"""The same, relative to the largest row multiplier."""
 
 BEYOND = 1e9
-"""A limit so far above what the solver's rows reach is none."""
+"""A limit this far above what the solver's rows reach is left out."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeighedSets:
-    """Weights phi of the given columns, and the multipliers of the program over them."""
+    """Weights phi of the given columns, the multipliers of the program over them, and its value."""
 
     phi: Array
     rows: Array
@@ -65,7 +67,7 @@ class WeighedSets:
 
 @dataclass(frozen=True, eq=False)
 class CutCaps:
-    """Pairs that a cap on total variation is posed for: sum phi z_x (1 - z_x') <= limit, one order of each."""
+    """The pairs for which a cap on total variation is posed: sum phi z_x (1 - z_x') <= limit, one order of each."""
 
     first: Index
     second: Index
@@ -73,7 +75,7 @@ class CutCaps:
 
     @classmethod
     def of(cls, size: int, eta: float, spread: float | None) -> CutCaps:
-        """All pairs of `size` inputs, and the last with itself where it has a `spread`."""
+        """All pairs of `size` inputs, and the last input, the rest, with itself where it has a `spread`."""
         first, second = np.triu_indices(size, 1)
         limits = np.full(len(first), eta)
         if spread is not None:
@@ -88,7 +90,10 @@ class CutCaps:
 def weigh(
     inside: Array, worth: Array, level: float, unit: float, caps: CutCaps | None, solvers: Sequence[str]
 ) -> WeighedSets:
-    """The best weights of columns with shares `inside` (inputs, n), erasure besides, and their multipliers."""
+    """The best weights of columns with shares `inside` (inputs, n), besides erasure, and their multipliers.
+
+    worth : (n,). level : t. unit : the solver's unit of weight.
+    """
     import cvxpy as cp
 
     k, n = inside.shape
@@ -108,19 +113,19 @@ def weigh(
     pairs = np.zeros((k, k))
     if caps is not None:
         np.add.at(pairs, (caps.first, caps.second), np.maximum(cap.dual_value, 0.0) / 2)
-    # Half of each cap to either order of its pair: inputs lie in patterns of one total weight.
+    # Half of each cap's multiplier goes to either order of its pair: inputs lie in patterns of one total weight.
     rows = np.asarray(balance.dual_value) + pairs.sum(axis=1) - pairs.sum(axis=0)
     rows = balanced(rows)
     if most < BEYOND:
         rows = rows + max(0.0, float(whole.dual_value)) / (level + 1) / k
-    both = pairs + pairs.T  # of the last with itself: twice the half, as there is one order only
+    both = pairs + pairs.T  # for the last with itself this is twice the half, as there is one order only
     phi = np.maximum(np.asarray(tau.value), 0.0) * unit
     return WeighedSets(phi, rows * scale, both * scale, float(worth @ phi))
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The solution: patterns `sets` (m, n) with `shares` (m,) of the rest, their weights, and the multipliers."""
+    """The solution: patterns of `sets` (m, n) with `shares` (m,) of the rest, their weights, multipliers and bound."""
 
     sets: Array
     shares: Array
@@ -132,9 +137,9 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class SharesProgram:
-    """own : probabilities of the inputs taken whole; rest : of the others together; spread : 1 - sum (P_x/rest)^2.
+    """own : probabilities of the inputs taken whole. rest : that of the others together. spread : 1 - sum (P_x/rest)^2.
 
-    cap : eta where it can bind, else None.
+    level : t. cap : eta where it can bind, else None.
     """
 
     own: Array
@@ -145,11 +150,11 @@ class SharesProgram:
 
     @property
     def unit(self) -> float:
-        """One unit of weight for the solver: what the binary mechanism puts on a pattern."""
+        """The solver's unit of weight: what the binary mechanism, or the cap, allows a pattern."""
         return min(math.inf if self.cap is None else self.cap, 1 / (2 * self.level + 1))
 
     def worth(self, sets: Array, shares: Array) -> Array:
-        """h of patterns."""
+        """The information h of patterns of `sets` (m, n) with `shares` (m,) of the rest."""
         away = (1 - sets) @ self.own + self.rest * (1 - shares)
         return information_of(sets @ self.own + self.rest * shares, away, self.level)
 
@@ -160,7 +165,7 @@ class SharesProgram:
         return members(np.arange(2**n, dtype=np.int64), n).astype(np.float64)
 
     def price(self, sets: Array, found: WeighedSets | Shares) -> tuple[Array, Array]:
-        """For each set the best share of the rest, and what the pattern gains there above its price."""
+        """For each set the best share of the rest, and the pattern's gain above its price there, (m,) each."""
         rows, pairs, n = found.rows, found.pairs, len(self.own)
         proper = pairs[:n, :n] * ~np.eye(n, dtype=bool)
         cut = ((sets @ proper) * (1 - sets)).sum(axis=1)
@@ -179,7 +184,7 @@ class SharesProgram:
         return rho, best
 
     def raised(self, sets: Array, found: WeighedSets) -> WeighedSets:
-        """Rows raised in proportion to the prior until no pattern gains."""
+        """The multipliers, with rows raised in proportion to the prior until no pattern gains."""
         rows = found.rows
         weights = np.append(self.own, self.rest)
         for _ in range(6):
@@ -189,20 +194,20 @@ class SharesProgram:
             if not short > 0:
                 break
             rows = rows + 1.01 * short * weights
-        # Sums of rows far larger than what they prove round too.
+        # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
         more = PADDING * found.value + ROUNDED * float(np.abs(rows).max())
         return WeighedSets(found.phi, rows + more * weights, found.pairs, found.value)
 
     def bound(self, found: WeighedSets) -> float:
-        """What multipliers prove."""
+        """The bound that the multipliers prove, in floats."""
         n = len(self.own)
         proper = found.pairs * ~np.eye(n + 1, dtype=bool)
         return math.fsum(found.rows) + (self.cap or 0.0) * (
             float(proper.sum()) + self.spread * float(found.pairs[n, n])
         )
 
-    def solve(self) -> Shares:
-        """Column generation, from the patterns that are worth most for their mass."""
+    def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
+        """Column generation, which begins with the patterns that are worth most for their mass."""
         n = len(self.own)
         every = self.every
         divided = self.rest > 0
@@ -216,7 +221,7 @@ class SharesProgram:
         proved: WeighedSets | None = None
         last: tuple[Array, Array, WeighedSets] | None = None
         least, reached, still = math.inf, 0.0, 0
-        for number in range(ROUNDS):
+        for number in deadline.rounds(range(ROUNDS)):
             sets = every[index]
             inside = np.vstack([sets.T, share]) if divided else sets.T
             try:
@@ -249,7 +254,7 @@ class SharesProgram:
         assert last is not None
         assert proved is not None
         sets, share, found = last
-        # A vertex: few patterns, which cover all inputs alike.
+        # A vertex has few patterns, which cover all inputs alike.
         inside = np.vstack([sets.T, share]) if divided else sets.T
         with suppress(SolverError):
             found = weigh(inside, self.worth(sets, share), self.level, self.unit, caps, SIMPLEX)

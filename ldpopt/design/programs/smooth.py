@@ -1,10 +1,10 @@
-"""The ratio-labelled program under divergences between rows, beside other constraints or alone, by an interior point.
+"""The ratio-labelled program with divergences between rows and other constraints, by an interior-point method.
 
     max  sum_i c_i . q_i   s.t.  sum_i q_i = 1  (lambda),  q_i >= 0,  the terms of `row_pairs`  (nu).
 
-As a cone program each pair and label has its own slack, and where many pairs bind at once solvers stop early or fail.
-Here a pair has one slack and one price, constant columns are a strictly feasible start, and a Newton step is one
-system of all columns, whatever the number of pairs.
+As a cone program it has a slack for each pair and label, and where many pairs bind at once solvers stop early or fail.
+Here each pair has one slack and one price, constant columns are a strictly feasible start, and a Newton step is one
+linear system in all columns, whatever the number of pairs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ START = 4.0
 """The first gap, in units of the optimum."""
 
 SLOW = 20
-"""Steps that better neither the iterate nor its gap after which the best one is taken."""
+"""The number of steps that improve neither the iterate nor its gap, after which the best iterate is taken."""
 
 CLOSE = 0.2
-"""Of constraints that leave rows closer than this, columns are nearly constant, and prices begin small."""
+"""Where constraints keep rows closer than this, columns are nearly constant, and prices begin small."""
 
 LATE, LAG = 1e-6, 10.0
-"""Below the first gap, products that fall before the residuals do make columns lose what tells their ratios."""
+"""Below a gap of LATE, the gap is kept until the residuals are at most LAG times it; else columns lose digits."""
 
 GROWTH = 3.0
 """How much a step may raise the residuals before it is halved."""
@@ -40,9 +40,9 @@ GROWTH = 3.0
 
 @dataclass(frozen=True, eq=False)
 class PairsPriced:
-    """The columns (n, k), the row multipliers (k,), and (pairs,) prices of every term, those of psi and excess.
+    """The columns (n, k), the row multipliers (k,), the prices (pairs,) of every term, slacks (n,) and the last gap.
 
-    A label's slack is what its best column lacks to be worth its price, in gain a unit of the column's sum.
+    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
     """
 
     columns: Array
@@ -55,7 +55,7 @@ class PairsPriced:
 def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float = 1e-9) -> PairsPriced:
     """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
 
-    What comes back is the best iterate: nearly feasible and nearly dual, to be measured by those who use it.
+    Returns the best iterate, which is only nearly feasible and nearly dual feasible.
     """
     n, k = gains.shape
     pairs = Pairs(terms, k)
@@ -95,7 +95,7 @@ def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float 
 
 
 class _Point:
-    """An iterate, how far it is from optimal, and what share of the gap the next step is to leave."""
+    """An iterate, how far it is from optimal, and `sigma`, the share of the gap that the next step aims to leave."""
 
     sigma = 0.3
 
@@ -125,14 +125,14 @@ class _Point:
 
     @property
     def missing(self) -> float:
-        """What the multipliers leave unpaid, and what the matrix owes."""
-        # Rows that are close make columns that are nearly constant: what differs from input to input counts for less.
+        """The gains above the prices, and what the matrix's violations may be worth."""
+        # Where rows are close, columns are nearly constant, and differences between inputs count for less.
         mean = self.left.mean(axis=1, keepdims=True)
         unpaid = np.maximum(mean + self.pairs.reach * np.abs(self.left - mean), 0.0).max(axis=0).sum()
         return float(unpaid + np.abs(self.lack) @ np.abs(self.rows) + np.abs(self.over) @ self.nu)
 
     def stepped(self, floor: float) -> _Point | None:
-        """One step; None where none leads on."""
+        """The next iterate; None where no step makes progress."""
         newton = _Newton(self)
         late = self.gap < LATE and self.missing > LAG * self.gap
         for sigma in (1.0,) if late else (self.sigma, 1.0):
@@ -172,7 +172,7 @@ class _Newton:
         pairs, linear, q = point.pairs, point.linear, point.inside.q
         n, k = q.shape
         self.loose = point.s / point.nu + linear.loose
-        # (n, n, pairs) of two labels and a pair fall on the entries of its two inputs.
+        # The contribution of two labels and a pair, (n, n, pairs), belongs to the entries of the pair's inputs.
         tight = np.sqrt(1 / self.loose)
         on_left, on_right = linear.on_left * tight, linear.on_right * tight
         whole = np.zeros((n, k, n, k))
@@ -186,7 +186,7 @@ class _Newton:
         labels = np.arange(n)
         whole[labels, :, labels, :] += linear.block
         whole *= q[:, :, None, None] * q
-        # The first unknown of a label is the growth of its whole column, by which psi does not bend.
+        # The first unknown of a label is the growth of its whole column, along which psi has no curvature.
         growth = np.einsum("ip,jp->ij", linear.levels / self.loose, linear.levels)
         growth[labels, labels] += (linear.along * q).sum(axis=1)
         tied = pairs.gather_each(linear.levels / self.loose, linear.on_left, linear.on_right)
@@ -204,7 +204,7 @@ class _Newton:
         self.whole = _root(self.half.T @ self.half)
 
     def step(self, mu: float) -> _Step:
-        """Towards products of `mu`."""
+        """The step towards products of sides and prices equal to `mu`."""
         point, linear, pairs = self.point, self.linear, self.point.pairs
         aims = linear.aims(mu)
         right, on_slack, on_least = linear.right(point.left, aims)
@@ -247,7 +247,7 @@ class _Newton:
 
 
 def _root(matrix: Array) -> Array:
-    """The Cholesky factor, with the least of a few weights on the diagonal that gives one."""
+    """The Cholesky factor, after the least of a few relative additions to the diagonal that works."""
     at = np.arange(len(matrix))
     size = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
     scaled = matrix / size / size[:, None]

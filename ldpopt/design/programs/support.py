@@ -9,9 +9,9 @@ from ldpopt.distribution import Array
 
 
 def fewer_columns(columns: Array, weights: Array) -> Array:
-    """(n,) weights of at most k (k + 1)/2 `columns` (n, k) with the same information; S.p = 1 for each column S.
+    """(n,) new weights with the same information, at most k (k + 1)/2 positive, of `columns` (n, k) with S.p = 1.
 
-    The products of their entries give the information, and, as p.S = 1, the rows as well.
+    The products of their entries give the information, and, as p.S = 1, the row sums as well.
     """
     x, other = np.triu_indices(columns.shape[1])
     return fewer_weights(columns[:, x] * columns[:, other], weights)
@@ -20,8 +20,8 @@ def fewer_columns(columns: Array, weights: Array) -> Array:
 def fewer_weights(moments: Array, weights: Array) -> Array:
     """(n,) weights >= 0 with `moments`.T @ weights unchanged, of which at most r are positive, for (n, r) `moments`.
 
-    Of twice as many columns as moments, half can go: along a combination that changes no moment until a weight is zero,
-    which leaves the other combinations, with that weight eliminated from them.
+    While there are more columns than moments, the weights move along a combination that changes no moment, until one
+    weight is zero. That weight is then eliminated from the other such combinations.
 
     >>> fewer = fewer_weights(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 1.0, 1.0]))
     >>> int((fewer > 0).sum()) <= 2, round(float(fewer.sum()), 6), round(float(fewer @ [0.0, 1.0, 2.0]), 6)

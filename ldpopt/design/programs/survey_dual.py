@@ -1,17 +1,17 @@
-"""A bound on the weighted variances of an estimate under epsilon-LDP that prices no column, and what it aims at.
+"""A bound on the weighted variances of an estimate under epsilon-LDP without pricing, and the information it aims at.
 
 With W = F F^T, F diagonal, every channel has tr(W J^-1) >= 2 tr (F M F)^(1/2) - tr(M J). Let
 
     M = diag(d) + a p^T + p a^T - c d d^T / |d|,    |d| = sum d > 0,  d >= 0,  c = (E + 1)^2 / (4 E),  E = exp(epsilon).
 
-For every column S, entries in [1, E], S_x^2 <= (E + 1) S_x - E, so that S^T M S <= 2 (a.S) (p.S) minus a square: the
-rows' multipliers 2 a pay for all columns at once, and
+For every column S with entries in [1, E], S_x^2 <= (E + 1) S_x - E, so that S^T M S <= 2 (a.S) (p.S) minus a square. So
+the row multipliers 2 a pay for all columns at once, and
 
     tr(W J^-1) >= (tr (F M F)^(1/2))^2 / (2 sum a)
 
-over every M of this form, by Cauchy and Schwarz. The best one is found by Newton's method in (d, a), with a barrier of
-log det M that is brought to nothing. J0 = F (F M F)^(-1/2) F is the information that a channel would have that reached
-the bound. The relaxation of `columns.relaxation` proves it, at the squares d.
+for every M of this form, by Cauchy and Schwarz. The best M is found by Newton's method in (d, a), with a barrier
+log det M whose weight goes to zero. J0 = F (F M F)^(-1/2) F is the information of a channel that would reach the bound.
+The relaxation of `columns.relaxation` proves the bound, with d as its squares.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 STEPS = 80
-"""Newton steps; half of them are enough."""
+"""The most Newton steps; half of them are enough in practice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class _At:
         return float(np.sqrt(self.values).sum())
 
     def height(self, barrier: float) -> float:
-        """What is maximised."""
+        """The objective, with a barrier of this weight."""
         return 2 * self.trace - self.cost + barrier * float(np.log(self.values).sum())
 
 
@@ -112,7 +112,7 @@ class _Search:
         return _At(values, vectors, 2 * float(x[k:].sum())) if values[0] > 0 else None
 
     def start(self) -> Array:
-        """The best of a grid of simple multipliers, scaled to where the bound is what it proves."""
+        """The best x of a grid of simple ones, scaled so that its objective is the bound that it proves."""
         k, best, found = len(self.prior), -np.inf, np.concatenate([np.ones(len(self.prior)), self.prior])
         for share in (0.0, 0.3, 0.6, 0.8, 0.9, 0.97):
             d = (1 - share) + share * k * self.prior
@@ -142,7 +142,7 @@ class _Search:
             np.diag(slope) - self.bend * (2 * on_d / total - d @ on_d / total**2),
             2 * slope @ p - 2,
         ])  # fmt: skip
-        # Directions in the eigenbasis, entries above the diagonal, weighed by the second derivative there.
+        # The directions in the eigenbasis, upper triangle, times the root of the second derivative there.
         left, right = np.triu_indices(k)
         second = 1 / (roots[left] * roots[right] * (roots[left] + roots[right]))
         second = second + barrier / (at.values[left] * at.values[right])

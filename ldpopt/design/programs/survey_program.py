@@ -3,22 +3,23 @@
     min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
                               sum_y theta_y (S_y[x] - S_y[x'])_+ <= eta   for x < x', under a cap
 
-With J = U diag(j) U^T and the rows v_y = S_y / (S_y . p)^(1/2) turned by U, the slope of tr J^-1 is -|v_y / j|^2, and
-its Hessian is Phi Phi^T over the k (k + 1) / 2 products v_x v_x', so that a step costs little more than one product of
-thin matrices, however many columns there are; each pair of inputs under a cap is one product more. So it is for
--log det J. Weights of the variances are taken into the
-columns: tr(F J^-1 F) is tr J^-1 of the columns F^-1 S.
+The largest variance is the least level with (J^-1)[x,x] - p_x^2 <= level for every x. These limits have prices, like
+the caps of the pairs. The Hessian is Phi Phi^T with k (k + 1) / 2 columns (`programs.survey_shapes`), so that a step
+costs one product of a thin matrix with itself, however many columns S there are. The search can start from the solution
+for fewer columns: columns that join get little weight and much slack, and about ten steps bring all of them back to the
+central path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from ldpopt.design.programs.fisher import FisherSolution
-from ldpopt.design.utilities.criteria import AOptimal, DOptimal, differences
+from ldpopt.design.programs.survey_shapes import Local, Shape, Smooth
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
@@ -26,116 +27,204 @@ STEPS = 80
 """The most steps; about 20 are enough."""
 
 REACH = 0.99
-"""How much of the way to the nearest zero a step goes."""
+"""A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero."""
+
+IDLE = 8
+"""Steps without gain after which rounding is taken to be in the way."""
+
+STRICT = 0.01
+"""Rows and limits may be missed by this share of the gap and one part in 10^9, relatively."""
+
+FIRST = 0.1
+"""The gap that is aimed at first, relative to the criterion."""
+
+MODEST = 0.1
+"""The weight of a column that joins, in units of a usual one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Central:
+    """A point near the central path.
+
+    theta, slack : (n,) the weights and the slacks of the columns. rows : lambda (k,). room, prices : (m,) of all
+    limits, first those of single variances, then those of pairs. level : the limit of the single variances.
+    """
+
+    theta: Array
+    slack: Array
+    rows: Array
+    room: Array
+    prices: Array
+    level: float
+
+    def joined(self, kept: npt.NDArray[np.bool_], more: int) -> Central:
+        """The point with the columns `kept` alone, and after them `more` new ones."""
+        product = float(self.theta @ self.slack + self.room @ self.prices) / (len(self.theta) + len(self.room))
+        usual = min(product / float(np.median(self.slack[kept])), float(np.median(self.theta[kept])))
+        theta = np.append(self.theta[kept], np.full(more, MODEST * usual))
+        slack = np.append(self.slack[kept], np.full(more, product / (MODEST * usual)))
+        return Central(theta, slack, self.rows, self.room, self.prices, self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class SurveySolution(FisherSolution):
+    """A solution with its point near the central path."""
+
+    central: Central
 
 
 def survey_program(
-    criterion: AOptimal | DOptimal, prior: Array, columns: Array, accuracy: float, eta: float | None = None
-) -> FisherSolution:
+    criterion: Smooth,
+    prior: Array,
+    columns: Array,
+    accuracy: float,
+    eta: float | None = None,
+    start: Central | None = None,
+) -> SurveySolution:
     """The best weights of `columns` (n, k), whose mixtures include a constant, to a relative `accuracy`.
 
-    criterion : a sum of variances, with a positive weight for each, or the log generalised variance. eta : a cap on
-    total variation.
+    criterion : a sum of variances with a positive definite W, the largest variance, or the log generalised variance.
+    eta : a cap on total variation. start : the point to begin at, with as many columns.
     """
-    n, k = columns.shape
-    x, other = np.triu_indices(k, 1)
-    above = np.zeros((n, 0)) if eta is None else np.maximum(columns[:, x] - columns[:, other], 0.0)
-    cap = 1.0 if eta is None else eta
-    priced_by, held = np.hstack([columns, above]), np.arange(k, k + above.shape[1])
-    mass = columns @ prior
-    factor, shaped = _shape(criterion, k)
-    v = columns / np.sqrt(mass)[:, None] / factor
-    theta = np.full(n, k / columns.sum())
-    rows, slack = np.zeros(k), np.zeros(0)
-    room, pairs = np.zeros(0), np.zeros(0)
-    target = 0.1
+    program = _Program(criterion, prior, columns, eta)
+    at, goal = program.start() if start is None else start, None
+    best, least, idle = at, np.inf, 0
     for _ in range(STEPS):
-        values, vectors = np.linalg.eigh((v * theta[:, None]).T @ v)
-        if not values[0] > 0:
-            raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
-        slope, products = shaped(values, v @ vectors)
-        value = float(-slope @ theta)
-        if len(slack) == 0:
-            slack, rows = 0.1 * value / n / theta, value * prior
-            room = np.maximum(cap - above.T @ theta, 0.1 * cap)
-            pairs = 0.1 * value / (n + len(room)) / room
-        mu = target * value / (n + len(room))
-        short = 1 - columns.T @ theta
-        missing = cap - above.T @ theta - room
-        ratio = theta / slack
-        right_side = mu / theta - slope - columns @ rows - above @ pairs
-        weighed = products * np.sqrt(ratio)[:, None]
-        normal = weighed.T @ weighed
-        normal[np.diag_indices(len(normal))] += 1.0
+        near = program.near(at)
+        if near.off < least:
+            best, least, idle = at, near.off, 0
+        elif near.gap <= 1.5 * accuracy:  # rounding may lead astray at the end
+            idle += 1
+        if least <= 1.5 * accuracy or idle > IDLE:
+            break
+        at, length = program.step(at, near, max(accuracy, near.gap if goal is None else goal))
+        goal = (0.1 if length > 0.9 else 0.3 if length > 0.5 else 0.8) * near.gap
+    return program.solution(best)
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """The criterion near a point, and how far the point is from meeting its equations.
+
+    dual : (n,) the slacks that the prices imply. short : (k,) what the row sums lack. missing : (m,) the room that the
+    limits leave, less the point's. used : (n, m) what the columns use of the limits. gap : relative to the criterion.
+    off : the largest of the gap and of the relative errors, where errors of rows and limits count 1/`STRICT` times.
+    """
+
+    local: Local
+    dual: Array
+    short: Array
+    missing: Array
+    used: Array
+    gap: float
+    off: float
+
+
+class _Program:
+    """Columns S (n, k), what they use of the caps (n, pairs), and the shape of the criterion over them."""
+
+    def __init__(self, criterion: Smooth, prior: Array, columns: Array, eta: float | None) -> None:
+        n, k = columns.shape
+        self.pairs = np.triu_indices(k, 1)
+        x, other = self.pairs
+        capped = eta is not None
+        self.columns, self.prior, self.mass = columns, prior, columns @ prior
+        self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if capped else np.zeros((n, 0))
+        self.caps = np.full(self.above.shape[1], eta if capped else 1.0)
+        self.shape = Shape(criterion, columns / np.sqrt(self.mass)[:, None], prior)
+
+    def start(self) -> Central:
+        """Equal weights, and slacks and prices for which the gap is about `FIRST`."""
+        (n, k), limits = self.columns.shape, self.shape.limits
+        theta, weights = np.full(n, k / self.columns.sum()), np.full(limits, 1 / max(1, limits))
+        near = self.shape.at(theta, weights)
+        share = FIRST * near.size / (n + limits + len(self.caps))
+        room = np.maximum(self.caps - self.above.T @ theta, FIRST * self.caps)
+        level = float(near.each.max(initial=0.0)) + FIRST * near.size
+        slack = FIRST * near.size / n / theta
+        rooms, prices = np.append(level - near.each, room), np.append(weights, share / room)
+        return Central(theta, slack, near.size * self.prior, rooms, prices, level)
+
+    def near(self, at: Central) -> _Near:
+        """The criterion and the errors of the equations at a point."""
+        limits = self.shape.limits
+        local = self.shape.at(at.theta, at.prices[:limits])
+        short = 1 - self.columns.T @ at.theta
+        missing = np.append(at.level - local.each, self.caps - self.above.T @ at.theta) - at.room
+        dual = local.slope + self.columns @ at.rows + self.above @ at.prices[limits:]
+        scale = np.append(np.full(limits, local.size), self.caps)
+        missed = max(float(np.abs(short).max()), float(np.abs(missing / scale).max(initial=0.0)))
+        gap = float(at.theta @ at.slack + at.room @ at.prices) / local.size
+        unpaid = float(np.abs((dual - at.slack) / self.mass).max()) / local.size
+        off = max(gap, unpaid, (missed - 1e-9) / STRICT)
+        return _Near(local, dual, short, missing, np.hstack([local.by, self.above]), gap, off)
+
+    def step(self, at: Central, near: _Near, goal: float) -> tuple[Central, float]:
+        """The point after a Newton step towards the relative gap `goal`, and the share of the step that was taken."""
+        limits, k = self.shape.limits, len(self.prior)
+        mu = goal * near.local.size / (len(at.theta) + len(at.room))
         try:
-            lower = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
-            scaled = np.column_stack([priced_by, right_side]) * ratio[:, None]
-            solved = scaled - (products * ratio[:, None]) @ scipy.linalg.cho_solve(lower, products.T @ scaled)
-            schur = priced_by.T @ solved[:, :-1]
-            schur[held, held] += room / pairs
-            change = np.linalg.solve(schur, priced_by.T @ solved[:, -1] - np.append(short, missing + room - mu / pairs))
+            change, d_level, d_theta = self._solved(at, near, mu)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
-        d_theta = solved[:, -1] - solved[:, :-1] @ change
-        d_slack = (mu - slack * d_theta) / theta - slack
-        d_room = missing - above.T @ d_theta
-        d_pairs = change[k:]
-        ahead, priced = _reach((theta, d_theta), (room, d_room)), _reach((slack, d_slack), (pairs, d_pairs))
-        theta, rows, slack = theta + ahead * d_theta, rows + priced * change[:k], slack + priced * d_slack
-        room, pairs = room + ahead * d_room, pairs + priced * d_pairs
-        gap = float(theta @ slack + room @ pairs) / value
-        kept = max(float(np.abs(short).max()), float(np.abs(missing).max(initial=0.0)) / cap)
-        if min(ahead, priced) > 0.9 and gap <= 1.5 * accuracy and kept < 1e-9:
-            break
-        faster = min(ahead, priced)
-        target = max(accuracy, (0.1 if faster > 0.9 else 0.3 if faster > 0.5 else 0.8) * gap)
-    information = (columns * (theta / mass)[:, None]).T @ columns
-    nu = np.zeros((k, k))
-    if eta is not None:
-        nu[x, other] = pairs
-    if isinstance(criterion, DOptimal):
-        # |J^-1/2 S|^2 / (S.p) is 1 more than what u = S / (S.p) - 1 earns.
-        return FisherSolution(theta, rows - prior, nu, _half(information), np.ones(1))
-    kernel = factor[:, None] * np.linalg.inv(information)
-    # The same prices for the kernel centred at p.
-    even = kernel.sum(axis=1)
-    rows = rows - 2 * kernel.T @ even + even @ even * prior
-    return FisherSolution(theta, rows, nu, kernel, np.ones(1))
+        d_slack = (mu - at.slack * d_theta) / at.theta - at.slack
+        d_room = near.missing - near.used.T @ d_theta
+        d_room[:limits] += d_level
+        ahead = _reach((at.theta, d_theta), (at.room, d_room))
+        priced = _reach((at.slack, d_slack), (at.prices, change[k:]))
+        if limits:  # the curvature depends on the prices
+            ahead = priced = min(ahead, priced)
+        made = Central(
+            at.theta + ahead * d_theta, at.slack + priced * d_slack, at.rows + priced * change[:k],
+            at.room + ahead * d_room, at.prices + priced * change[k:], at.level + ahead * d_level,
+        )  # fmt: skip
+        return made, min(ahead, priced)
+
+    def _solved(self, at: Central, near: _Near, mu: float) -> tuple[Array, float, Array]:
+        """The changes of lambda and of the prices together, of the level, and of theta."""
+        k, m, limits = len(self.prior), len(at.room), self.shape.limits
+        products, used = near.local.products, near.used
+        ratio, right = at.theta / at.slack, mu / at.theta - near.dual
+        whole = np.hstack([products, self.columns, used]) * np.sqrt(ratio)[:, None]
+        gram, side = whole.T @ whole, whole.T @ (right * np.sqrt(ratio))
+        q = products.shape[1]
+        normal, cross = gram[:q, :q], gram[:q, q:]
+        normal[np.diag_indices(q)] += 1.0
+        lower = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
+        solved = scipy.linalg.cho_solve(lower, np.column_stack([cross, side[:q]]))
+        extra = int(limits > 0)
+        schur, known = np.zeros((k + m + extra, k + m + extra)), np.zeros(k + m + extra)
+        schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solved[:, :-1]
+        held = np.arange(k, k + m)
+        schur[held, held] += at.room / at.prices
+        known[: k + m] = (
+            side[q:] - cross.T @ solved[:, -1] - np.append(near.short, near.missing + at.room - mu / at.prices)
+        )
+        if extra:  # the weights of the variances sum to one: the level is their price
+            schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
+            known[-1] = 1 - at.prices[:limits].sum()
+        found = np.linalg.solve(schur, known)
+        change, level = np.asarray(found[: k + m]), float(found[-1]) if extra else 0.0
+        inner = solved[:, -1] - solved[:, :-1] @ change
+        moved = right - self.columns @ change[:k] - used @ change[k:] - products @ inner
+        return change, level, np.asarray(ratio * moved)
+
+    def solution(self, at: Central) -> SurveySolution:
+        """The weights, and multipliers for the kernel centred at p."""
+        k, limits = len(self.prior), self.shape.limits
+        nu = np.zeros((k, k))
+        if len(self.caps):
+            nu[self.pairs] = at.prices[limits:]
+        information = (self.columns * (at.theta / self.mass)[:, None]).T @ self.columns
+        kernel = self.shape.kernel(information, at.prices[:limits])
+        if self.shape.logarithmic:
+            # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
+            return SurveySolution(at.theta, at.rows - self.prior, nu, kernel, np.ones(1), at)
+        even = kernel.sum(axis=1)
+        rows = at.rows - 2 * kernel.T @ even + even @ even * self.prior
+        return SurveySolution(at.theta, rows, nu, kernel, np.ones(1), at)
 
 
 def _reach(*moves: tuple[Array, Array]) -> float:
-    """How much of a step keeps all these numbers positive."""
+    """The share of a step that keeps all these numbers positive."""
     return min(1.0, *(REACH / max(1e-300, float((-step / now).max(initial=0.0))) for now, step in moves))
-
-
-Shaped = Callable[[Array, Array], tuple[Array, Array]]
-"""From the eigenvalues j and v U: the slopes (n,), and Phi (n, k (k + 1) / 2)."""
-
-
-def _shape(criterion: AOptimal | DOptimal, k: int) -> tuple[Array, Shaped]:
-    """What columns are divided by, and the slopes of the criterion."""
-    left, right = np.triu_indices(k)
-
-    def variances(values: Array, turned: Array) -> tuple[Array, Array]:
-        bend = 1 / np.outer(values, values**2)
-        return -(turned**2) @ (1 / values**2), _products(turned, bend + bend.T)
-
-    def determinant(values: Array, turned: Array) -> tuple[Array, Array]:
-        return -(turned**2) @ (1 / values), _products(turned, 1 / np.outer(values, values))
-
-    def _products(turned: Array, bend: Array) -> Array:
-        weight = np.sqrt(bend[left, right] * np.where(left == right, 1.0, 2.0))
-        return turned[:, left] * turned[:, right] * weight
-
-    if isinstance(criterion, AOptimal):
-        diagonal = criterion.diagonal(k)
-        assert diagonal is not None
-        return diagonal, variances
-    return np.ones(k), determinant
-
-
-def _half(information: Array) -> Array:
-    """K (k - 1, k) with |K u|^2 = u^T J^-1 u for every u that J leaves to be told."""
-    t = differences(len(information))
-    values, vectors = np.linalg.eigh(t.T @ information @ t)
-    return np.asarray((vectors / np.sqrt(values)).T @ t.T)

@@ -1,1 +1,1 @@
-"""What a design keeps, one file a notion."""
+"""What a design keeps: one file per notion."""

@@ -2,8 +2,9 @@
 
     U(Q) = min over P0 in C0, P1 in C1 of D_f(P0 Q || P1 Q)
 
-The divergence is jointly convex in the pair, so the worst pair of a channel is a convex program: mu lies above its
-tangents, which depend on the ratio alone, and a few ratios for every output make it a linear program.
+The divergence is jointly convex in the pair, so that the worst pair of a channel solves a convex program. The function
+mu(a, b) = b f(a/b) lies above its tangents, one for each ratio a/b; a few ratios for every output make the program
+linear.
 """
 
 from __future__ import annotations
@@ -26,20 +27,21 @@ from ldpopt.frames import together
 from ldpopt.labels import distinct_labels
 
 MEETING = 1e-9
-"""Sets whose least total variation is not above this are taken to meet."""
+"""Sets are taken to meet where the total variation between them is at most this."""
 
 STEPS = 1000
-"""Steps towards a function that separates two sets, before a solver is asked for their distance."""
+"""The most steps towards a linear function that separates two sets, before a solver is asked for their distance."""
 
 
 @dataclass(frozen=True, eq=False)
 class AgainstSet(Utility):
     """The least D_f(P0 Q || P1 Q) over all P0 and P1 of two convex sets [HS; Huber].
 
-    f : an `FDivergence`. p0, p1 : each a distribution of shape (k,), or a `Hull` of several, or the distributions
+    f : an `FDivergence`. p0, p1 : each a distribution of shape (k,), or the `Hull` of several distributions, or those
     `Around` one. inputs : labels of the k answers.
 
-    Raises `InvalidInput` for sets of different sizes, and for sets that meet: no channel tells them apart.
+    Raises `InvalidInput` for sets of different sizes, and for sets with a common distribution, which no channel tells
+    apart.
 
     >>> import numpy as np
     >>> from ldpopt.design import Around, Contamination
@@ -87,14 +89,14 @@ class AgainstSet(Utility):
         return f"least {self.f.name} of two sets"
 
     def value(self, channel: ChannelLike) -> float:
-        """The divergence of the pair that is least favourable for this channel, from below by its own proof."""
+        """A proved lower bound on the least divergence that any pair of the sets has after this channel."""
         q = as_channel(channel).matrix
         if len(q) != self.size:
             raise invalid("channel", f"{self.size} inputs", len(q))
         return float(self.enclosed_value(as_channel(channel), FLOAT).lower)
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The same by the proof that a program finds for this channel."""
+        """A number proved to be at most the least divergence; a program finds the proof for this channel."""
         support = least_pair(self.f, self.sets, [channel.matrix]).support
         return support.enclosed_bound(self.f, self.sets, channel, arithmetic)
 
@@ -103,10 +105,10 @@ class AgainstSet(Utility):
 
 
 def _surely_apart(first: HypothesisSet, second: HypothesisSet) -> bool:
-    """Whether a linear function is found that is larger on one set than on the other: Gilbert's algorithm, no solver.
+    """Whether a linear function is found that separates the two sets: Gilbert's algorithm, without a solver.
 
-    The point z of the difference set comes ever nearer to 0. Once z . s > 0 at the difference s that is least along
-    it, the sets are at least z . s / |z| apart in the Euclidean norm, half of which total variation is not below.
+    z is a difference of two members, and comes ever nearer to 0. Let s be the difference that is least along z. Once
+    z . s > 0, the sets are at least z . s / |z| apart in the Euclidean norm; total variation is at least half of that.
     """
     z = first.centre - second.centre
     for _ in range(STEPS):
@@ -121,9 +123,9 @@ def _surely_apart(first: HypothesisSet, second: HypothesisSet) -> bool:
 
 
 def _distance(first: HypothesisSet, second: HypothesisSet) -> float:
-    """The least total variation between members of two sets; 1 where no solver is installed that could find it.
+    """The least total variation between members of two sets; 1 where no solver is installed to find it.
 
-    Nothing is designed there, and a proof for one pair of the sets holds whether they meet or not.
+    Without a solver nothing can be designed, and proofs hold whether the sets meet or not.
     """
     try:
         import cvxpy as cp

@@ -2,8 +2,8 @@
 
     U(Q) = min over criteria j of  sum_y mu_j(Q[:, y]),        mu_j convex and positively homogeneous
 
-Every such utility has its optimum on the staircase patterns under LDP and total variation [KOV14, Thm 2], and lies
-above its tangents under any constraint.
+Under LDP and total variation, the optimum of such a utility is attained by staircase patterns [KOV14, Thm 2]. Each mu_j
+lies above its tangents, which is what programs and proofs use under any constraint.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from ldpopt.results import ByValue
 from ldpopt.rounding import exact_sum
 
 TRUSTED = 2.0**-40
-"""How far, relatively, a value of a user's own float function is taken to be from what it stands for."""
+"""The relative error that a value of a user's own float function is taken to have at most."""
 
 
 class Utility(ByValue, ABC):
-    """What a design keeps of the answers: everything that `optimal_channel` asks of it is here.
+    """What a design keeps of the answers. `optimal_channel` asks nothing else of a utility than these members.
 
-    name : what reports call it. inputs : labels of the answers, or None. size : the number k of answers.
-    error : whether smaller is better. logarithmic : whether its values are logarithms, so that gaps are differences.
-    continuous : whether the answers are real numbers, which a design cuts into intervals.
-    pair : the hypotheses (P0, P1) where the utility depends on a channel through their two marginals alone.
-    decisions : what the reports are called where the utility says what they mean; None where it does not.
-    contracts : whether a channel keeps at most its Dobrushin coefficient times `unprivate`, as f-divergences do.
-    information : whether it is the mutual information of an answer and its report, in nats.
+    name : its name in designs and printed tables. inputs : labels of the answers, or None. size : the number k of
+    answers. error : whether smaller is better. logarithmic : whether its values are logarithms, so that gaps are
+    differences. continuous : whether the answers are real numbers, which a design cuts into intervals.
+    pair : the hypotheses (P0, P1), where the utility depends on a channel through their two marginals alone.
+    decisions : labels of the reports, where the utility says what each of them means; else None.
+    contracts : whether a channel keeps at most its Dobrushin coefficient (the largest total variation between two of
+    its rows) times `unprivate`, as f-divergences do. information : whether the utility is the mutual information of an
+    answer and its report, in nats.
     """
 
     inputs: Any
@@ -43,7 +44,7 @@ class Utility(ByValue, ABC):
     contracts: ClassVar[bool] = False
     information: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # an attribute of the class, one of the object, or a property: whatever suits the utility
+    if TYPE_CHECKING:  # a utility may have it as an attribute of its class or of the object, or as a property
 
         @property
         def name(self) -> str:
@@ -71,27 +72,27 @@ class Utility(ByValue, ABC):
 
     @property
     def decisions(self) -> tuple[Label, ...] | None:
-        """What the reports are called, or None."""
+        """The labels of the reports, where the utility gives them a meaning; else None."""
         return None
 
     @property
     @abstractmethod
     def unprivate(self) -> float:
-        """The utility of full disclosure; may be inf."""
+        """The utility without any privacy, when the answer itself is reported; may be inf."""
 
     @abstractmethod
     def value(self, channel: ChannelLike) -> float:
         """The utility of a channel."""
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The utility of the law that each row of the channel stands for, between two ends.
+        """The utility, enclosed, of the channel whose rows are the laws proportional to the rows of floats.
 
-        By default the float `value`, taken to be right to 2^-40 of itself; exact arithmetic is refused.
+        By default the float `value`, taken to be right to a relative 2^-40; exact arithmetic is refused.
         """
         return trusted(np.asarray(self.value(channel)), arithmetic, self.name)
 
     def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """`unprivate` between two ends, for a utility that `contracts`."""
+        """`unprivate`, enclosed, for a utility that `contracts`."""
         return trusted(np.asarray(self.unprivate), arithmetic, self.name)
 
     def parts(self) -> Sequence[Utility]:
@@ -103,7 +104,7 @@ class Utility(ByValue, ABC):
         return arithmetic.of(np.inf)
 
     def check(self, channel: ChannelLike) -> Channel:
-        """The channel, or `InvalidInput` if it is not for these answers."""
+        """The channel. Raises `InvalidInput` if it has another number of inputs than the utility has answers."""
         made = as_channel(channel)
         if made.shape[0] != self.size:
             raise invalid("channel", f"{self.size} inputs", made.shape[0])
@@ -113,7 +114,8 @@ class Utility(ByValue, ABC):
 class ColumnUtility(Utility):
     """A utility given by convex, positively homogeneous functions mu_j of a column of the channel.
 
-    Of one's own: give `name`, `inputs`, `size`, `unprivate`, `columns` and `gradients`; see docs/add-a-utility.md.
+    U(Q) is the least, over the criteria j, of the sum of mu_j over the columns. A utility of your own needs `name`,
+    `inputs`, `size`, `unprivate`, `columns` and `gradients`; see docs/add-a-utility.md.
     """
 
     @abstractmethod
@@ -122,33 +124,34 @@ class ColumnUtility(Utility):
 
     @abstractmethod
     def gradients(self, matrix: Array) -> Array:
-        """(criteria, n, k) gradients of mu_j at the columns: linear functions that touch mu_j there, from below."""
+        """(criteria, n, k) gradients of mu_j at the columns: linear functions that touch mu_j there from below."""
 
     @property
     def compared(self) -> Compared | None:
-        """The utility as a function of the masses under a few laws, where it is one; None by default."""
+        """The utility as a function of the marginals of a few laws, where it is such a function; None by default."""
         return None
 
     def value(self, channel: ChannelLike) -> float:
-        """The least of the criteria's sums over outputs."""
+        """The utility of a channel: the least, over the criteria, of the sum over outputs."""
         return float(columns_of(self, self.check(channel).matrix).sum(axis=1).min())
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """(criteria, n) values mu_j of the columns base + rise, for `base` (n,) and `rise` (k, n), between two ends.
+        """(criteria, n) values mu_j, enclosed, of the columns base + rise, for `base` (n,) and `rise` (k, n).
 
-        A column is given by a constant and what is above it, so that what nearly equal entries tell apart is not lost.
-        By default the float `columns` of the ends, taken to be right to 2^-40; exact arithmetic is refused.
+        A column is given as a constant and the rise above it, so that small differences between entries keep their
+        digits. By default the float `columns` at the midpoints, taken to be right to a relative 2^-40; exact arithmetic
+        is refused.
         """
         columns = base + rise
         return trusted(columns_of(self, columns.midpoint), base.arithmetic, self.name)
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The least of the criteria's sums over outputs, between two ends."""
+        """The least, over the criteria, of the sum over outputs, enclosed."""
         return self.enclosed_columns(*base_and_rise(channel, arithmetic)).sum(axis=1).min()
 
 
 def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
-    """`utility.columns(matrix)`, (criteria, n); `InvalidInput` where a utility of one's own gives something else."""
+    """`utility.columns(matrix)`, (criteria, n). `InvalidInput` where a user's own utility gives another thing."""
     k, n = matrix.shape
     what = f"columns of {utility.name}"
     made = _floats(utility.columns(matrix), what, f"(criteria, {n}) for a matrix of shape ({k}, {n})")
@@ -160,7 +163,7 @@ def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
 
 
 def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
-    """`utility.gradients(matrix)`, (criteria, n, k); `InvalidInput` where one's own utility gives something else."""
+    """`utility.gradients(matrix)`, (criteria, n, k). `InvalidInput` where a user's own utility gives another thing."""
     k, n = matrix.shape
     criteria = len(columns_of(utility, matrix))
     what = f"gradients of {utility.name}"
@@ -174,7 +177,7 @@ def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
 
 
 def _floats(values: object, what: str, shape: str) -> Array:
-    """What a user's own function gave, as an array of floats."""
+    """The values that a user's own function returned, as an array of floats. Raises `InvalidInput` for others."""
     try:
         made = np.asarray(values)
         if made.dtype.kind not in "fiub":
@@ -185,7 +188,7 @@ def _floats(values: object, what: str, shape: str) -> Array:
 
 
 def trusted(values: Array, arithmetic: Arithmetic, name: str) -> Enclosure:
-    """Values of a user's own float function, taken to be right to `TRUSTED` of themselves."""
+    """Values of a user's own float function, enclosed as if right to the relative error `TRUSTED`."""
     if arithmetic.exact:
         raise InvalidInput(f"exact arithmetic: expected a utility of this package, got {name}, known in float64 only")
     slack = TRUSTED * np.abs(values)
@@ -193,13 +196,13 @@ def trusted(values: Array, arithmetic: Arithmetic, name: str) -> Enclosure:
 
 
 def base_and_rise(channel: Channel, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-    """The columns of a channel as (m,) constants and (k, m) what is above them, each row divided by its sum.
+    """The columns of a channel, whose rows are divided by their sums, as constants (m,) and rises above them (k, m).
 
     A row of floats sums to one only up to rounding; it stands for the law that is proportional to it.
     """
     matrix = arithmetic.of(channel.matrix)
     base = channel.matrix.min(axis=0)
-    # The excess of a row's sum over one is formed before it is rounded: sum (Q - base) - (1 - sum base).
+    # The excess of a row's sum over one, sum (Q - base) - (1 - sum base), is computed without cancellation.
     above = matrix - base[None, :]
     excess = above.sum(axis=1) - arithmetic.of(1 - exact_sum(base))
     rise = above - matrix * (excess / (1 + excess))[:, None]

@@ -2,8 +2,7 @@
 
     U(Q) = min over criteria j of  sum_y mu_j(Q[:, y])
 
-Every such utility has its optimum on the staircase patterns under LDP and total variation [KOV14, Thm 2], and lies
-above its tangents under any constraint.
+See `base` for what such a utility is good for.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class MutualInformation(ColumnUtility):
         return "mutual information"
 
     def _mixture(self, matrix: Array) -> Array:
-        """P.s; of a constant column the constant itself, without rounding."""
+        """P.s; for a constant column the constant itself, without rounding."""
         base = matrix.min(axis=0)
         return np.asarray(base + self.prior @ (matrix - base))
 
@@ -82,7 +81,7 @@ class MutualInformation(ColumnUtility):
         return np.asarray((self.prior[:, None] * logs).T[None])
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """sum_x P_x times the excess of s_x log(s_x / m) at the mean m = P.s, between two ends."""
+        """sum_x P_x times the excess of s_x log(s_x / m) above its tangent at the mean m = P.s, enclosed."""
         prior = law(self.prior, base.arithmetic)
         mean = prior @ rise
         return (prior @ enclosed_excess(KL, rise - mean[None, :], (base + mean)[None, :]))[None, :]
@@ -94,16 +93,19 @@ class MutualInformation(ColumnUtility):
         return float(-(used * np.log(used)).sum())
 
     def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """The same between two ends."""
+        """The same, enclosed."""
         used = law(self.prior, arithmetic)[self.prior > 0]
         return -(used * used.log()).sum()
 
 
 @dataclass(frozen=True, eq=False)
 class WorstOf(ColumnUtility):
-    """The worst D_f(M0 || M_j) over several alternatives P_j: a test that must tell P0 from each of them.
+    """The least D_f(M0 || M_j) over several alternatives P_j, for a test that must tell P0 from each of them.
 
-    p0 : distribution of shape (k,). others : distributions of shape (k,). f : an `FDivergence`.
+    M0 and M_j are the laws of the report under P0 and P_j.
+
+    f : an `FDivergence`. p0 : distribution of shape (k,). others : the alternatives, distributions of shape (k,).
+    inputs : labels of the k answers.
 
     >>> from ldpopt.divergences import KL
     >>> u = WorstOf(KL, [0.6, 0.3, 0.1], [[0.3, 0.6, 0.1], [0.3, 0.3, 0.4]])
@@ -145,20 +147,20 @@ class WorstOf(ColumnUtility):
         return Compared.of((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
 
     def columns(self, matrix: Array) -> Array:
-        """One row an alternative."""
+        """(alternatives, n) values, one row for each alternative."""
         return np.stack([part.f.excess(part.p0 @ matrix, part.p1 @ matrix) for part in self.each])
 
     def gradients(self, matrix: Array) -> Array:
-        """The tangents at each output's ratio, one block an alternative."""
+        """(alternatives, n, k) tangents at the ratio of each column."""
         return np.stack([tangents(part.f, part.p0, part.p1, matrix) for part in self.each])
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """One row an alternative, between two ends."""
+        """(alternatives, n) values, enclosed."""
         return base.arithmetic.concatenate([part.enclosed_columns(base, rise) for part in self.each])
 
     @property
     def unprivate(self) -> float:
-        """The worst divergence of the distributions themselves."""
+        """The least divergence of the distributions themselves."""
         return min(part.unprivate for part in self.each)
 
     def parts(self) -> Sequence[Utility]:
@@ -172,7 +174,9 @@ class WorstOf(ColumnUtility):
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum(ColumnUtility):
-    """sum_i weight_i utility_i of divergences and mutual informations over the same inputs, weights >= 0.
+    """sum_i weight_i utility_i of divergences and mutual informations over the same inputs.
+
+    weights : (n,) numbers >= 0, not all zero. utilities : n column utilities with one criterion each.
 
     >>> both = WeightedSum([1.0, 2.0], [MutualInformation([0.5, 0.5]), MutualInformation([0.8, 0.2])])
     >>> round(both.value(np.eye(2)), 6)
@@ -244,11 +248,11 @@ class WeightedSum(ColumnUtility):
 
     @property
     def unprivate(self) -> float:
-        """The weighted sum of the parts' own."""
+        """The weighted sum of the parts' utilities without any privacy."""
         return float(sum(w * part.unprivate for w, part in zip(self.weights, self.utilities, strict=True)))
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """The weighted sum of the parts' columns, between two ends."""
+        """The weighted sum of the parts' columns, enclosed."""
         rows = [part.enclosed_columns(base, rise) * w for w, part in zip(self.weights, self.utilities, strict=True)]
         total: Enclosure = reduce(lambda a, b: a + b, rows)
         return total

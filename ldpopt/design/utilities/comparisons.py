@@ -1,8 +1,9 @@
-"""Utilities of the marginals alone: weighted sums of divergences between the masses that a column has under few laws.
+"""Utilities of the marginals alone: weighted sums of divergences between the masses of a column under a few laws.
 
     mu_j(s) = sum over terms of criterion j of  weight f-divergence(P_i.s, P_l.s)
 
-Such a utility is a convex and homogeneous function of n masses, however many inputs there are.
+With n laws P_i, the masses of a column s are P_i.s. The utility is a convex and homogeneous function of these n
+numbers, however many inputs there are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A utility of `criteria` criteria that compares the marginals of `laws`, (k,) each, no two of them equal."""
+    """A utility with that many `criteria`, which compares the marginals of `laws`: arrays (k,), no two of them alike.
+
+    terms : the comparisons that the criteria are sums of.
+    """
 
     laws: tuple[Array, ...]
     terms: tuple[Comparison, ...]
@@ -37,7 +41,7 @@ class Compared:
 
     @classmethod
     def of(cls, given: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> Compared:
-        """From terms as (criterion, weight, f, first law, second law); those of weight zero are left out."""
+        """Made of terms (criterion, weight, f, first law, second law); terms of weight zero are left out."""
         laws: dict[bytes, int] = {}
         kept: list[Array] = []
         terms: list[Comparison] = []

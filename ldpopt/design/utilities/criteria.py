@@ -1,10 +1,12 @@
-"""What an estimate should be good at: the criteria of optimal design, as objects.
+"""The criteria of optimal design, as objects: which errors of an estimate are made small.
 
-Each is a convex, decreasing function of the information, and a function of the covariance C = J^-1 - p p^T of one
-report's estimate; smaller is better. With the centred columns u = S/(S.p) - 1 and the probabilities w of the reports,
-the information about differences of p is sum_y w_y u_y u_y^T, and a matrix K (r, k) turns the most that
-sum_y w_y |K u_y|^2 can be into a lower bound on the criterion (`bound`): the equivalence theorem [KW], in a form that
-needs no optimality of K.
+Each is a function of the covariance C = J^-1 - p p^T of one report's estimate of the proportions p, and a convex,
+decreasing function of the information J; smaller is better.
+
+Let S_y be the column of report y, w_y = S_y.p its probability, and u_y = S_y/(S_y.p) - 1 the centred column. The
+information about differences of p is sum_y w_y u_y u_y^T. Any matrix K (r, k), called a kernel, gives a lower bound on
+the criterion from the most that sum_y w_y |K u_y|^2 can be (`bound`). This is the equivalence theorem [KW], in a form
+that does not need an optimal K.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ __all__ = ["AOptimal", "COptimal", "Criterion", "DOptimal", "Influence", "MVOpti
 
 
 class _Linear(ByValue, ABC):
-    """tr(W C) with W = F F^T: what A- and c-optimality share."""
+    """tr(W C) with W = F F^T: the part that A- and c-optimality share."""
 
     logarithmic: ClassVar[bool] = False
     """Whether it is a logarithm."""
@@ -37,7 +39,7 @@ class _Linear(ByValue, ABC):
 
     @abstractmethod
     def factor(self, k: int) -> Array:
-        """F (k, r)."""
+        """The matrix F (k, r) with W = F F^T."""
 
     def value(self, covariance: Array) -> float:
         """tr(W C)."""
@@ -45,7 +47,7 @@ class _Linear(ByValue, ABC):
         return float(np.einsum("xr,xy,yr->", f, covariance, f))
 
     def influence(self, scores: Array) -> Influence:
-        """The smallest h with T^T F = scores h^T; value inf where there is none."""
+        """The smallest influence h with T^T F = scores h^T; the value is inf where there is none."""
         f = self.factor(len(scores) + 1)
         target = differences(len(f)).T @ f
         scale = np.linalg.norm(scores, axis=1, keepdims=True)
@@ -55,7 +57,7 @@ class _Linear(ByValue, ABC):
         return Influence(math.inf if missed else float((h**2).sum()), f, h.T)
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
-        """The sum of the least variances of F^T p."""
+        """The sum of the least variances of unbiased estimates of F^T p."""
         f = self._enclosed_factor(len(scores) + 1, scores.arithmetic)
         found = least_variances(scores, f[:-1] - f[-1][None, :])
         return None if found is None else found.sum()
@@ -65,7 +67,7 @@ class _Linear(ByValue, ABC):
         return arithmetic.of(self.factor(k))
 
     def kernel_rows(self, k: int) -> int:
-        """The columns of F."""
+        """The number of columns of F."""
         return int(self.factor(k).shape[1])
 
     def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -77,20 +79,21 @@ class _Linear(ByValue, ABC):
         return self.influence(scores).loadings
 
     def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """The rows belong together."""
+        """None: the rows of a kernel cannot be weighed one by one."""
         return None
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """tr(K F_c)^2 / most, with F_c = F - 1 p^T F: Cauchy and Schwarz, for any unbiased estimate [KW]."""
+        """tr(K F_c)^2 / most with F_c = F - 1 p^T F, by Cauchy and Schwarz for any unbiased estimate [KW]."""
         f = self._enclosed_factor(len(prior), kernel.arithmetic)
         return (kernel.T * (f - (prior @ f)[None, :])).sum().square() / most
 
 
 @dataclass(frozen=True, eq=False)
 class AOptimal(_Linear):
-    """The sum of the variances of the estimated proportions, or tr(W C) for weights of one's own [KW].
+    """The sum of the variances of the estimated proportions, weighted if you like: tr(W C) [KW].
 
-    weights : (k,) non-negative, one a category; or W, (k, k) symmetric and positive semidefinite; all 1 by default.
+    C is the covariance (k, k) of one report's estimate. weights : (k,) non-negative numbers, one for each category; or
+    W itself, (k, k), symmetric and positive semidefinite. None weighs every variance by 1.
 
     >>> AOptimal().value(np.diag([0.5, 0.25]))
     0.75
@@ -100,7 +103,7 @@ class AOptimal(_Linear):
     root: Array | None = field(init=False, repr=False, default=None)
     """F (k, r) with W = F F^T; None for the identity."""
     single: Array | None = field(init=False, repr=False, default=None)
-    """The weights (k,) where they are one a category; else None."""
+    """The weights (k,) where there is one for each category; else None."""
 
     def __post_init__(self) -> None:
         if self.weights is None:
@@ -127,14 +130,14 @@ class AOptimal(_Linear):
         object.__setattr__(self, "root", factor[:, values > 1e-14 * values[-1]])
 
     def diagonal(self, k: int) -> Array | None:
-        """(k,) positive numbers whose squares are the weights of single variances; None where W is of another kind."""
+        """(k,) roots of the weights of the variances; None where W is not diagonal or some weight is zero."""
         if self.weights is None:
             return np.ones(k)
         return np.sqrt(self.single) if self.single is not None and self.single.min() > 0 else None
 
     @property
     def name(self) -> str:
-        """The sum of variances, weighted or not."""
+        """The name of the criterion, which says whether the variances are weighted."""
         return "sum of variances" if self.weights is None else "weighted sum of variances"
 
     def check(self, k: int) -> None:
@@ -145,11 +148,11 @@ class AOptimal(_Linear):
             raise InvalidInput("weights: expected a contrast of the proportions, got only their sum, which is 1")
 
     def factor(self, k: int) -> Array:
-        """The root of the weights."""
+        """A root F (k, r) of the weights: W = F F^T."""
         return np.eye(k) if self.root is None else self.root
 
     def _enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
-        """Roots of single weights are enclosed; a matrix of weights stands for F F^T with its root F in floats."""
+        """F, enclosed for weights of single categories; other weights are taken to be F F^T with the float root F."""
         if self.single is None:
             return arithmetic.of(self.factor(k))
         return arithmetic.of(self.single).sqrt()[:, None] * np.eye(k)[:, self.single > 0]
@@ -192,7 +195,7 @@ class COptimal(_Linear):
 
 @dataclass(frozen=True)
 class MVOptimal:
-    """The largest variance of the estimated proportions: what the widest of equal-level intervals is made of.
+    """The largest variance of the estimated proportions, on which the widest of their confidence intervals depends.
 
     >>> MVOptimal().value(np.diag([0.5, 0.25]))
     0.5
@@ -202,14 +205,14 @@ class MVOptimal:
     logarithmic: ClassVar[bool] = False
 
     def check(self, k: int) -> None:
-        """Every k will do."""
+        """Every k fits."""
 
     def value(self, covariance: Array) -> float:
         """The largest diagonal entry of C."""
         return float(np.diag(covariance).max())
 
     def influence(self, scores: Array) -> Influence:
-        """That of the proportion with the largest variance."""
+        """The best estimate of the proportion with the largest variance."""
         k = len(scores) + 1
         whole = AOptimal().influence(scores)
         variances = (whole.loadings**2).sum(axis=1)
@@ -223,7 +226,7 @@ class MVOptimal:
         return None if found is None else found.max()
 
     def kernel_rows(self, k: int) -> int:
-        """One a proportion."""
+        """k, one row for each proportion."""
         return k
 
     def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -231,11 +234,11 @@ class MVOptimal:
         return arithmetic.of(given)
 
     def loadings(self, scores: Array) -> Array:
-        """The influence of every proportion."""
+        """The influence of every report on the estimate of each proportion."""
         return AOptimal().influence(scores).loadings
 
     def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """a_x^2: the bound is their sum over `most`, and the rows may be weighed by what weighs the variances."""
+        """(k,) the squares a_x^2, whose sum over `most` is the bound; rows weigh like the variances they stand for."""
         return np.asarray((np.diag(kernel) - prior * kernel.sum(axis=1)) ** 2)
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
@@ -256,10 +259,10 @@ class DOptimal:
     logarithmic: ClassVar[bool] = True
 
     def check(self, k: int) -> None:
-        """Every k will do."""
+        """Every k fits."""
 
     def value(self, covariance: Array) -> float:
-        """log det of C without its last row and column; inf where there is no covariance."""
+        """log det of C without its last row and column; inf where that is not positive definite."""
         sign, log = np.linalg.slogdet(covariance[:-1, :-1])
         return float(log) if sign > 0 else math.inf
 
@@ -280,11 +283,11 @@ class DOptimal:
         return None if found is None else -found
 
     def kernel_rows(self, k: int) -> int:
-        """One less than the categories."""
+        """k - 1."""
         return k - 1
 
     def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
-        """R T^T for the first k - 1 columns R: what the last column should be, so that K 1 = 0."""
+        """R T^T for the first k - 1 columns R of `given`: the last column is chosen so that K 1 = 0."""
         root = arithmetic.of(given[:, :-1])
         return arithmetic.concatenate([root, -root.sum(axis=1)[:, None]], 1)
 
@@ -293,11 +296,11 @@ class DOptimal:
         return self.influence(scores).loadings
 
     def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """The rows belong together."""
+        """None: the rows of a kernel cannot be weighed one by one."""
         return None
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """log det R^T R - (k-1) log(most / (k-1)): means of eigenvalues, arithmetic and geometric [KW]."""
+        """log det R^T R - (k-1) log(most / (k-1)): eigenvalues' geometric mean is at most the arithmetic one [KW]."""
         free = len(prior) - 1
         root = log_det(kernel[:, :-1])
         return None if root is None else root * 2 - (most / free).log() * free

@@ -1,4 +1,4 @@
-"""What a criterion of optimal design is: a number made of the errors of an estimate, and how it is bounded by proof."""
+"""The shape of a criterion of optimal design: a number made of the errors of an estimate, and a proved bound on it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from ldpopt.enclosures import Arithmetic, Enclosure
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The estimate that a criterion is about: its `value`, F (k, r) with F^T C F of trace value or identity, and the
-    centred influence h (r, m) of every report, times the root of the report's probability.
+    """The best estimate in the sense of a criterion.
+
+    value : the criterion. factor : F (k, r), of which F^T p is estimated; the trace of F^T C F is the value, or F^T C F
+    is the identity. loadings : (r, m) the influence of every report on the estimate, less its mean, times the root of
+    the report's probability.
     """
 
     value: float
@@ -33,11 +36,11 @@ class Criterion(Protocol):
 
     @property
     def logarithmic(self) -> bool:
-        """Whether it is a logarithm, so that gaps are differences."""
+        """Whether the criterion is a logarithm, so that gaps are differences."""
         ...
 
     def check(self, k: int) -> None:
-        """`InvalidInput` if the criterion does not fit k categories."""
+        """Raises `InvalidInput` if the criterion does not fit k categories."""
         ...
 
     def value(self, covariance: Array) -> float:
@@ -45,15 +48,18 @@ class Criterion(Protocol):
         ...
 
     def influence(self, scores: Array) -> Influence:
-        """The best unbiased estimate for `scores` (k-1, m), the columns sqrt(w_y) T^T u_y."""
+        """The best unbiased estimate for `scores` (k-1, m), whose columns are sqrt(w_y) T^T u_y (see `criteria`).
+
+        T is `differences(k)`.
+        """
         ...
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
-        """The criterion of `scores` between two ends; None where they do not surely tell the proportions apart."""
+        """The criterion of `scores`, enclosed; None where they do not surely tell the proportions apart."""
         ...
 
     def kernel_rows(self, k: int) -> int:
-        """The number r of rows of the kernels K (r, k) of k categories."""
+        """The number r of rows of a kernel K (r, k) for k categories."""
         ...
 
     def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
@@ -61,11 +67,11 @@ class Criterion(Protocol):
         ...
 
     def loadings(self, scores: Array) -> Array:
-        """(r, m) K u_y sqrt(w_y) of the best kernel for `scores`, up to weights of its rows."""
+        """(r, m) K u_y sqrt(w_y) for the best kernel K of `scores`, up to weights of its rows."""
         ...
 
     def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """(r,) what each row of a kernel adds to the bound, where rows may be weighed; else None."""
+        """(r,) what each row of a kernel adds to the bound, where rows may have different weights; else None."""
         ...
 
     def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
@@ -77,5 +83,5 @@ class Criterion(Protocol):
 
 
 def differences(k: int) -> Array:
-    """T (k, k-1): the direction of each of the first k-1 proportions, taken from the last."""
+    """T (k, k-1): column i moves mass from the last proportion to proportion i."""
     return np.vstack([np.eye(k - 1), -np.ones((1, k - 1))])

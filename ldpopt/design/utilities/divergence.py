@@ -1,4 +1,4 @@
-"""What a design maximises: the f-divergence between the two marginals of the report."""
+"""The f-divergence between the laws of the report under two hypotheses."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ldpopt.labels import distinct_labels
 
 @dataclass(frozen=True, eq=False)
 class Divergence(ColumnUtility):
-    """D_f(M0 || M1) of the marginals M_v = P_v Q that a channel Q leaves of two hypotheses [GI, section VII].
+    """D_f(M0 || M1) of the laws M0 = P0 Q and M1 = P1 Q of the report under two hypotheses [GI, section VII].
 
     Parameters
     ----------
     f : an `FDivergence`.
-    p0, p1 : distributions of shape (k,), k >= 2, of which pandas Series go by their labels; or two frozen
+    p0, p1 : distributions of shape (k,), k >= 2 (pandas Series are aligned by their labels); or two frozen
         `scipy.stats` distributions.
     inputs : labels of the k answers, which designed channels carry; those of a Series by default.
 
-    Raises `InvalidInput` when the hypotheses are equal (nothing to tell apart) or have disjoint supports
-    (any answer tells them apart; `mechanisms.binary` is then optimal), and for malformed distributions.
+    Raises `InvalidInput` for malformed distributions, for equal hypotheses (there is nothing to tell apart), and for
+    hypotheses with disjoint supports (any answer tells them apart, and `mechanisms.binary` is optimal).
 
     >>> from ldpopt.divergences import KL
     >>> Divergence(KL, [0.5, 0.5], [0.25, 0.75])
@@ -85,7 +85,7 @@ class Divergence(ColumnUtility):
 
     @property
     def pair(self) -> tuple[Array, Array] | None:
-        """The two hypotheses."""
+        """The two hypotheses; None where they are continuous."""
         return None if self.continuous else (self.p0, self.p1)
 
     @property
@@ -108,14 +108,14 @@ class Divergence(ColumnUtility):
         return tangents(self.f, self.p0, self.p1, matrix)[None]
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """(1, n) values of the columns base + rise, between two ends."""
+        """(1, n) values of the columns base + rise, enclosed."""
         laws = self.laws(base.arithmetic)
-        # The laws sum to one, so that the constant part of a column tells nothing apart.
+        # The laws sum to one, so that the constant part of a column has the same mass under both.
         m0, m1 = base + laws.p0 @ rise, base + laws.p1 @ rise
         return enclosed_excess(self.f, laws.apart @ rise, m1, m0)[None, :]
 
     def laws(self, arithmetic: Arithmetic) -> Laws:
-        """The hypotheses between two ends."""
+        """The hypotheses, enclosed."""
         return Laws.of(self.p0, self.p1, arithmetic) if arithmetic.exact else self._float_laws
 
     @cached_property
@@ -133,7 +133,7 @@ class Divergence(ColumnUtility):
         return self.f.sum(self.p0, self.p1)
 
     def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """The same between two ends."""
+        """The same, enclosed."""
         laws = self.laws(arithmetic)
         return enclosed_excess(self.f, laws.apart, laws.p1).sum()
 
@@ -143,7 +143,7 @@ class Divergence(ColumnUtility):
 
 
 def marginal_divergence(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> float:
-    """D_f(p0 Q || p1 Q), with the difference of the marginals formed before it can cancel."""
+    """D_f(p0 Q || p1 Q) for laws (k,) and a matrix Q (k, m); small differences of the marginals keep their digits."""
     m1 = p1 @ matrix
     # Rows sum to one only up to rounding, which must not count as a difference of the marginals.
     m0 = m1 + (p0 - p1) @ (matrix - matrix.mean(axis=0))

@@ -1,9 +1,10 @@
 """The error of the best estimate from the reports of a channel, between two proved ends.
 
-With the scores B (k-1, m), the columns sqrt(m_y) T^T u_y, an estimate of F^T p is unbiased when its influence h, times
-the roots of the reports' probabilities, has B h = T^T F, and its variance is |h|^2. A float h that nearly fits is
-mended by what a near inverse Z of B proves: B Z = I + E with |E| < 1 mends a residual r by |Z| |r| / (1 - |E|) at most.
-From below, |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for any mu, by Cauchy and Schwarz.
+Let B (k-1, m) be the scores, whose columns are sqrt(m_y) T^T u_y (`scores`). Let h be the influence of the reports on
+an estimate of F^T p, times the roots of their probabilities. The estimate is unbiased when B h = T^T F, and its
+variance is |h|^2. From above: a float h may leave a residual r. With a near inverse Z of B, B Z = I + E and |E| < 1, a
+correction of norm at most |Z| |r| / (1 - |E|) makes it unbiased. From below: |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for
+any mu, by Cauchy and Schwarz.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from ldpopt.rounding import exact_sum
 
 
 def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> Enclosure:
-    """sqrt(m_y) T^T u_y, (k-1, m), of the laws that the rows and the prior stand for, without reports never made."""
+    """The scores sqrt(m_y) T^T u_y, (k-1, m), enclosed, without reports that never occur.
+
+    Rows and prior are the laws proportional to their floats.
+    """
     used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
     rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
-    # A row stands for the law q / T; q - q (T - 1)/T with T - 1 free of rounding keeps what rows differ by.
+    # A row stands for the law q / T. Small differences of rows keep their digits in q - q (T - 1)/T, with T - 1 exact.
     off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
     mass = law(prior, arithmetic) @ rise + base
@@ -30,9 +34,9 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
-    """(r,) the least variances of unbiased estimates for the columns of `target` (k-1, r).
+    """(r,) the least variances, enclosed, of unbiased estimates for the columns of `target` (k-1, r).
 
-    None where the scores do not surely have full rank: then rounding decides what can be estimated at all.
+    None where the scores may not have full rank: then rounding decides which proportions can be estimated at all.
     """
     size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
     if not (np.isfinite(size).all() and (size > 0).all()):
@@ -57,7 +61,7 @@ def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
 
 
 def log_det_information(scores: Enclosure) -> Enclosure | None:
-    """log det of scores scores^T, by a near orthogonal basis; None where it is not surely positive definite."""
+    """log det of scores scores^T, enclosed, by a nearly orthogonal basis; None where that may be singular."""
     b = np.asarray(scores.midpoint)
     n = len(b)
     if not np.isfinite(b).all() or b.shape[1] < n:
@@ -73,7 +77,7 @@ def log_det_information(scores: Enclosure) -> Enclosure | None:
 
 
 def log_det(square: Enclosure) -> Enclosure | None:
-    """log |det| of a matrix (n, n), by near inverses of its two triangular factors; None where it may be zero."""
+    """log |det| of a matrix (n, n), enclosed, by near inverses of its triangular factors; None where it may be zero."""
     from scipy.linalg import lu
 
     a = np.asarray(square.midpoint)
@@ -91,7 +95,7 @@ def log_det(square: Enclosure) -> Enclosure | None:
 
 
 def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
-    """log det of I + E: the trace of E, within n |E|^2 / (2 (1 - |E|)) as its eigenvalues are at most |E|."""
+    """log det of I + E: the trace of E up to n |E|^2 / (2 (1 - |E|)), as no eigenvalue of E exceeds |E| in size."""
     n = len(square)
     off = square - np.eye(n)
     size = off.square().sum().sqrt()

@@ -21,9 +21,10 @@ from ldpopt.labels import distinct_labels
 class ExpectedLoss(Utility):
     """Minus the expected loss of a channel whose reports are decisions: -sum_x prior_x sum_y Q[x, y] loss[x, y].
 
-    prior : a distribution of shape (k,), or several as the rows of an array, of which the worst counts; None for the
+    prior : a distribution of shape (k,); or several as the rows of an array, of which the worst counts; or None for the
         worst of all priors (minimax). loss : array (k, m), the loss of decision y when the answer is x.
-    inputs, decisions : labels; the decisions are called as the inputs when there are as many.
+    inputs, decisions : labels of the answers and of the decisions; decisions without labels take those of the inputs
+        when there are as many.
 
     >>> u = ExpectedLoss([0.5, 0.5], 1 - np.eye(2))
     >>> u.value([[0.75, 0.25], [0.25, 0.75]])
@@ -59,7 +60,7 @@ class ExpectedLoss(Utility):
 
     @property
     def unprivate(self) -> float:
-        """Minus the least loss of who knows the answer."""
+        """Minus the expected loss of the best decision for every answer, under the worst of the priors."""
         return -float((self.priors @ self.loss.min(axis=1)).max())
 
     @property
@@ -68,7 +69,7 @@ class ExpectedLoss(Utility):
         return "minus expected loss" if len(self.priors) == 1 else "minus worst expected loss"
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The same between two ends, each row divided by its sum."""
+        """The same, enclosed, with each row divided by its sum."""
         self.value(channel)
         matrix: Enclosure = arithmetic.of(channel.matrix)
         paid = (matrix * self.loss).sum(axis=1) / matrix.sum(axis=1)

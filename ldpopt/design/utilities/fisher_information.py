@@ -1,4 +1,4 @@
-"""What a design for estimation minimises: a criterion of the covariance that reports leave to the estimate."""
+"""The utility of a design for estimation: a criterion of the covariance of the best estimate from the reports."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from ldpopt.labels import distinct_labels
 class FisherInformation(Utility):
     """The asymptotic error of the estimate of a distribution from privatized reports: smaller is better.
 
-    With J = sum_y q_y q_y^T / (q_y . p), n reports leave the efficient estimate of p the covariance C / n,
-    C = J^-1 - p p^T; the criterion is a number made of C at the prior.
+    Let q_y be the column of report y, and J = sum_y q_y q_y^T / (q_y . p) the Fisher information of one report about
+    the distribution p. With n reports, the efficient estimate of p has the covariance C / n for C = J^-1 - p p^T. The
+    utility is a criterion, a number made of C, at the prior.
 
     Parameters
     ----------
-    prior : the distribution (k,), k >= 2, that is expected: a pilot. Where it is wrong the channel still serves,
-        only less well.
+    prior : the distribution (k,), k >= 2, that is expected, also called the pilot. If it is wrong, estimates are still
+        right, only less precise.
     criterion : `AOptimal(weights)`, `COptimal(contrast)`, `MVOptimal()` or `DOptimal()`; the sum of variances by
         default.
-    neighbourhood : `Box(radius)` or `Contamination(share)`: the design then makes the worst case over the
-        distributions around the pilot as small as it can be; None trusts the pilot.
+    neighbourhood : `Box(radius)`, `Contamination(share)` or `TotalVariationBall(radius)`: the criterion is then the
+        worst case over the distributions around the pilot; None trusts the pilot. It cannot be had with `MVOptimal`.
     inputs : labels of the k categories, which designed channels carry.
 
     Raises `InvalidInput` for anything else.
@@ -86,8 +87,9 @@ class FisherInformation(Utility):
         return self.criterion.name + worst
 
     def value(self, channel: ChannelLike) -> float:
-        """The criterion at the prior, inf if the channel does not identify the distribution; the worst case
-        over the neighbourhood, rounded up to a proven bound, if there is one.
+        """The criterion at the prior, inf if the channel does not identify the distribution.
+
+        With a neighbourhood, an upper bound on the worst case over it, to a relative 1e-7.
         """
         channel = as_channel(channel)
         if channel.shape[0] != len(self.prior):
@@ -97,11 +99,11 @@ class FisherInformation(Utility):
         return worst_case(self, channel.matrix).upper
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The criterion between two proved ends, at the law that the prior stands for.
+        """The criterion, enclosed, at the law that is proportional to the prior.
 
-        Two things are computed in floats and taken to be right to 2^-40, in both arithmetics: the worst case over a
-        neighbourhood, and the criterion of a channel that does not tell all proportions apart, such as one question
-        about one category: for it rounding decides what can be estimated at all.
+        Two things are computed in floats and taken to be right to a relative 2^-40, in both arithmetics: the worst case
+        over a neighbourhood, and the criterion of a channel that does not tell all proportions apart, such as a
+        question about one category. For such a channel, rounding decides which proportions can be estimated at all.
         """
         self.check(channel)
         found = None
@@ -110,20 +112,20 @@ class FisherInformation(Utility):
         if found is not None and math.isfinite(found.upper):
             return found
         value = self.value(channel)
-        # In balls a little less: their ends are rounded outward once more.
+        # Ball arithmetic gets a little less, because its ends are rounded outward once more.
         share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
         slack = share * (max(abs(value), 1.0) if self.logarithmic else abs(value))
         return arithmetic.of(value) if math.isinf(value) else arithmetic.between(value - slack, value + slack)
 
     def stands_for(self, prior: Array) -> bool:
-        """Whether the law proportional to `prior` is the utility's own, or one of its neighbourhood, without slack."""
+        """Whether the law proportional to `prior` is exactly the utility's own, or exactly within its neighbourhood."""
         if np.array_equal(prior, self.prior):
             return True
         return self.neighbourhood is not None and self.neighbourhood.holds(prior, self.prior)
 
     @property
     def unprivate(self) -> float:
-        """The criterion without any privacy, at the prior: the covariance of a multinomial report."""
+        """The criterion without any privacy, at the prior: of the covariance of one multinomial draw."""
         return self.criterion.value(np.diag(self.prior) - np.outer(self.prior, self.prior))
 
     def __repr__(self) -> str:
@@ -135,7 +137,7 @@ STEPS = 400
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """The distribution `prior` with criterion `value`; nowhere in the set is it above `upper`."""
+    """The distribution `prior` with the largest criterion found, `value`; no member of the set exceeds `upper`."""
 
     prior: Array
     value: float
@@ -189,10 +191,10 @@ def worst_case(utility: FisherInformation, matrix: Array, accuracy: float = 1e-7
 
 
 def slope(criterion: Criterion, matrix: Array, prior: Array) -> tuple[float, Array]:
-    """The criterion at `prior` and its gradient there.
+    """The criterion at `prior` (k,) and its gradient (k,) there.
 
-    With the influence l_y = F^T p + h_y of report y on what is estimated, it is, as the estimate is the best one,
-    d/dp_x = sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x.
+    With l_y = F^T p + h_y, the influence of report y on the estimate of F^T p, the derivative by p_x is
+    sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x, because the estimate is the best one.
     """
     found = criterion.influence(scores(matrix, prior))
     mass = prior @ matrix

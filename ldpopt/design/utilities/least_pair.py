@@ -1,4 +1,7 @@
-"""The pair of two sets that is least favourable for given channels, by tangents added where they are missed."""
+"""The pair of two sets that is least favourable for given channels, by linear programs that gain tangents in rounds.
+
+A tangent of mu(a, b) = b f(a/b) is a linear function that touches mu where a/b is a given ratio, and lies below it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ ACCURACY = 1e-9
 
 
 NEAR = 1e-6
-"""Ratios nearer than this have one tangent: it is off by the square of it."""
+"""Ratios nearer than this share one tangent, which is off by about the square of their distance."""
 
 
 GRID = np.geomspace(0.05, 20.0, 12)
@@ -39,15 +42,18 @@ Sets = tuple[HypothesisSet, HypothesisSet]
 class LowerLine(ByValue):
     """A linear function below the divergence: for every output, tangents of mu at `ratios` (n,) with `weights` (m, n).
 
-    Each tangent lies below the convex mu, so any mixture of them does, and its least value over the two sets, which
-    are known by their largest linear functions, is a bound from below for every pair.
+    Each tangent lies below the convex mu, and so does any mixture of tangents. The least value of the mixture over the
+    two sets is a lower bound for every pair.
     """
 
     ratios: Array
     weights: Array
 
     def enclosed_bound(self, f: FDivergence, sets: Sets, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """A number below the function on the sets, at least 0; right whatever the numbers are, or `Unproved`."""
+        """A lower bound on the divergence of every pair of the sets, at least 0, enclosed.
+
+        It holds for any ratios and weights; `Unproved` where these are malformed.
+        """
         k, m = channel.shape
         if k != sets[0].size:
             raise Unproved(f"the channel has {k} inputs, and the sets have {sets[0].size}")
@@ -66,10 +72,11 @@ class LowerLine(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Worst:
-    """The pair (p0, p1) where the largest divergence of some channels is least, `value` from below.
+    """The pair (p0, p1) for which the largest divergence that any of some channels leaves is least.
 
-    coin : (channels,) weights of the channels, with which they keep `value` against every pair. support : what proves
-    it, for a single channel. ratios : those of the tangents, for every output of the channels.
+    value : that divergence, from below. coin : (channels,) the probabilities with which a choice among the channels
+    keeps `value` against every pair. support : the proof of `value`, for a single channel. ratios : for every output of
+    the channels, the ratios of its tangents.
     """
 
     p0: Array
@@ -93,10 +100,11 @@ def least_pair(
     known: Sequence[Array] = (),
     solvers: Sequence[str] = INTERIOR,
 ) -> Worst:
-    """min over the sets of max over `channels` (k, m_i) of the divergence, by tangents added where they are missed.
+    """The pair that attains the min over the sets of the max over `channels` (k, m_i) of the divergence.
 
-    known : ratios to begin with, of the outputs of the first channels. solvers : central solutions by default; a
-    vertex of the program has fewer channels in the coin, but a pair at the edge of those that are equally bad.
+    A linear program is solved in rounds; each adds the tangents at the ratios of the last pair. known : ratios to begin
+    with, for the outputs of the first channels. solvers : interior-point by default, which finds a pair in the middle
+    of equally bad ones. A vertex has fewer channels in the coin, but a pair at the edge.
     """
     import cvxpy as cp
 
@@ -105,7 +113,7 @@ def least_pair(
     at = [*known, *[GRID] * (stacked.shape[1] - len(known))]
     belongs = np.equal.outer(np.arange(len(channels)), owner).astype(float)
     centre = [s.centre @ stacked for s in sets]
-    # The program is posed in units of what is sought, so that the solver's tolerances are small beside it.
+    # The program is posed in units of its expected value, so that the solver's tolerances are small beside it.
     scale = float((belongs @ f.excess(*centre)).max())
     scale = scale if scale > 1e-9 else 1.0
     held: tuple[Index, Array, Array] | None = None
@@ -123,7 +131,7 @@ def least_pair(
         try:
             solve(cp.Problem(cp.Minimize(least), [above, most, *limits]), "least favourable pair", solvers)
         except SolverError:
-            # Tangents too nearly equal for the solver: what the round before has proved stands.
+            # The tangents are too nearly equal for the solver: the result of the round before stands.
             if held is None:
                 raise
             break
@@ -145,6 +153,6 @@ def least_pair(
     weights = np.zeros((stacked.shape[1], len(every)))
     np.add.at(weights, (row, where), duals)
     weights[weights.sum(axis=1) <= 0, int(np.argmin(np.abs(np.log(every))))] = 1.0
-    # What did not hold the pair is dropped, but for the first tangents.
+    # Tangents without weight are dropped, except the first ones.
     kept = [np.union1d(GRID, ratios[(row == y) & (duals > 0)]) for y in range(len(at))]
     return Worst(a, b, value, coin / coin.sum(), LowerLine(every, weights), kept)

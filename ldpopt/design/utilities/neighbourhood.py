@@ -1,4 +1,4 @@
-"""Distributions near a pilot: what a design that does not trust it guards against."""
+"""Distributions near a pilot, for designs that guard against a wrong pilot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldpopt.rounding import exact_sum
 
 
 class Neighbourhood(ABC):
-    """A convex set of distributions around a pilot, known by its largest linear function."""
+    """A convex set of distributions around a pilot, described by the maximisers of linear functions on it."""
 
     @property
     @abstractmethod
@@ -33,16 +33,16 @@ class Neighbourhood(ABC):
         """Whether the distribution p is in the set, up to `slack` for rounding."""
 
     def holds(self, p: Array, pilot: Array) -> bool:
-        """Whether the law proportional to p is in the set around the law proportional to `pilot`, without any slack."""
+        """Whether the law proportional to p is exactly in the set around the law proportional to `pilot`."""
         return all(x >= 0 for x in p.tolist()) and bool(p.sum() > 0) and self._holds(_law(p), _law(pilot))
 
     @abstractmethod
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
-        """Whether the law p is in the set."""
+        """Whether the law p is in the set around the law `pilot`, in exact fractions."""
 
     @abstractmethod
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """A number that slope . p is not below for any p in the set, by weak duality, and near the least of it."""
+        """A lower bound on slope . p over the set, by weak duality, and nearly the least value."""
 
     @abstractmethod
     def expression(self, p: Any, pilot: Array) -> list[Any]:
@@ -51,7 +51,7 @@ class Neighbourhood(ABC):
 
 @dataclass(frozen=True)
 class Box(Neighbourhood):
-    """Every share within `radius` > 0 of the pilot's.
+    """Every distribution whose shares all differ from the pilot's by at most `radius`, in (0, 1].
 
     >>> Box(0.1).highest(np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.3, 0.5])).round(3)
     array([0.3, 0.3, 0.4])
@@ -68,7 +68,7 @@ class Box(Neighbourhood):
         return f"shares within {self.radius:g} of the pilot"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """The lower corner, with what is left given to the largest gradients first."""
+        """Every share at its lower limit, and the rest of the mass given to the largest gradients first."""
         low, high = np.maximum(pilot - self.radius, 0.0), np.minimum(pilot + self.radius, 1.0)
         p = low.copy()
         left = 1 - p.sum()
@@ -86,7 +86,7 @@ class Box(Neighbourhood):
         return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), for the price t of mass where the filling stops."""
+        """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), where t is the slope at which the mass is used up."""
         near = np.asarray(slope.midpoint)
         p, order = self.highest(-near, pilot), np.argsort(near, kind="stable")
         full = p[order] >= np.minimum(pilot + self.radius, 1.0)[order]
@@ -102,7 +102,7 @@ class Box(Neighbourhood):
 
 @dataclass(frozen=True)
 class Contamination(Neighbourhood):
-    """(1 - share) pilot + share q for any distribution q: a smaller copy of the simplex around the pilot [Huber]."""
+    """(1 - share) pilot + share q for any distribution q: up to a `share` in (0, 1] of people are unlike it [Huber]."""
 
     share: float
 
@@ -111,11 +111,11 @@ class Contamination(Neighbourhood):
 
     @property
     def name(self) -> str:
-        """The name of the set, with the share that may be anything."""
+        """The name of the set, with its share."""
         return f"the pilot with up to {self.share:g} of anything else"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """All of the foreign share on the largest gradient."""
+        """q puts all its mass on the largest gradient."""
         p = (1 - self.share) * pilot
         p[int(np.argmax(gradient))] += self.share
         return np.asarray(p)
@@ -128,12 +128,12 @@ class Contamination(Neighbourhood):
         return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """What the pilot keeps, and all of the foreign share on the smallest slope."""
+        """(1 - share) slope . pilot, plus share times the smallest slope."""
         centre = law(pilot, slope.arithmetic)
         return (1 - slope.arithmetic.of(self.share)) * (centre @ slope) + slope.min() * self.share
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """No share below its part of the pilot's."""
+        """Every p_x is at least (1 - share) pilot_x."""
         return [p >= (1 - self.share) * pilot]
 
 
@@ -156,7 +156,7 @@ class TotalVariationBall(Neighbourhood):
         return f"total variation {self.radius:g} around the pilot"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """`radius` of mass moved from the smallest gradients to the largest one."""
+        """The pilot with `radius` of mass moved from the smallest gradients to the largest one."""
         p = pilot.copy()
         best, left = int(np.argmax(gradient)), self.radius
         for x in np.argsort(gradient, kind="stable"):
@@ -167,14 +167,14 @@ class TotalVariationBall(Neighbourhood):
         return np.asarray(p)
 
     def contains(self, p: Array, pilot: Array, slack: float = 1e-9) -> bool:
-        """Whether the mass that differs is within the radius."""
+        """Whether the total variation from the pilot is at most the radius."""
         return bool(np.maximum(p - pilot, 0.0).sum() <= self.radius + slack)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """c.pilot - (radius t + sum_x pilot_x (c_x - min c - t)_+), for the gain t at which the radius is used up."""
+        """c.pilot - (radius t + sum_x pilot_x (c_x - min c - t)_+), where t is the gain at which radius is used up."""
         near, centre = np.asarray(slope.midpoint), law(pilot, slope.arithmetic)
         gains = near - near.min()
         order = np.argsort(-gains, kind="stable")
@@ -184,14 +184,14 @@ class TotalVariationBall(Neighbourhood):
         return centre @ slope - moved
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """What is above the pilot sums to at most the radius."""
+        """The excesses of p over the pilot sum to at most the radius."""
         import cvxpy as cp
 
         return [cp.sum(cp.pos(p - pilot)) <= self.radius]
 
 
 def _law(p: Array) -> list[Fraction]:
-    """The law proportional to p, free of rounding."""
+    """The law proportional to p, in exact fractions."""
     total = exact_sum(p)
     return [Fraction(x) / total for x in p.tolist()]
 

@@ -1,9 +1,12 @@
-"""Private sampling as a design: which row to draw from for each distribution that may be held.
+"""Private sampling as a design.
+
+Who holds one of the distributions P_i releases one draw from the private law Q_i, the row i of a channel Q:
 
     min over Q of max over i of D_f(P_i || Q_i)
 
-The divergence is convex in Q, so any private constraint makes a convex program of it. Tangents of b -> mu(p, b) make it
-a linear one, and its multipliers an expected loss below the risk, whose own optimum bounds every channel.
+The divergence is convex in Q, so that this is a convex program under any privacy constraint. With tangents of
+b -> mu(p, b) it becomes a linear program. Its multipliers give an expected loss that is never above the risk, so that
+the least expected loss bounds the risk of every channel.
 """
 
 from __future__ import annotations
@@ -28,12 +31,13 @@ from ldpopt.labels import distinct_labels
 
 @dataclass(frozen=True, eq=False)
 class PrivateSampling(Utility):
-    """Minus the largest D_f(P_i || Q_i) over the distributions that may be held; one draw of Q_i is released [PAL].
+    """Minus the largest D_f(P_i || Q_i), where who holds the distribution P_i releases one draw from Q_i [PAL].
 
-    f : an `FDivergence`. distributions : array (n, k), n >= 2 distributions on k answers. inputs, answers : labels of
-    the distributions and of the answers. For all distributions at once, `mechanisms.PrivateSampler` is optimal.
+    f : an `FDivergence`. distributions : array (n, k), n >= 2 distributions P_i on k answers. inputs, answers : labels
+    of the distributions and of the answers. Where every distribution may be held, `mechanisms.PrivateSampler` is
+    optimal.
 
-    Raises `InvalidInput` where the risk is infinite for every private channel: f(0) is, and a distribution has zeros.
+    Raises `InvalidInput` where the risk is infinite: f(0) is infinite, and a distribution has zeros.
 
     >>> from ldpopt.divergences import TOTAL_VARIATION
     >>> PrivateSampling(TOTAL_VARIATION, np.eye(2)).value([[0.75, 0.25], [0.5, 0.5]])
@@ -66,16 +70,16 @@ class PrivateSampling(Utility):
 
     @property
     def decisions(self) -> tuple[Label, ...] | None:
-        """The reports are answers."""
+        """The answers, which are the reports here."""
         return self.answers
 
     @property
     def unprivate(self) -> float:
-        """A draw of the distribution itself loses nothing."""
+        """0: a draw from the distribution itself loses nothing."""
         return 0.0
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """Minus the largest divergence from a distribution to its row, between two ends."""
+        """Minus the largest divergence from a distribution to its row, enclosed."""
         self.value(channel)
         matrix = arithmetic.of(channel.matrix)
         drawn = matrix / matrix.sum(axis=1)[:, None]

@@ -21,7 +21,7 @@ ROUNDING = 1e-12
 
 
 class HypothesisSet(ByValue, ABC):
-    """A convex set of distributions on k inputs, known by its largest linear function and by its inequalities."""
+    """A convex set of distributions on k inputs, described by inequalities and the maximisers of linear functions."""
 
     @property
     @abstractmethod
@@ -39,7 +39,7 @@ class HypothesisSet(ByValue, ABC):
 
     @abstractmethod
     def member(self, p: Array) -> Array:
-        """A distribution in the set near a p that is nearly in it, up to 1e-12 of rounding."""
+        """A distribution in the set, up to 1e-12 of rounding, near a p that is nearly in it."""
 
     @abstractmethod
     def contains(self, p: Array) -> bool:
@@ -47,18 +47,18 @@ class HypothesisSet(ByValue, ABC):
 
     @abstractmethod
     def mixture(self, p: Array) -> Array | None:
-        """What shows that p is in the set up to rounding, for `member_near`: weights, or None where none are needed."""
+        """Weights that show that p is in the set up to rounding, for `member_near`; None where none are needed."""
 
     @abstractmethod
     def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
-        """A law that is surely in the set, near that of p if `mixture` is right; None where p itself surely is.
+        """A law that is surely in the set, and near p if `mixture` is right; None where p itself is surely in the set.
 
-        Raises `Unproved` where that is not shown.
+        Raises `Unproved` where neither is shown.
         """
 
     @abstractmethod
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
-        """A number that slope . p is not below for any p in the set, and near the least of it."""
+        """A lower bound on slope . p over the set, and nearly the least value."""
 
     @abstractmethod
     def expression(self, p: Any) -> list[Any]:
@@ -67,7 +67,7 @@ class HypothesisSet(ByValue, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Hull(HypothesisSet):
-    """All mixtures of some distributions, the rows of `vertices`, shape (n, k). One row is one distribution.
+    """All mixtures of n distributions, the rows of `vertices`, shape (n, k).
 
     >>> Hull([[0.2, 0.8], [0.6, 0.4]]).highest(np.array([1.0, 0.0]))
     array([0.6, 0.4])
@@ -107,11 +107,11 @@ class Hull(HypothesisSet):
         return np.asarray(weights / weights.sum())
 
     def contains(self, p: Array) -> bool:
-        """Whether p is the mixture nearest to it."""
+        """Whether p is a mixture, up to 1e-12."""
         return bool(np.abs(self.member(p) - p).max() <= ROUNDING)
 
     def mixture(self, p: Array) -> Array | None:
-        """The weights of the mixture nearest to p; none where there is one vertex."""
+        """(n,) the weights of the mixture nearest to p; None where there is one vertex."""
         return None if len(self.vertices) == 1 else self._weights(p)
 
     def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
@@ -127,12 +127,12 @@ class Hull(HypothesisSet):
         return mixed @ arithmetic.stack([law(vertex, arithmetic) for vertex in self.vertices]) / mixed.sum()
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
-        """That of the best vertex."""
+        """The least slope . p of the vertices."""
         of = slope.arithmetic
         return (of.stack([law(vertex, of) for vertex in self.vertices]) @ slope).min()
 
     def expression(self, p: Any) -> list[Any]:
-        """p is a mixture."""
+        """Equations that p is a mixture, with weights as further variables."""
         import cvxpy as cp
 
         weights = cp.Variable(len(self.vertices), nonneg=True)
@@ -168,11 +168,11 @@ class Around(HypothesisSet):
         return np.asarray(self.pilot)
 
     def highest(self, gradient: Array) -> Array:
-        """The neighbourhood's own."""
+        """The neighbourhood's `highest`."""
         return self.neighbourhood.highest(gradient, self.pilot)
 
     def member(self, p: Array) -> Array:
-        """p, drawn towards the pilot until it is in the neighbourhood."""
+        """p, moved towards the pilot until it is in the neighbourhood."""
         share = 0.0
         while share < 1:
             drawn = np.maximum((1 - share) * p + share * self.pilot, 0.0)
@@ -187,24 +187,24 @@ class Around(HypothesisSet):
         return self.neighbourhood.contains(p, self.pilot, ROUNDING)
 
     def mixture(self, p: Array) -> Array | None:
-        """The inequalities are checked, so that nothing else is needed."""
+        """None: the inequalities can be checked directly."""
         return None
 
     def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
-        """None: p itself must be in the neighbourhood, by inequalities in fractions."""
+        """None if p itself is in the neighbourhood, by inequalities in exact fractions; else raises `Unproved`."""
         if mixture is not None or not self.neighbourhood.holds(p, self.pilot):
             raise Unproved(f"the distribution is not within {self.neighbourhood.name}")
         return None
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
-        """The neighbourhood's own."""
+        """The neighbourhood's `enclosed_least`."""
         return self.neighbourhood.enclosed_least(slope, self.pilot)
 
     def expression(self, p: Any) -> list[Any]:
-        """The neighbourhood's own."""
+        """The neighbourhood's constraints."""
         return self.neighbourhood.expression(p, self.pilot)
 
 
 def as_set(given: Any, what: str) -> HypothesisSet:
-    """A set as it is; a single distribution as the set of it alone."""
+    """`given` if it is a set; a single distribution as the set that holds it alone."""
     return given if isinstance(given, HypothesisSet) else Hull(distribution(given, what)[None])

@@ -1,4 +1,4 @@
-"""Linear utilities that touch a divergence at given outputs, and lie below it."""
+"""Linear functions of a column that touch a divergence at given columns, and lie below it everywhere."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ldpopt.divergences import FDivergence
 
 
 def tangents(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> Array:
-    """(n, k) gradients of mu at the columns of `matrix`: linear utilities that touch it there and lie below it."""
-    # Both laws sum to one: of a constant column the marginals are the constant, without rounding.
+    """(n, k) gradients of mu at the columns of `matrix` (k, n): linear functions that touch mu there from below."""
+    # Both laws sum to one, so that both marginals of a constant column are the constant itself, without rounding.
     base = matrix.min(axis=0)
     above = matrix - base
     return tangents_at(f, p0, p1, base + p0 @ above, base + p1 @ above)
@@ -25,7 +25,7 @@ def tangents_at(f: FDivergence, p0: Array, p1: Array, a: Array, b: Array) -> Arr
 
 
 def tangents_apart(f: FDivergence, apart: Array, p1: Array, matrix: Array) -> Array:
-    """The same from `apart` = P0 - P1, which keeps what a difference of hypotheses that nearly agree would lose."""
+    """The same from `apart` = P0 - P1 (k,), which keeps the digits of hypotheses that nearly agree."""
     d, b = apart @ matrix, p1 @ matrix
     ratio = np.clip(np.maximum(b + d, 1e-200) / np.maximum(b, 1e-200), 1e-100, 1e100)
     near = np.abs(d) < b / 2

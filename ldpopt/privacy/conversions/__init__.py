@@ -1,8 +1,8 @@
-"""Conversions from one notion of privacy to another: sound always, tight where they say so.
+"""Conversions from one notion of privacy to another.
 
-Each takes a claim (or a measured `Guarantee`) and returns a claim whose numbers are rounded outward and whose
-`tight` and `reference` say what it is worth. The plain name is the source's own statement; a name ending in
-``_sharp`` is the better bound of the same kind.
+Each takes a claim (or a measured `Guarantee`) and returns a claim that follows from it, with numbers rounded outward.
+`tight` says whether no better conversion exists, and `reference` names the theorem. The plain name is the statement of
+the paper; a name that ends in ``_sharp`` is a better bound of the same kind.
 """
 
 from ldpopt.privacy.conversions.concentrated import (

@@ -1,4 +1,4 @@
-"""To zero- and mean-concentrated privacy."""
+"""Conversions to zero- and mean-concentrated privacy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ldpopt.rounding import sum_up, up
 def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
     """The zCDP that follows from (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0 [BS, Lemma 3.7].
 
-    The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP: sound, far from tight.
+    The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP, which is far from tight. xi_hat and rho_hat
+    lie in [0, 1].
 
     >>> approximate_curve_to_zcdp(0.1, 0.2)
     ZCDP(xi=3.39371, rho=0.05000000001) (not tight, [BS, Lemma 3.7])
@@ -24,7 +25,7 @@ def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
 
 
 def mcdp_to_zcdp(claim: Given) -> ZCDP:
-    """mCDP implies (mu - tau^2/2, tau^2/2)-zCDP, attained by Gaussian noise and randomized response [BS, Lemma 4.2].
+    """(mu, tau)-mCDP implies (mu - tau^2/2, tau^2/2)-zCDP; Gaussian noise attains it [BS, Lemma 4.2].
 
     >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
     ZCDP(xi=0.5000000001, rho=0.5000000001) (tight, [BS, Lemma 4.2])
@@ -37,10 +38,10 @@ def mcdp_to_zcdp(claim: Given) -> ZCDP:
 
 
 def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
-    """zCDP implies that the mean of the privacy loss is at most xi + rho, a Rényi bound of order 1 [BS, Lemma 4.3].
+    """(xi, rho)-zCDP implies that the mean of the privacy loss is at most xi + rho [BS, Lemma 4.3].
 
-    The lemma's subgaussian parameter O(sqrt(xi + 2 rho)) has no stated constant, so none is claimed: measure the
-    mechanism's own tau instead.
+    The mean is the Rényi divergence of order 1. The lemma also gives a subgaussian parameter O(sqrt(xi + 2 rho)), but
+    without a constant, so nothing is claimed about it here; measure the mechanism's tau with `mcdp` instead.
 
     >>> zcdp_to_mcdp_mean(ZCDP(0.1, 0.2))
     RenyiDP(order=1, epsilon=0.3000000001) (tight, [BS, Lemma 4.3])

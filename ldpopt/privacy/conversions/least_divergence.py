@@ -1,12 +1,13 @@
-"""The least Rényi divergence at which two laws can be told apart by a hockey stick: the best conversion of one order.
+"""The least Rényi divergence of two laws with a given hockey stick: the best conversion from one Rényi order.
 
-If E_(e^epsilon)(P || Q) is at least delta, some event has P(A) = p and Q(A) = (p - delta)/e^epsilon at most, and by
-data processing D_a(P || Q) is at least that of these two coins. So it is at least the minimum over p in (delta, 1) of
+Suppose the hockey stick of P and Q at epsilon is at least delta. Then some event A has P(A) = p and
+Q(A) <= (p - delta)/e^epsilon. By data processing, D_a(P || Q) is at least that of two coins with these probabilities.
+So it is at least the minimum over p in (delta, 1) of
 
     epsilon + log(p^a (p - delta)^(1 - a) + (1 - p)^a (e^epsilon - p + delta)^(1 - a)) / (a - 1)    [ALCKS, Thm 3],
 
-and the coins at the minimum attain it. The sum is convex in p: its tangents bound it everywhere, so that a minimum
-that is found roughly is proved by two values and slopes beside it, here in fifty digits.
+and the coins at the minimum attain it. The sum in the logarithm is convex in p, so it lies above its tangents. The
+minimum is found in floats, and proved by the tangents at two points beside it, computed with fifty digits.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _STEPS = 12
 
 LARGEST = 1e9
-"""Orders and epsilons beyond it are left to the closed form, which is as good there."""
+"""For orders and epsilons above this the closed form is used, which is as good there."""
 
 
 def least_divergence(order: float, epsilon: float, delta: float) -> float:
-    """A number not above D_order(P || Q) of any two laws with a hockey stick of `delta` at `epsilon`.
+    """A lower bound on D_order(P || Q), in nats, over all laws with a hockey stick of at least `delta` at `epsilon`.
 
-    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Tight to twelve digits or so for orders and epsilons up to
-    `LARGEST`; beyond, by the closed form.
+    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Up to `LARGEST` it is the exact minimum to about twelve
+    digits, rounded down; beyond, the closed form is used.
 
     >>> round(least_divergence(2.0, 0.0, 0.5), 9)  # the least chi-squared at a total variation of 1/2 is 1
     0.693147181
@@ -39,9 +40,10 @@ def least_divergence(order: float, epsilon: float, delta: float) -> float:
 
 
 def least_epsilon(order: float, divergence: float, delta: float, start: float) -> float:
-    """An epsilon >= 0, at most `start`, at which a hockey stick of `delta` needs at least the divergence.
+    """The smallest epsilon, nearly, at which a hockey stick of `delta` implies at least this Rényi `divergence`.
 
-    `start` is an epsilon that is known to hold. order in (1, inf), delta in (0, 1).
+    So laws with a smaller divergence are (epsilon, delta)-close. order in (1, inf); divergence and epsilon in nats;
+    delta in (0, 1). `start` is an epsilon that is known to suffice; the result is between 0 and `start`.
 
     >>> round(least_epsilon(2.0, math.log(2.0), 0.5, 5.0), 6)
     0.0
@@ -69,7 +71,7 @@ def least_epsilon(order: float, divergence: float, delta: float, start: float) -
 
 
 def _refined(order: float, divergence: float, delta: float, high: float) -> float:
-    """The end `high`, which holds, moved down to where the proof still does."""
+    """The epsilon `high`, which suffices, lowered as far as it is still proved to suffice."""
     low, step = high, 4 * ULP * (high + ULP)
     while low > 0 and least_divergence(order, low, delta) >= divergence:
         low, high, step = max(low - step, 0.0), low, 8 * step
@@ -116,7 +118,7 @@ def _rough(order: float, epsilon: float, delta: float, t: float) -> float:
 
 
 def _proved(order: float, epsilon: float, delta: float, t: float) -> float:
-    """The bound from the tangents at two points on either side of the minimum, or from the better one, rounded down."""
+    """A bound on the minimum, rounded down, from the tangents on both sides of it, or else from the better tangent."""
     with localcontext(_DIGITS):
         for apart in ("1e-13", "1e-11", "1e-9", "1e-7"):
             wide = Decimal(apart) * (1 + abs(Decimal(t)))
@@ -135,7 +137,7 @@ def _proved(order: float, epsilon: float, delta: float, t: float) -> float:
 
 
 def _tangent(order: float, epsilon: float, delta: float, t: Decimal) -> tuple[Decimal, Decimal, Decimal]:
-    """p - delta, the sum of both terms times e^(-(a - 1) epsilon), and its slope in p, in fifty digits."""
+    """p - delta, the sum of both terms up to a factor that p does not change, and its slope in p, in fifty digits."""
     a, e, d = Decimal(order), Decimal(epsilon).exp(), Decimal(delta)
     u, miss = (1 - d) / (1 + (-t).exp()), (1 - d) / (1 + t.exp())
     p, wide = d + u, (e - 1) + (d + miss)

@@ -1,4 +1,4 @@
-"""From pure privacy to everything, and between (epsilon, delta) and total variation."""
+"""Conversions from pure privacy to all other notions, and between (epsilon, delta) and total variation."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def pure_to_tv(claim: Given) -> TV:
 
 
 def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """The smallest epsilon' with (epsilon', delta)-DP: that of binary randomized response [GI, Cor 1].
+    """The smallest epsilon' such that epsilon-DP implies (epsilon', delta)-DP [GI, Cor 1].
 
-    delta = (e^epsilon - e^epsilon')/(1 + e^epsilon).
+    It solves delta = (e^epsilon - e^epsilon')/(1 + e^epsilon), and binary randomized response attains it.
 
     >>> pure_to_approximate(PureDP(1.0), 0.1)
     ApproximateDP(epsilon=0.852906, delta=0.1) (tight, [GI, Cor 1])
@@ -52,7 +52,7 @@ def approximate_to_tv(claim: Given) -> TV:
 
 
 def tv_to_approximate(claim: Given) -> ApproximateDP:
-    """eta-TV is (0, eta)-DP and nothing else [GI, Def 7].
+    """eta-TV is the same as (0, eta)-DP [GI, Def 7].
 
     >>> tv_to_approximate(TV(0.3))
     ApproximateDP(epsilon=0, delta=0.3) (tight, [GI, Def 7])
@@ -63,7 +63,8 @@ def tv_to_approximate(claim: Given) -> ApproximateDP:
 def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
     """The Rényi divergence of binary randomized response, the largest of any epsilon-DP mechanism [M, Prop 5].
 
-    D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1); epsilon tanh(epsilon/2) at order 1.
+    D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1) nats at order a, and epsilon tanh(epsilon/2) at
+    order 1. order in [1, inf].
 
     >>> pure_to_renyi(PureDP(1.0), 2.0)
     RenyiDP(order=2, epsilon=0.735326) (tight, [M, Prop 5; KOV15])
@@ -75,7 +76,7 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
     elif order == 1:
         value = epsilon * math.tanh(epsilon / 2)
     else:
-        # With a = (order - 1/2) eps and b = eps/2, a - b = (order - 1) eps must not be left to cancel.
+        # With a = (order - 1/2) eps and b = eps/2, a - b = (order - 1) eps is computed directly, not as a difference.
         gap, b = (order - 1) * epsilon, epsilon / 2
         if gap + b < 1:  # cosh a - cosh b = 2 sinh((a + b)/2) sinh((a - b)/2)
             log_ratio = math.log1p(2 * math.sinh(order * epsilon / 2) * math.sinh(gap / 2) / math.cosh(b))
@@ -86,7 +87,7 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def pure_to_zcdp(claim: Given) -> ZCDP:
-    """epsilon-DP implies zCDP with rho = epsilon^2 / 2 [BS, Prop 1.4]; loose: see `pure_to_zcdp_sharp`.
+    """epsilon-DP implies zCDP with rho = epsilon^2 / 2 [BS, Prop 1.4]; `pure_to_zcdp_sharp` is better.
 
     >>> pure_to_zcdp(PureDP(1.0))
     ZCDP(xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.4])
@@ -106,7 +107,7 @@ def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
 
 
 def pure_to_mcdp(claim: Given) -> MCDP:
-    """epsilon-DP implies (epsilon (e^epsilon - 1)/2, epsilon)-mCDP [DR, Thm 3.5]; loose: see `pure_to_mcdp_sharp`.
+    """epsilon-DP implies (epsilon (e^epsilon - 1)/2, epsilon)-mCDP [DR, Thm 3.5]; `pure_to_mcdp_sharp` is better.
 
     >>> pure_to_mcdp(PureDP(1.0))
     MCDP(mu=0.859141, tau=1) (not tight, [DR, Thm 3.5])
@@ -119,8 +120,8 @@ def pure_to_mcdp(claim: Given) -> MCDP:
 def pure_to_mcdp_sharp(claim: Given) -> MCDP:
     """epsilon-DP implies (epsilon tanh(epsilon/2), epsilon)-mCDP; the mean is attained [DR, Lemma 3.6].
 
-    Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2), but mCDP is not closed under
-    post-processing [BS, App A], so that says nothing about other epsilon-DP mechanisms.
+    Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2). But post-processing can raise tau
+    [BS, App A], so this says nothing about other epsilon-DP mechanisms.
 
     >>> pure_to_mcdp_sharp(PureDP(1.0))
     MCDP(mu=0.462118, tau=1) (not tight, [DR, Lemma 3.6, 3.9])

@@ -1,4 +1,4 @@
-"""From Rényi and concentrated privacy to (epsilon, delta)."""
+"""Conversions from Rényi and concentrated privacy to (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldpopt.rounding import SUBNORMAL, sum_up, up
 
 
 def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """epsilon' = epsilon + log(1/delta)/(order - 1) [M, Prop 3]; loose: see `renyi_to_approximate_sharp`.
+    """The epsilon at `delta` is epsilon + log(1/delta)/(order - 1) [M, Prop 3]; the sharp form is smaller.
 
     >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
     ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
@@ -26,9 +26,9 @@ def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
-    """The least epsilon that follows from the divergence of one order and one direction [ALCKS, Thm 3].
+    """The least epsilon at `delta` that follows from the Rényi divergence of one order in one direction [ALCKS, Thm 3].
 
-    Two coins with this Rényi divergence attain it; it never exceeds `renyi_to_approximate_closed`.
+    Two biased coins with this Rényi divergence attain it. It never exceeds `renyi_to_approximate_closed`.
 
     >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.605152
@@ -43,7 +43,7 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
 def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
     """The epsilon at `delta` is epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
 
-    Loose, most of all for small divergences: see `renyi_to_approximate_sharp`.
+    `renyi_to_approximate_sharp` is better, most of all for small divergences.
 
     >>> round(renyi_to_approximate_closed(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.614109
@@ -60,7 +60,7 @@ def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
 
 
 def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
-    """zCDP implies a Rényi divergence of at most xi + rho order [BS, Def 1.1].
+    """(xi, rho)-zCDP implies a Rényi divergence of at most xi + rho order, in nats [BS, Def 1.1].
 
     >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
     RenyiDP(order=4, epsilon=0.4000000001) (tight, [BS, Def 1.1])
@@ -73,7 +73,7 @@ def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """zCDP implies epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; `zcdp_to_approximate_sharp` is less.
+    """zCDP implies epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; the sharp form is smaller.
 
     >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
     5.756522
@@ -84,9 +84,9 @@ def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
-    """The delta at `epsilon` >= xi + rho: a Gaussian tail times the least of three factors [BS, Lemma 3.6].
+    """The delta at `epsilon` >= xi + rho, a Gaussian tail times the smallest of several factors [BS, Lemma 3.6].
 
-    1 below xi + rho, where the lemma says nothing.
+    Below xi + rho the lemma says nothing, and delta is 1.
 
     >>> zcdp_delta(ZCDP(0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
@@ -101,7 +101,7 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
 def _three_way(xi: float, rho: float, epsilon: float) -> float:
     if rho == 0:
         return 0.0 if epsilon >= xi else 1.0
-    over = math.fsum((epsilon, -xi, -rho))  # of the right sign
+    over = math.fsum((epsilon, -xi, -rho))  # `fsum` gives the exact sign
     if not over >= 0:
         return 1.0
     u = over / (2 * rho)
@@ -116,7 +116,7 @@ def _three_way(xi: float, rho: float, epsilon: float) -> float:
 
 
 def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
-    """The least epsilon of [CKS, Prop 12] over all orders, with which the three-way bound is no better [BS, Lemma 3.6].
+    """The least epsilon that the Rényi bounds of all orders give at `delta` [CKS, Prop 12; BS, Lemma 3.6].
 
     >>> zcdp_to_approximate_sharp(ZCDP(0.0, 0.1), 1e-6)
     ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
@@ -132,7 +132,7 @@ def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
 
 
 def _best_order(claim: ZCDP, delta: float) -> float:
-    """The least epsilon that the Rényi bounds of (xi, rho)-zCDP give; every order is sound, the search only looks."""
+    """The least epsilon that the Rényi bounds of (xi, rho)-zCDP give; any order is valid, so a rough search is safe."""
     from scipy.optimize import minimize_scalar
 
     def at(log_excess: float) -> float:
@@ -145,7 +145,7 @@ def _best_order(claim: ZCDP, delta: float) -> float:
 
 
 def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
-    """(epsilon, delta + (1 - delta) delta')-DP with delta' of the three-way bound [BS, Lemma 8.8].
+    """delta-approximate zCDP implies (epsilon, delta + (1 - delta) delta')-DP, delta' of `zcdp_delta` [BS, Lemma 8.8].
 
     >>> approximate_zcdp_to_approximate(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.215e-05) (not tight, [BS, Lemma 8.8])
@@ -157,9 +157,9 @@ def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> Approximate
 
 
 def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
-    """The epsilon at a `delta` above the claim's own: Lemma 8.8 read the other way; inf at or below it.
+    """The epsilon at a `delta` above the claim's own delta, by [BS, Lemma 8.8]; inf at or below it.
 
-    With xi alone (rho = 0) it is (xi, delta)-DP [BS, Lemma 8.8].
+    If rho = 0, the claim implies (xi, delta)-DP with its own delta already.
 
     >>> approximate_zcdp_to_epsilon(ApproximateZCDP(1e-6, 0.0, 0.1), 1e-5)
     ApproximateDP(epsilon=1.92523, delta=1e-05) (not tight, [BS, Lemma 8.8])

@@ -1,1 +1,1 @@
-"""Printable sheets: cards, instructions, the interviewer's form and what is guaranteed, as PDF."""
+"""Printable sheets as PDF: instructions, cards, the interviewer's form and the guarantees."""

@@ -1,4 +1,4 @@
-"""Fonts for any script: DejaVu, which matplotlib brings, and beside it what this computer has for other characters."""
+"""Fonts for any script: DejaVu, which comes with matplotlib, and fonts of this computer for other characters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FAMILY = "body"
 
 JOINED = ("ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM",
           "GUJARATI", "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA")  # fmt: skip
-"""Scripts whose letters take other shapes beside each other, or run from the right."""
+"""Scripts whose letters change their shape beside others, or that run from right to left."""
 
 
 def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
-    """Give an `fpdf.FPDF` embedded fonts for all characters of `texts`; a line for each thing that will look wrong."""
+    """Give an `fpdf.FPDF` embedded fonts for all characters of `texts`. Returns a warning for each missing font."""
     import matplotlib
 
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
@@ -56,7 +56,7 @@ def _warnings(pdf: Any, lacking: set[str], wanted: set[str]) -> list[str]:
 
 @cache
 def characters(path: str, face: int = 0) -> frozenset[str]:
-    """The characters that a font file draws; none of a file that is no such font."""
+    """The characters that a font file can draw; none if the file is not a usable font."""
     from fontTools.ttLib import TTFont, TTLibError
 
     try:
@@ -67,7 +67,7 @@ def characters(path: str, face: int = 0) -> frozenset[str]:
 
 
 def _installed() -> list[tuple[str, int]]:
-    """Upright fonts of this computer, Noto's and those without serifs first; none that draws boxes for everything."""
+    """Upright fonts of this computer, with Noto and sans-serif fonts first; without fonts that draw only boxes."""
     from matplotlib import font_manager
 
     fonts = [Path(one) for one in font_manager.findSystemFonts()]

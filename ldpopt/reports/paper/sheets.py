@@ -1,7 +1,7 @@
-"""The sheets of a survey on paper as one PDF: instructions, a card for each answer, the interviewer's form, promises.
+"""The sheets of a survey on paper as one PDF: instructions, a card for each answer, the interviewer's form, guarantees.
 
-fpdf2 draws them: it wraps and aligns text of any script in embedded fonts, which matplotlib's PDF does line by line at
-best, and it needs nothing that matplotlib does not bring but one small package.
+fpdf2 draws them, since it wraps and aligns text of any script in embedded fonts. Matplotlib's PDF can do this only line
+by line. Besides packages that matplotlib needs, too, fpdf2 needs only one small package.
 """
 
 from __future__ import annotations
@@ -21,25 +21,28 @@ from ldpopt.survey.plan.plan import PlannedQuestion
 PAPERS = ("a4", "letter")
 MARGIN = 18.0
 LINES = 20
-"""People on one page of the interviewer's form."""
+"""Lines on one page of the interviewer's form, one for each person."""
 
 WIDEST = 6
-"""Questions side by side on it."""
+"""The most questions side by side on the form."""
 
 
 @dataclass(frozen=True)
 class Sheets:
-    """pdf : the bytes of the file. warnings : what will not look right, a line each."""
+    """The printed sheets.
+
+    pdf : the bytes of the file. warnings : a line for each text that will not look right.
+    """
 
     pdf: bytes
     warnings: tuple[str, ...]
 
 
 def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
-    """Everything that is printed for a survey on paper.
+    """All printed sheets of a survey on paper.
 
-    paper : ``"a4"`` or ``"letter"``. Names and answers may be in any script for which this computer has a font; what it
-    lacks is said in `Sheets.warnings`. Raises `InvalidInput` for another paper.
+    paper : ``"a4"`` or ``"letter"``. Names and answers may be in any script for which this computer has a font; missing
+        fonts are named in `Sheets.warnings`. Raises `InvalidInput` for another paper.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> from ldpopt.survey.paper.design import paper_survey
@@ -62,7 +65,7 @@ def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
 
 @dataclass
 class _Page:
-    """The file as it grows."""
+    """The PDF file while it is drawn, page by page."""
 
     survey: PaperSurvey
     pdf: Any
@@ -90,7 +93,7 @@ class _Page:
         return float(self.pdf.epw)
 
     def _text(self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L") -> None:
-        # A font that another one stood in for is only set anew when something about it changes.
+        # fpdf2 sets a font again after a substitute only if something about it changes.
         self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
         self.pdf.multi_cell(self.width, size * 0.3528 * line, text, align=align, new_x="LMARGIN", new_y="NEXT")
@@ -116,7 +119,7 @@ class _Page:
             self.pdf.ln(space)
 
     def instructions(self) -> None:
-        """One page for the people who are asked."""
+        """The page of instructions for respondents."""
         self._head(TITLE)
         self._text(f"You need: the cards of the question, and {self.survey.device.title}.", 13)
         self.pdf.ln(5)
@@ -130,7 +133,7 @@ class _Page:
             self.pdf.ln(2.5)
 
     def _example(self) -> None:
-        """One outcome on one card, read aloud."""
+        """An example: one outcome on one card, explained in a sentence."""
         device, question = self.survey.device, self.survey.plan.questions[0]
         letters = self.survey.table(question.name, 0)
         m = len(device.columns)
@@ -183,7 +186,7 @@ class _Page:
             pdf.set_text_color(0)
 
     def form(self) -> None:
-        """The interviewer's rules, and lines for the letters."""
+        """The interviewer's form: the rules, and lines for the letters."""
         self._head("For the interviewer")
         self._numbered(RULES, 10.5, 1.8)
         questions = self.survey.plan.questions
@@ -220,7 +223,7 @@ class _Page:
                 pdf.rect(x, top + head + line * 7.2, w, 7.2)
 
     def guarantee(self, question: PlannedQuestion) -> None:
-        """What the sheet of one question promises, with its table of integers."""
+        """The page with the guarantees of one question and its table of integers."""
         self._head(f"What the sheet guarantees: {question.name}")
         for text in promises(self.survey, question):
             self._text(text, 11)
@@ -237,7 +240,7 @@ class _Page:
         self.pdf.set_text_color(0)
 
     def _weights(self, question: PlannedQuestion) -> None:
-        """How many outcomes of each answer lead to each letter."""
+        """The table of how many outcomes lead to each letter, for each answer."""
         pdf, D = self.pdf, self.survey.device.denominator
         first = min(70.0, self.width / 3)
         count = len(question.reports)
@@ -257,7 +260,7 @@ class _Page:
         while pdf.get_string_width(name) > first - 3 and len(name) > 2:
             name = name[:-2] + "…"
         pdf.set_x(MARGIN)
-        with pdf.local_context():  # what stands in for missing characters is left behind
+        with pdf.local_context():  # substitute fonts are dropped again afterwards
             pdf.cell(first, 7, name, border=1)
         pdf.set_x(MARGIN + first)
         for cell in cells[1:]:

@@ -1,4 +1,4 @@
-"""The outcomes of a device as they are printed: a table of letters, or a wheel."""
+"""The printed outcomes of a device: a table of letters, or a wheel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TINTS = (
     (255, 255, 255), (214, 228, 240), (253, 228, 200), (220, 238, 214), (240, 218, 236), (250, 244, 196),
     (212, 236, 236), (232, 226, 214), (246, 212, 208), (224, 224, 246), (236, 236, 236), (206, 224, 206),
 )  # fmt: skip
-"""One for each letter of a question, told apart by a printer without colours through the letters themselves."""
+"""A tint for each letter of a question. On a printer without colours the letters themselves differ."""
 
 GREY = (110, 110, 110)
 
@@ -21,7 +21,7 @@ GREY = (110, 110, 110)
 def draw_table(
     pdf: Any, device: PaperDevice, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]
 ) -> None:
-    """The letters of all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
+    """Draw the table of letters for all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
     x, y, width, height = box
     bare = device.rows == ("",)
     m, n = len(device.columns), len(device.rows)
@@ -38,7 +38,7 @@ def draw_table(
     if device.row_means:
         middle = (x + 2.5, y + above + side * n / 2)
         with pdf.rotation(90, *middle):
-            # A cell that begins left of the page would be counted from its right edge.
+            # fpdf2 measures a negative x from the right edge of the page.
             pdf.text(middle[0] - pdf.get_string_width(device.row_means) / 2, middle[1] + 1, device.row_means)
     pdf.set_text_color(0)
     size = min(side * 1.5, 14.0)
@@ -62,7 +62,7 @@ def draw_table(
 
 
 def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]) -> None:
-    """A wheel with a sector for each letter, its steps on the rim."""
+    """Draw a wheel with a sector for each letter and marks for the outcomes on its rim."""
     x, y, width, height = box
     radius = min(width, height) / 2 - 4
     middle = (x + width / 2, y + height / 2)

@@ -1,4 +1,4 @@
-"""What the sheets say, in plain sentences. Numbers in a promise are rounded up."""
+"""The texts of the sheets, in plain sentences. Numbers in a guarantee are rounded up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "How to answer so that nobody can know"
 
 
 def steps(survey: PaperSurvey) -> list[str]:
-    """What a person does for each question, one sentence or two a step."""
+    """The steps that a person follows for each question, in one or two sentences each."""
     device = survey.device
     with_cards = "Look at the question and take the card with your true answer. Hold it so that nobody else sees it."
     told = "Say only that letter. Do not say which card you have"
@@ -29,7 +29,7 @@ def steps(survey: PaperSurvey) -> list[str]:
 
 
 def why(survey: PaperSurvey) -> list[str]:
-    """Why that is safe, and what people should know who wonder."""
+    """Sentences that explain why this is safe."""
     ratio = max(_ratio(question) for question in survey.plan.questions)
     return [
         "Every letter can come up on every card of its question. Whoever hears your letter cannot know which card you "
@@ -53,7 +53,7 @@ RULES = (
 
 
 def promises(survey: PaperSurvey, question: PlannedQuestion) -> list[str]:
-    """What the sheet of a question guarantees, and at what price."""
+    """The guarantees of a question's sheet, and their cost in respondents."""
     D, proof = survey.device.denominator, question.channel.proof()
     ratio, loss = _ratio(question), survey.losses[question.name]
     right = (50 * (1 + Decimal(question.eta))).quantize(Decimal("0.01"), ROUND_CEILING)
@@ -83,7 +83,7 @@ def _ratio(question: PlannedQuestion) -> Fraction:
 
 
 def _times(ratio: Fraction) -> str:
-    """A ratio rounded up, with as few digits as it needs.
+    """A ratio, rounded up and written with as few digits as it needs.
 
     >>> _times(Fraction(13, 5)), _times(Fraction(19, 7))
     ('2.6', '2.72')

@@ -1,1 +1,1 @@
-"""One file a claim: where it is computed, how it is judged and drawn."""
+"""The claims, one in each file: the points at which it is computed, its verdict and its picture."""

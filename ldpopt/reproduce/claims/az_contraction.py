@@ -27,7 +27,7 @@ def points(parameters: Parameters) -> list[Row]:
 def measure(
     divergence: str, epsilon: float, k: float, starts: float = 0, steps: float = 0, pairs: float = 0
 ) -> Row | list[Row]:
-    """bound / optimum: the smallest over P0 and P1 with the pair where it was found, or those of random pairs."""
+    """bound / optimum: the smallest found over P0 and P1 with its pair, or the ratios of random pairs."""
     f = F[divergence]
 
     def ratio(p0: Array, p1: Array) -> float:
@@ -42,7 +42,7 @@ def measure(
 
 
 def judge(table: Table) -> Verdict:
-    """Never below the optimum, attained in the limit."""
+    """The verdict: the bound is never below the optimum, and is attained in the limit."""
     ratios, random = table.column("ratio"), table.column("random")
     reached = [by.column("ratio").min() for _, one in table.groups("divergence") for _, by in one.groups("epsilon")]
     return Verdict(
@@ -60,7 +60,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """Random populations (median) and the best found, against epsilon for each divergence."""
+    """The median over random populations and the smallest ratio found, against epsilon for each divergence."""
     (ax,) = frames(1, 6.2, 4.2)
     for at, (name, one) in enumerate(table.groups("divergence")):
         for column, word, style, pick in (("random", "random, median", "-", np.median), ("ratio", "best", ":", np.min)):

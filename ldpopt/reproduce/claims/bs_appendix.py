@@ -1,4 +1,4 @@
-"""Lemmas A.2, B.1, C.1 and C.2: four inequalities that serve the proofs."""
+"""Lemmas A.2, B.1, C.1 and C.2: four inequalities that the proofs use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(sigma: float = 0.0, t: float = 0.0, x: float = 0.0, y: float = 0.0, seed: float = -1) -> list[Row] | Row:
-    """Both sides, as the cells of the point ask for."""
+    """Both sides of the inequality to which the point belongs."""
     if x > 0:
         return {"part": SINH.name, "exact": (math.sinh(x) - math.sinh(y)) / math.sinh(x - y),
                 "claimed": math.exp(x * y / 2)}  # fmt: skip

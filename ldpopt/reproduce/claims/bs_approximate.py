@@ -18,7 +18,7 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 
 PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε", "Cor 8.11": "ε"}
 CORNER = 1 + 1e-9
-"""Delta is widened by this much: below it the exact rho is infinite."""
+"""Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -34,7 +34,7 @@ def points(parameters: Parameters) -> list[Row]:
 def measure(
     part: str, delta: float, epsilon: float = 0.0, rho: float = 0.0, deviations: float = 0.0, count: float = 1
 ) -> Row:
-    """Claimed and exact: rho, delta, or epsilon, as the statement has it."""
+    """The claimed and the exact value of rho, delta or epsilon, depending on the statement."""
     if part == "Cor 8.7":
         rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * CORNER).lower
         return {"claimed": approximate_to_approximate_zcdp(ApproximateDP(epsilon, delta)).rho, "exact": rho_exact}
@@ -52,7 +52,7 @@ def measure(
 
 
 def judge(table: Table) -> Verdict:
-    """How many times each statement is too large."""
+    """The ratio of each statement's value to the exact one."""
     ratios = {str(part): one.column("claimed") / one.column("exact") for part, one in table.groups("part")}
     composed = table.where(part="Cor 8.9")
     ratios["Cor 8.11"] = composed.column("simple") / composed.column("exact")

@@ -1,4 +1,4 @@
-"""Lemmas 8.2 and 8.6: composition of approximate zCDP, and the mechanism that all of (epsilon, delta) come from."""
+"""Lemmas 8.2 and 8.6: composition of approximate zCDP, and a mechanism that simulates all (epsilon, delta)-DP ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def response(epsilon: float, delta: float) -> Array:
 
 
 def missing(from_rows: Array, to_rows: Array) -> float:
-    """The least total deviation of from_rows T, T row-stochastic, from to_rows: 0 where T exists."""
+    """The least total deviation of from_rows T from to_rows over row-stochastic T; it is 0 if T exists."""
     m, n = from_rows.shape[1], to_rows.shape[1]
     size = 2 * n
     match = np.kron(from_rows, np.eye(n))

@@ -15,7 +15,7 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Every rho with every number of standard deviations of epsilon above rho; then the converse lemma."""
+    """Every rho with every epsilon, as a number of standard deviations above rho; then the converse lemma's points."""
     forward = grid(part=["forward"], rho=parameters["rhos"], deviations=parameters["deviations"])
     return forward + grid(part=["converse"], rho=[rho for rho in parameters["rhos"] if rho <= 0.25])
 
@@ -35,7 +35,7 @@ def measure(part: str, rho: float, deviations: float = 0.0) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """How many times every lemma's delta exceeds the exact one."""
+    """The ratio of every lemma's delta to the exact one."""
     forward, converse = table.where(part="forward"), table.where(part="converse")
     ratios = {name: forward.column(name) / forward.column("exact") for name in ("lemma_3_5", "lemma_3_6")}
     back = converse.column("at_order_2") / converse.column("exact")

@@ -1,4 +1,4 @@
-"""Lemmas 7.3 and 7.4: the exponential mechanism, computed exactly, and what a packing forbids."""
+"""Lemmas 7.3 and 7.4: the exponential mechanism, computed exactly, and the lower bound from a packing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = (PRIVACY, TAIL, MEAN, PACKING)
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Every epsilon, number of answers and of people; a person moves every loss by at most 1."""
+    """Every epsilon, number of answers and number of people. A person changes every loss by at most 1."""
     return grid(epsilon=parameters["epsilons"], size=parameters["sizes"], n=parameters["people"])
 
 

@@ -1,4 +1,4 @@
-"""Proposition 5.3: group privacy of zCDP, on noise whose groups are exact and on chains of random laws."""
+"""Proposition 5.3: group privacy of zCDP, on noise with exact values for groups and on chains of random laws."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(noise: str, scale: float, xi_share: float, size: float, seed: float = 0) -> Row:
-    """The claimed rho for a group beside the exact one at the claimed xi; `scale` is epsilon, 1/sigma or outcomes."""
+    """The claimed rho of a group and the exact one at the claimed xi.
+
+    `scale` is epsilon, 1/sigma or a number of outcomes.
+    """
     if noise == "chain":
         laws = random_chain(int(size), int(scale), int(seed))
         pairs = [FinitePair(a, b) for a, b in pairwise(laws)]
@@ -45,7 +48,7 @@ def measure(noise: str, scale: float, xi_share: float, size: float, seed: float 
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact; tight for the Gaussian without xi."""
+    """The ratio of the claimed to the exact rho; it is 1 for the Gaussian without xi."""
     exact = table.column("exact")
     ratios = table.column("claimed") / np.where(exact > 0, exact, np.nan)
     seen = ratios[~np.isnan(ratios)]

@@ -1,4 +1,4 @@
-"""Section 6: how much a zero-concentrated mechanism tells about its input."""
+"""Section 6: how much information a zero-concentrated mechanism reveals about its input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = ("smallest", "largest")
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Both mechanisms, every parameter, m independent blocks of l people who all have the block's one bit."""
+    """Both mechanisms and every parameter, for m independent blocks of l people who all have the block's bit."""
     return grid(
         mechanism=["randomized response", "noisy sum"], parameter=parameters["parameters"],
         blocks=parameters["blocks"], size=parameters["sizes"],
@@ -26,7 +26,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(mechanism: str, parameter: float, blocks: float, size: float) -> Row:
-    """The bound beside the exact mutual information, in nats; `parameter` is epsilon, or 1/sigma."""
+    """The bound and the exact mutual information, in nats. `parameter` is epsilon or 1/sigma."""
     m, n = int(blocks), int(size)
     if mechanism == "randomized response":
         rho = dominating_pair(parameter).zcdp().value

@@ -23,7 +23,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(part: str, epsilon: float, mechanism: str = "", threshold: float = 0.0) -> Row:
-    """The converted claim beside the exact rho at its xi; or tau before and after thresholding at sigma = 1."""
+    """The converted claim and the exact rho at its xi; or tau before and after thresholding at sigma = 1."""
     if part == "post-processing":
         return _thresholded(threshold)
     if mechanism in {"Laplace", "Gaussian"}:
@@ -41,7 +41,7 @@ def measure(part: str, epsilon: float, mechanism: str = "", threshold: float = 0
 
 
 def _thresholded(threshold: float) -> Row:
-    """N(±1, 1) reported only as above t, below -t or neither [BS, App A]: its tau beside the Gaussian's 2."""
+    """N(±1, 1), reported as "above t", "below -t" or "neither" [BS, App A]: its tau, and the Gaussian's, which is 2."""
     from scipy.stats import norm
 
     p, q = float(norm.sf(threshold - 1)), float(norm.sf(threshold + 1))
@@ -50,7 +50,7 @@ def _thresholded(threshold: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Lemma 4.2's rho against the exact one; tau that grows under post-processing while rho does not."""
+    """Lemma 4.2's rho against the exact one, and tau, which grows under post-processing while rho does not."""
     lemma, post = table.where(part="lemma 4.2"), table.where(part="post-processing")
     ratios = lemma.column("claimed") / lemma.column("exact")
     slack = {

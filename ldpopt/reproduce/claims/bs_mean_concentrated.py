@@ -1,4 +1,4 @@
-"""Lemma 4.3 and Lemma B.4, with the constants that the proof has."""
+"""Lemma 4.3 and Lemma B.4, with the constants from the proof."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PARTS = (MEAN, STANDARD, LARGE, CENTRED)
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Random pairs, some strong, with xi = 0 and with half the KL divergence; seed 0 is randomized response."""
+    """Random pairs, some far apart, with xi = 0 and xi = half the KL divergence. Seed 0 is randomized response."""
     return grid(seed=list(range(parameters["pairs"])), xi=[0.0, 0.5])
 
 
 def measure(seed: float, xi: float) -> list[Row]:
-    """The pair's own (mu, tau) beside what its own (xi, rho) proves; the steps at several exponents."""
+    """The pair's exact (mu, tau) and the values proved from its (xi, rho), and the steps at several exponents."""
     rng = np.random.default_rng([43, int(seed)])
     p, q = rr(2.0)
     if seed:

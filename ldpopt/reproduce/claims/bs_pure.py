@@ -1,4 +1,4 @@
-"""Proposition 1.4: pure privacy as concentrated privacy, and what the total variation adds."""
+"""Proposition 1.4: pure privacy as concentrated privacy, and the improvement from the total variation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Every epsilon with every share of the largest eta; share 1 is pure privacy alone."""
+    """Every epsilon with every share of the largest eta; share 1 stands for pure privacy without a cap."""
     return grid(epsilon=parameters["epsilons"], share=parameters["shares"])
 
 
 def measure(epsilon: float, share: float) -> Row:
-    """The exact rho of the dominating pair beside the printed one and the two closed forms."""
+    """The exact rho of the dominating pair, the printed one and the two closed forms."""
     eta = share * math.tanh(epsilon / 2)
     exact = zcdp(dominating_pair(epsilon, 0.0, eta).channel)
     return {"exact": exact.value, "printed": epsilon**2 / 2, "epsilon_eta": epsilon * eta}
 
 
 def judge(table: Table) -> Verdict:
-    """The printed bound over the exact value; where rho is epsilon eta."""
+    """The ratio of the printed bound to the exact value, and the settings with rho = epsilon eta."""
     pure = table.where(share=1.0)
     ratios = table.column("printed") / table.column("exact")
     alone = pure.column("printed") / pure.column("exact")

@@ -1,4 +1,4 @@
-"""Three questions that the paper leaves open: bounded zCDP of groups, xi of groups, what the implied curve loses."""
+"""Three questions that the paper leaves open, on bounded zCDP of groups, xi of groups, and the implied curve's loss."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def measure(
 
 
 def _bounded(size: int) -> tuple[float, float]:
-    """KL of the ends of a chain, and the rho that orders below 2 of its neighbours have.
+    """The KL divergence of the ends of a chain, and the rho of its neighbours for orders below 2.
 
-    Pr(first of two outcomes) = 2c 2^(-2^i) for i = 0..size: squares of one another, so that D_2 of neighbours stays
-    about 2c while the log ratio of the ends doubles with each step. Computed in logarithms.
+    The first of two outcomes has probability 2c 2^(-2^i) for i = 0..size. So D_2 of neighbours stays about 2c, while
+    the log ratio of the ends doubles with each step. Everything is computed in logarithms.
     """
     log_p = math.log(0.02) - 2.0 ** np.arange(size + 1) * math.log(2)
 
@@ -80,8 +80,8 @@ def _bounded(size: int) -> tuple[float, float]:
 def _implied(rho: float, order: float) -> float:
     """D_order of the pair whose curve delta(epsilon) is the largest one that Lemma 3.6 allows.
 
-    With h(s) = delta(log s) it is log of the integral of order (order-1) s^(order-2) h(s) over s > 0; h is convex and
-    h(s) = 1 - s + s h(1/s), at most 1.
+    With h(s) = delta(log s), exp((order - 1) D_order) is the integral of order (order-1) s^(order-2) h(s) over s > 0. h
+    is convex, at most 1, and h(s) = 1 - s + s h(1/s).
     """
     u = np.linspace(0, rho + 40 * math.sqrt(rho) + 4 * order * rho, 40_001)
     z = np.maximum(u - rho, 0.0) / (2 * rho)
@@ -94,7 +94,7 @@ def _implied(rho: float, order: float) -> float:
     step = np.full(len(u), u[1])  # the trapezoid rule
     step[[0, -1]] /= 2
     both = np.concatenate([log_above, log_below]) + math.log(order * (order - 1))
-    end = float(u[-1])  # what lies below exp(-end), where h(s) is 1 - s but for what is exponentially small
+    end = float(u[-1])  # the part below exp(-end), where h(s) is 1 - s up to exponentially small terms
     rest = max(order * math.exp((1 - order) * end) - (order - 1) * math.exp(-order * end), 1e-300)
     total = float(logsumexp(both, b=np.concatenate([step, step])))
     return float(np.logaddexp(total, math.log(rest))) / (order - 1)
@@ -113,7 +113,7 @@ def _convex_minorant(x: Array, y: Array) -> Array:
 
 
 def ending(table: Table) -> str:
-    """What each question comes to."""
+    """The sentences about the result of each question."""
     bounded, implied, linear = (table.where(part=part.name) for part in (BOUNDED, IMPLIED, LINEAR))
     ratio = bounded.column("exact") / bounded.column("claimed")
     first = bounded.column("size")[ratio > 1]

@@ -1,4 +1,4 @@
-"""Lemma 2.2 and Lemma B.6: what every Rényi divergence satisfies."""
+"""Lemma 2.2 and Lemma B.6: properties of every Rényi divergence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTS = (SIGN, ABOVE, BELOW, QUASI, MIXED, PROCESSED, MONOTONE)
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Random laws at every order, some of them near one another or products."""
+    """Random laws at every order; some are near each other, some are products."""
     return grid(order=parameters["orders"], seed=list(range(parameters["pairs"])))
 
 

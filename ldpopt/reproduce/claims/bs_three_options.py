@@ -16,7 +16,7 @@ SECOND = Part("third ≤ second, 1/(1+(ε-ξ-ρ)/2ρ)", Subject.REMARK, cells=("
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Every rho and excess of epsilon over xi + rho, in units of 2 rho."""
+    """Every rho, with every excess of epsilon over xi + rho in units of 2 rho."""
     return grid(rho=parameters["rhos"], excess=parameters["excesses"])
 
 
@@ -29,7 +29,7 @@ def measure(rho: float, excess: float) -> list[Row]:
 
 
 def draw(table: Table) -> Any:
-    """The options over the third."""
+    """The first two options divided by the third."""
     axes = frames(2)
     for ax, part in zip(axes, (FIRST, SECOND), strict=True):
         rows = table.where(part=part.name)

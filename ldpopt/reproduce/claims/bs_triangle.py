@@ -13,7 +13,7 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Three normal laws, the middle one at a share of the way; then random triples."""
+    """Three normal laws, the middle one at some share of the way between the others; then random triples."""
     orders = {"order": parameters["orders"], "k": parameters["factors"]}
     normal = grid(part=["normal"], **orders, place=parameters["places"])
     return normal + grid(part=["random"], **orders, seed=list(range(parameters["triples"])))
@@ -25,7 +25,7 @@ def bound(first: float, second: float, order: float, k: float) -> float:
 
 
 def measure(part: str, order: float, k: float, place: float = 0.0, seed: float = 0) -> Row:
-    """Both sides; `place` is in units of 1/k of the way from Q to P, where 1 is the best place for R."""
+    """Both sides. `place` is the position of R in units of 1/k of the way from Q to P; 1 is the best place."""
     inner, outer = (k * order - 1) / (k - 1), k * order
     if part == "normal":
         way = place / k
@@ -41,7 +41,7 @@ def measure(part: str, order: float, k: float, place: float = 0.0, seed: float =
 
 
 def judge(table: Table) -> Verdict:
-    """Equality for normal laws at the best place; never below elsewhere."""
+    """The verdict: equality for normal laws at the best place, and never a violation elsewhere."""
     ratios = table.column("bound") / table.column("exact")
     best = table.where(part="normal", place=1.0)
     tight = best.column("bound") / best.column("exact")

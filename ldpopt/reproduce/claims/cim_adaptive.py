@@ -1,4 +1,4 @@
-"""Adaptive composition against limited adversaries, left open by the paper: the sum is not enough."""
+"""Adaptive composition against limited adversaries, an open question: parameters do not simply add up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(divergence: str, seed: float) -> list[Row]:
-    """The joint parameter of affine adversaries a y + b z + c, beside the sum of the parameters of the two steps."""
+    """The joint parameter of affine adversaries a y + b z + c, and the sum of the parameters of the two steps."""
     rng = np.random.default_rng([29, int(seed)])
     of, feature = OF[divergence], np.array([0.0, 1.0, 2.0])
     p = random_law(rng, 3, least=0.03)
@@ -32,7 +32,7 @@ def measure(divergence: str, seed: float) -> list[Row]:
     seconds = [random_law(rng, 2, least=0.05) for _ in range(3)]
     second = np.stack([np.stack([law, tilted(rng, law, 0.5)]) for law in seconds])  # report, world, outcome
     choice = rng.integers(0, 3, 3) if seed else np.arange(3)
-    silent = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # tells whether the first report was 1: no new data
+    silent = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # reports whether the first report was 1, without new data
     both = np.column_stack([np.repeat(feature, 2), np.tile([0.0, 1.0], 3)])
 
     def parameter(rows: Any, features: Any) -> float:

@@ -20,14 +20,14 @@ STATEMENTS = ("Theorem 1", "Theorem 2", "Theorem 3", "Theorem 4")
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Random pairs of mechanisms under both divergences that a statement speaks of."""
+    """Random pairs of mechanisms, under both divergences of the statements."""
     made = grid(statement=list(STATEMENTS), divergence=list(DIVERGENCES), seed=list(range(parameters["pairs"])))
     speaks = {"Theorem 2": {"KL", "α = 3"}, "Theorem 1": set(DIVERGENCES)}
     return [row for row in made if row["divergence"] in speaks.get(str(row["statement"]), {"KL", "Rényi of order 3"})]
 
 
 def measure(statement: str, divergence: str, seed: float) -> Row:
-    """Claimed and exact parameter for affine adversaries of one feature an output."""
+    """Claimed and exact parameter for affine adversaries, with one feature for each output."""
     rng = np.random.default_rng([STATEMENTS.index(statement), int(seed)])
     of = DIVERGENCES[divergence]
     first, second = rng.dirichlet(np.ones(3), size=2) * 0.97 + 0.01, rng.dirichlet(np.ones(4), size=2) * 0.96 + 0.01
@@ -36,7 +36,7 @@ def measure(statement: str, divergence: str, seed: float) -> Row:
     def exact(rows: Array, features: Array) -> float:
         return capacity_bounded(rows, features, of).lower
 
-    if statement == "Theorem 1":  # a linear map R^s -> R^d after reports on a lattice in R^s, some of which it merges
+    if statement == "Theorem 1":  # a linear map R^s -> R^d of reports on a lattice, some of which it merges
         s, d = int(rng.integers(2, 4)), int(rng.integers(1, 4))
         reports: Array = rng.integers(-1, 2, size=(6, s)).astype(np.float64)
         laws = rng.dirichlet(np.ones(6), size=2) * 0.94 + 0.01
@@ -60,7 +60,7 @@ def measure(statement: str, divergence: str, seed: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact for every statement."""
+    """The ratio of claimed to exact values for every statement."""
     some = Table(tuple(row for row in table.rows if float(row["exact"]) > 1e-9 or not float(row["claimed"]) >= 0))
     ratios = some.column("claimed") / some.column("exact")
     shown = some.with_column("r", ratios)
@@ -75,7 +75,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """Claimed against exact, one colour a statement."""
+    """Claimed against exact values, with a colour for each statement."""
     (ax,) = frames(1, 5.6, 4.6)
     for at, (name, rows) in enumerate(table.groups("statement")):
         ax.plot(rows.column("exact"), rows.column("claimed"), "osD^"[at % 4], ms=5, mfc="none", color=COLOURS[at],

@@ -1,4 +1,4 @@
-"""A step in the proof of Lemma 3: the conjugate behind restricted alpha-divergences, as printed and as it is."""
+"""A step in the proof of Lemma 3: the conjugate behind restricted alpha-divergences, printed and corrected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(order: float, s: float) -> Row:
-    """sup_x s x - (|x|^a - 1)/(a^2 - a) by search, as printed, and corrected."""
+    """sup_x s x - (|x|^a - 1)/(a^2 - a): by search, in the printed form, and in the corrected form."""
     from scipy.optimize import minimize_scalar
 
     scale = order * order - order

@@ -20,7 +20,7 @@ def ending(table: Table) -> str:
 
 
 def draw(table: Table) -> Any:
-    """The divergence over epsilon ||v||_1 against the order, with both bounds."""
+    """The divergence divided by epsilon ||v||_1, against the order, with both bounds."""
     (ax,) = frames(1, 6.2, 4.2)
     for at, (shift, by) in enumerate(table.where(part=COROLLARY.name, d=1.0).groups("shift")):
         line(ax, by.column("order"), by.column("exact") / by.column("claimed"), at, f"ε = {shift:g}", marker="o", ms=3)

@@ -1,4 +1,4 @@
-"""Figures 1 and 2: linear and polynomial adversaries of one noise, and the crossings."""
+"""Figures 1 and 2: linear and polynomial adversaries for two kinds of noise, and where curves cross."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REACH = {"Laplace": 45.0, "Gaussian": 13.0}
 
 
 def crossing(noise: str) -> float:
-    """The order at which the printed bound for linear adversaries meets the Rényi divergence, at epsilon or sigma 1."""
+    """The order at which the printed bound for linear adversaries meets the Rényi divergence; epsilon or sigma is 1."""
     pair = (laplace if noise == "Laplace" else gaussian)(1.0).pair
     return float(brentq(lambda order: BOUND[noise](order, 1.0) - pair.renyi(order).value, 1.5, 10, xtol=1e-12))
 
@@ -28,9 +28,9 @@ def crossing(noise: str) -> float:
 def polynomial_value(noise: str, degree: int, order: float) -> float:
     """The Rényi divergence restricted to polynomials of a degree, between answers 0 and 1 under noise of scale 1.
 
-    log min E_q |h|^A over polynomials h with E_p h = 1, A = order/(order - 1), is minus the divergence [CIM, eq. 3]:
-    a smooth convex program in at most `degree` unknowns, on Gauss-Legendre nodes. Both directions are equal, by
-    reflection at 1/2. Shares no code with the package's own programs.
+    With A = order/(order - 1), the divergence is minus log min E_q |h|^A over polynomials h with E_p h = 1 [CIM, eq.
+    3]. This is a smooth convex program in at most `degree` unknowns, on Gauss-Legendre nodes. Both directions are
+    equal, by reflection at 1/2. It shares no code with the package's own programs.
     """
     reach = REACH[noise]
     edges = np.concatenate([np.linspace(-reach, 0, 121), np.linspace(0, 1, 13)[1:], np.linspace(1, 1 + reach, 121)[1:]])
@@ -60,7 +60,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(noise: str, order: float) -> Row:
-    """The printed bound, the exact linear value, the polynomial values by quadrature, and no restriction."""
+    """The printed bound, the exact linear value, polynomial values by quadrature, and the unrestricted divergence."""
     mechanism = (laplace if noise == "Laplace" else gaussian)(1.0)
     row: Row = {
         "bound": BOUND[noise](order, 1.0),
@@ -73,7 +73,7 @@ def measure(noise: str, order: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """The crossings to the printed digits, the order of the curves, and the quadrature against the exact value."""
+    """The verdict: crossings agree to the printed digits, curves are in order, and quadrature agrees."""
     crossings = {noise: crossing(noise) for noise in ("Laplace", "Gaussian")}
     right = round(crossings["Laplace"], 1) == 3.3 and round(crossings["Gaussian"], 1) == 2.3
     ladder = [table.column(name) for name in ("degree_1", "degree_2", "degree_3", "unrestricted")]
@@ -97,7 +97,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """Both figures: left the bound, right the degrees."""
+    """Both figures: the bound on the left, the degrees on the right."""
     axes = frames(4, 4.1, 3.9)
     for number, noise in enumerate(("Laplace", "Gaussian")):
         rows = table.where(noise=noise)

@@ -24,10 +24,10 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(n: float, strength: float, share: float) -> list[Row]:
-    """The exact gap of the mechanism that prefers the query on which the sample looks best, and its bound.
+    """The exact gap of a mechanism that prefers queries with large values on the sample, and its bound.
 
-    Points of the sample are 0 or 1; the queries are x, 1 - x and the constant 1/2, taken with probability
-    proportional to exp(strength (sum over the sample)).
+    Points of the sample are 0 or 1. The queries are x, 1 - x and the constant 1/2. The mechanism chooses a query with
+    probability proportional to exp(strength (sum over the sample)).
     """
     size = int(n)
     values = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])  # query, point

@@ -28,7 +28,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(seed: float, order: float) -> list[Row]:
-    """Every lemma at one draw."""
+    """Both sides of every lemma, for one random draw of its parameters."""
     rng = np.random.default_rng([10, int(seed)])
     mu, one, two = float(rng.normal()), float(rng.uniform(0.3, 2)), float(rng.uniform(0.3, 2))
 

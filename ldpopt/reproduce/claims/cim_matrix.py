@@ -26,7 +26,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(strategy: str, order: float, epsilon: float) -> Row:
-    """The exact restricted divergence of the released prefix sums beside the printed bound."""
+    """The exact restricted divergence of the released prefix sums, and the printed bound."""
     rows = STRATEGIES[strategy]
     bound = math.log1p(2 ** (len(rows) * (order - 1)) * epsilon**order) / (order - 1)
     exact = MatrixMechanism(PREFIXES, rows, epsilon).restricted_renyi(order).lower

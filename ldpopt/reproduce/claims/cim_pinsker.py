@@ -14,7 +14,7 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Random pairs with random features of values in [0, 1]; then pairs of two outcomes on a grid."""
+    """Random pairs with random features in [0, 1]; then pairs on two outcomes, on a grid."""
     made = grid(part=["random"], outcomes=parameters["outcomes"], seed=list(range(parameters["pairs"])))
     pairs = grid(part=["two outcomes"], p=parameters["grid"], q=parameters["grid"])
     return made + [row for row in pairs if row["p"] != row["q"]]
@@ -45,7 +45,7 @@ def restricted_kl(p: Array, q: Array, feature: Array) -> float:
 
 
 def judge(table: Table) -> Verdict:
-    """Bound over metric; the constant that would have been enough."""
+    """The ratio of bound to metric, and the constant that would be enough."""
     ratios = table.column("bound") / table.column("metric")
     enough = float(np.max(table.column("metric") / np.sqrt(table.column("divergence"))))
     near = float(

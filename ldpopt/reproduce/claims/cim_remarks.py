@@ -1,4 +1,4 @@
-"""Three remarks in the text: composing d times, polynomial adversaries at large orders, a bound for Gaussians."""
+"""Three remarks in the text: d-fold composition, polynomial adversaries at large orders, and a bound for Gaussians."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FALLS = Part("polynomial parameters fall at large α", Subject.REMARK, cells=("d
 NORMAL = Part("√(2π)/σ < e^(α/2σ²) for all σ", Subject.REMARK, cells=("sigma", "order"))
 
 LARGE = 100.0
-"""Orders that count as large: between them a parameter that 'eventually decreases' should fall."""
+"""Orders from here on count as large: a parameter that "eventually decreases" should fall between them."""
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -37,7 +37,7 @@ def measure(
     kind: str, order: float, d: float = 1, epsilon: float = 1.0, degree: float = 1, sigma: float = 1.0, **more: float
 ) -> Row:
     """Both sides of a remark."""
-    if kind == "composing":  # a unit of sensitivity spread over d coordinates, against d one-dimensional mechanisms
+    if kind == "composing":  # sensitivity 1 spread over d coordinates, as d one-dimensional mechanisms
         # 1 + 2^(d(order - 1)) sum (epsilon/d)^order, as printed for ||v||_1 = 1
         many = math.log1p(2 ** (d * (order - 1)) * d * (epsilon / d) ** order) / (order - 1)
         return {"part": BETTER.name, "exact": many, "claimed": d * laplace_bound(order, epsilon / d)}
@@ -48,7 +48,7 @@ def measure(
 
 
 def ending(table: Table) -> str:
-    """The values that theory gives for each."""
+    """Sentences with the values from theory for each remark."""
     rows = table.where(part=BETTER.name)
     two = rows.where(d=2.0, order=3.0, epsilon=1.0).rows[0]
     normal = table.where(part=NORMAL.name)
@@ -67,7 +67,7 @@ def ending(table: Table) -> str:
 
 
 def draw(table: Table) -> Any:
-    """Each remark in a panel of its own."""
+    """A panel for each remark."""
     first, second, third = frames(3, 4.3, 4.0)
     rows = table.where(part=BETTER.name, epsilon=1.0)
     for at, (d, by) in enumerate(rows.groups("d")):

@@ -27,7 +27,7 @@ def gaussian_bound(order: float, sigma: float, d: int = 1) -> float:
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """The KL rows at every size of the shift; the Rényi rows at every order too."""
+    """The KL rows at every size of the shift, and the Rényi rows also at every order."""
     return [
         *grid(row=["KL, Laplace", "KL, Gaussian"], shift=parameters["shifts"]),
         *grid(row=RENYI, shift=parameters["shifts"], order=parameters["orders"]),

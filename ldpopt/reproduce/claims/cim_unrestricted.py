@@ -1,4 +1,4 @@
-"""Table 1's unrestricted column, and Corollary 1, which leaves out a term that the table has."""
+"""Table 1's unrestricted column, and Corollary 1, which lacks a term that is in the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE = (KL_LAPLACE, KL_GAUSSIAN, LAPLACE, GAUSSIAN, EXACT)
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Every shift (epsilon, or 1/sigma) and order; a shift by as much in each of d coordinates."""
+    """Every shift (epsilon or 1/sigma), order and number d of coordinates, each of which is shifted by this much."""
     return grid(shift=parameters["shifts"], order=parameters["orders"], d=parameters["dimensions"])
 
 
@@ -48,7 +48,7 @@ def integrated(log_p: str, shift: float, order: float) -> float:
 
 
 def measure(shift: float, order: float, d: float) -> list[Row]:
-    """The cells of the column beside integrals over one coordinate, times the number of coordinates."""
+    """The cells of the column, and integrals over one coordinate times the number of coordinates."""
     if order == 1:
         return [{"part": KL_LAPLACE.name, "exact": d * integrated("Laplace", shift, 1.0),
                  "claimed": d * (shift + math.expm1(-shift))},

@@ -1,4 +1,4 @@
-"""Theorem 3.4 for the adaptive game that it states: false, with the standard that does hold."""
+"""Theorem 3.4 for the adaptive game that it states: it is false, and another standard holds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(game: str, size: float) -> list[Row]:
-    """The exact standard of the joint loss beside the printed and the repaired one; and that of its tail above."""
+    """The exact standard of the joint loss, the printed and the repaired one, and the standard of the upper tail."""
     exact, printed, repaired, above = GAMES[game](size)
     rows = [(PRINTED, exact, printed), (REPAIRED, exact, repaired), (TAIL, above, printed)]
     return [{"part": part.name, "exact": value, "claimed": bound} for part, value, bound in rows]
@@ -55,7 +55,7 @@ def _coin(tau: float) -> tuple[float, float, float, float]:
 def _two_noises(threshold: float) -> tuple[float, float, float, float]:
     """Two Gaussian steps of standard 1, the second left out when the first report is below the threshold."""
     c, s = threshold, np.concatenate([-SCALES[::-1], SCALES])
-    first = s / 2 + s**2 / 2  # log moment of one loss
+    first = s / 2 + s**2 / 2  # the log moment of one loss
     both = np.logaddexp(first + log_ndtr(s - c), log_ndtr(c - s)) + first
     mean = 0.5 + 0.5 * float(ndtr(-c))
     up = s > 0

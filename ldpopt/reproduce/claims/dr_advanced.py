@@ -19,7 +19,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, slack: float, k: float) -> Row:
-    """The theorem's epsilon beside the exact one at the same delta, and basic composition."""
+    """The theorem's epsilon, the exact one at the same delta, and basic composition."""
     claimed = advanced_composition(ApproximateDP(epsilon, 0.0), int(k), slack)
     return {
         "claimed": claimed.epsilon,
@@ -29,7 +29,7 @@ def measure(epsilon: float, slack: float, k: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact, and where basic composition is better."""
+    """The ratio of claimed to exact epsilon, and the settings in which basic composition is better."""
     shown = Table(tuple(row for row in table.rows if float(row["exact"]) > 0))
     ratios = shown.column("claimed") / shown.column("exact")
     worst = shown.with_column("r", ratios).row("r", np.argmax)

@@ -19,7 +19,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def divergence(p: Array, q: Array) -> float:
-    """KL(p || q) of pairs of one support."""
+    """KL(p || q) for laws with the same support."""
     used = p > 0
     return float(np.sum(p[used] * np.log(p[used] / q[used])))
 
@@ -46,7 +46,7 @@ def measure(epsilon: float, k: float, seed: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """KL never falls, is the same in both directions, and stays below both bounds."""
+    """The verdict: KL never falls, is the same in both directions, and stays below both bounds."""
     kl, antipodal = table.column("kl"), table.column("antipodal")
     even = float(np.max(np.abs(table.column("reversed") / antipodal - 1)))
     bound, sharp = table.column("bound") / antipodal, table.column("sharp") / antipodal
@@ -66,7 +66,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """KL before and after, against the largest loss, under both bounds."""
+    """KL before and after the refinement, against the largest loss, with both bounds."""
     (ax,) = frames(1, 6.0, 4.3)
     loss = table.column("loss")
     ax.plot(loss, table.column("kl"), "o", ms=4, mfc="none", color=COLOURS[0], label="KL of the pair")

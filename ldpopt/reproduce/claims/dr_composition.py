@@ -22,14 +22,14 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def composed(epsilon: float, alpha: float, k: float) -> FinitePair:
-    """k randomized responses, each erased with probability alpha: the law of hits less misses."""
+    """k randomized responses, each erased with probability alpha, as the law of the number of hits minus misses."""
     p = np.exp(trinomial_log_pmf(int(k), epsilon, alpha))
     p = p[p > 0]
     return FinitePair(p / p.sum(), p[::-1] / p.sum())
 
 
 def measure(part: str, epsilon: float, alpha: float, k: float, t: float = 0.0) -> Row:
-    """(mu, tau) by the theorem and exactly; or the tail of the loss beside exp(-t^2/2)."""
+    """(mu, tau) by the theorem and exactly; or the tail of the loss and exp(-t^2/2)."""
     pair = composed(epsilon, alpha, k)
     exact = mcdp(pair)
     if part == "tail":
@@ -42,7 +42,7 @@ def measure(part: str, epsilon: float, alpha: float, k: float, t: float = 0.0) -
 
 
 def judge(table: Table) -> Verdict:
-    """The theorem is an equality for independent mechanisms; the tail bound is not."""
+    """The verdict: the theorem is an equality for independent mechanisms, and the tail bound is not attained."""
     sums, tails = table.where(part="composition"), table.where(part="tail")
     ratios = np.concatenate(
         [sums.column("mu_claimed") / sums.column("mu"), sums.column("tau_claimed") / sums.column("tau")]

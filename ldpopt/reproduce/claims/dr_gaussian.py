@@ -18,7 +18,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(sigma: float, size: float) -> Row:
-    """The exact (mu, tau) of the group beside the corollary's, as printed and corrected."""
+    """The exact (mu, tau) of the group, and the corollary's, printed and corrected."""
     found = gaussian(sigma, size).pair.mcdp()
     corrected = group_gaussian_mcdp(1.0, sigma, int(size))
     return {

@@ -1,4 +1,4 @@
-"""The suspicion that (mu, tau) costs (s^2 mu, s tau) for groups of s, whatever the mechanism."""
+"""The conjecture that groups of s have (s^2 mu, s tau) if individuals have (mu, tau), for every mechanism."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("first", "
 CHAIN = Part("two outcomes: τ of the pair at distance 2", Subject.QUESTION, cells=("first", "second", "third"))
 
 KNOWN = (0.99484, 0.97907, 0.93180)
-"""Probabilities of the first of two outcomes under three inputs in a row: the middle one is the others' neighbour."""
+"""Probabilities of the first of two outcomes under three inputs. The middle input is a neighbour of the other two."""
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """The counterexample, chains near it and chains of steady ratio of odds; then pure privacy of groups."""
+    """The counterexample, chains near it, chains with equal ratios of odds, and then pure privacy of groups."""
     chains = [KNOWN, *(tuple(chain) for chain in _chains(parameters["chains"]).tolist())]
     named = [{"kind": "chain", "first": a, "second": b, "third": c} for a, b, c in chains]
     return [*named, *({"kind": "pure", "first": e, "second": 2.0, "third": 0.0} for e in parameters["epsilons"])]
 
 
 def _chains(count: int) -> Array:
-    """Three probabilities in a row: log odds that fall by two steps, drawn at random."""
+    """Chains of three probabilities, whose log odds fall by two random steps."""
     rng = np.random.default_rng(18)
     odds = rng.uniform(0, 6, (count, 1)) - np.cumsum(rng.uniform(0.05, 2, (count, 2)), axis=1)
     start = np.concatenate([odds[:, :1] + rng.uniform(0.05, 2, (count, 1)), odds], axis=1)
@@ -36,13 +36,13 @@ def _chains(count: int) -> Array:
 
 
 def standards(a: float, b: float) -> tuple[float, float]:
-    """(mu, tau) of two laws on two outcomes, in both directions."""
+    """(mu, tau) of two laws on two outcomes, the larger of both directions."""
     found = mcdp(FinitePair(np.array([a, 1 - a]), np.array([b, 1 - b])))
     return float(found.mu.value), float(found.tau.value)
 
 
 def measure(kind: str, first: float, second: float, third: float) -> Row:
-    """The standard of the group beside s times that of its neighbours; and the mean."""
+    """The standard of the group and s times the standard of neighbours, and the same for the mean."""
     if kind == "pure":  # s people: the pair that dominates s epsilon
         high = 1 / (1 + math.exp(-first * second))
         mu, tau = standards(high, 1 - high)
@@ -67,7 +67,7 @@ def ending(table: Table) -> str:
 
 
 def draw(table: Table) -> Any:
-    """tau of the ends over twice that of the neighbours, against the latter."""
+    """The ratio of the ends' tau to twice the neighbours' tau, against the neighbours' tau."""
     (ax,) = frames(1, 6.2, 4.3)
     rows = table.where(part=CHAIN.name)
     ratio = rows.column("exact") / rows.column("claimed")

@@ -30,13 +30,13 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def both_ways(p: Array, q: Array) -> tuple[float, float]:
-    """(mu, tau), each the larger of both directions."""
+    """(mu, tau), each the larger value of both directions."""
     found = mcdp(FinitePair(p, q))
     return float(found.mu.value), float(found.tau.value)
 
 
 def measure(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: float = 0, k: float = 1) -> list[Row]:
-    """Both sides of each inequality; those of the lemmas where their conditions hold."""
+    """Both sides of each inequality. For a lemma, only if its conditions hold."""
     if kind == "reals":
         exact, claimed = (a + b) ** k, 2 ** (k - 1) * (a**k + b**k)
         parts = [ANY, FACT] if min(a, b) >= 0 else [ANY]
@@ -60,7 +60,7 @@ def measure(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: fl
     if tau <= 1 / 4 and max(mu1, mu2) <= tau**2 / 2 * (1 + 1e-12):
         bound = 2 * (tau1**2 + tau2**2) + 2 * mu1**2 + 2 * mu2**2 + 50 * tau1 * tau2**2
         rows.append({"part": SQUARE.name, "exact": float(p @ loss**2), "claimed": bound})
-        for scale in (-0.99, -0.3, 0.3, 0.99):  # of 1/(8 sqrt(tau)), below which the claim speaks
+        for scale in (-0.99, -0.3, 0.3, 0.99):  # in units of 1/(8 sqrt(tau)), the limit of the claim
             at = scale / (8 * math.sqrt(tau))
             rest = float(p @ (np.expm1(at * loss) - at * loss - (at * loss) ** 2 / 2))
             bound = (33 * tau1**2.5 + 32 * tau2**2.5) * at**2

@@ -19,7 +19,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float) -> Row:
-    """mu and tau of randomized response beside the theorem and the closed forms."""
+    """mu and tau of randomized response, by the theorem, and in closed form."""
     exact = mcdp(dominating_pair(epsilon).channel)
     return {
         "mu": exact.mu.lower,
@@ -32,7 +32,7 @@ def measure(epsilon: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact."""
+    """The ratios of claimed to exact values."""
     mu, tau = (table.column(f"{name}_claimed") / table.column(name) for name in ("mu", "tau"))
     off = max(float(np.max(np.abs(table.column(name) / table.column(f"{name}_closed") - 1))) for name in ("mu", "tau"))
     return Verdict(

@@ -1,4 +1,4 @@
-"""Section 2: what subgaussian variables satisfy, with the constants printed."""
+"""Section 2: inequalities for subgaussian variables, with the printed constants."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PARTS = (TAIL, VARIANCE, MOMENTS, PRODUCT, SECOND, USED)
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Random losses: the centred loss of a random pair is subgaussian, its exact standard known."""
+    """Random pairs. The centred privacy loss of each is subgaussian, and its exact standard is known."""
     return grid(seed=list(range(parameters["pairs"])))
 
 
 def measure(seed: float) -> list[Row]:
-    """Both sides of every inequality, for the centred privacy loss Y under p and a random X beside it."""
+    """Both sides of every inequality, for the centred privacy loss Y under p and another random variable X."""
     rng = np.random.default_rng([21, int(seed)])
     p = random_law(rng, int(rng.integers(2, 6)), least=0.01)
     q = tilted(rng, p, float(rng.choice([0.05, 0.3, 1.0])))

@@ -1,4 +1,4 @@
-"""The envelope theorem, beside programs that do not use it: lists of partitions, all patterns, and its own proof."""
+"""The envelope theorem, checked by programs that do not use it: all partitions, all patterns, and its own proof."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Ta
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), alpha(3), alpha(0.5)]
 FORMS = ("spread out", "concentrated", "nearly equal", "mirrored", "clustered", "steep", "zeros")
 STEPS = ("channel", "exchanged", "split", "windows", "kept", "allowed")
-"""What is kept after each step of the proof, and what the envelope allows at the channel's own distance."""
+"""The utility after each step of the proof, and the envelope's value at the channel's own distance."""
 
 ARITHMETIC = 1e-8
-"""Differences beyond this, relatively, are no rounding, of values that are themselves beyond 1e-6."""
+"""Larger relative differences are not due to rounding, for values above 1e-6."""
 
 SMALL = 1e-6
-"""Smaller values are compared as if they were this large: differences of masses near each other are rounded."""
+"""Smaller values are compared as if they were this large, since differences of nearly equal masses are rounded."""
 
 SHARE = 0.05
-"""The share of the weight that a search keeps on patterns that are no blocks."""
+"""The share of the weight that a search keeps on patterns that are not blocks."""
 
 LEAST_MASS = 0.03
-"""Searches keep every input this likely, so that a pattern cannot become a block by an input that never occurs."""
+"""In searches every input has at least this probability, so that no pattern becomes a block as an input vanishes."""
 
 
 def points(parameters: Parameters) -> list[Row]:
@@ -81,7 +81,7 @@ def _compared(f: FDivergence, pair: Pair, gain: float, eta: float) -> Row:
 
 
 def _channel(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, epsilon: float) -> Row:
-    """The steps of the proof, from a random channel that need not be optimal, at a distance of either kind."""
+    """The steps of the proof for a random channel that need not be optimal, with either kind of distance."""
     gain, m = math.expm1(epsilon), int(rng.integers(2, 3 * len(pair)))
     kinds = rng.random((len(pair), m)), (rng.random((len(pair), m)) < 0.5).astype(np.float64)
     columns = (1 + gain * kinds[rng.integers(2)]) * rng.dirichlet(np.ones(m))
@@ -120,7 +120,7 @@ def _drawn(rng: np.random.Generator, largest: int) -> tuple[FDivergence, str, Pa
 
 
 def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
-    """The hypotheses, epsilon and eta at which patterns that are no blocks cost least, as an instance."""
+    """The hypotheses, epsilon and eta at which patterns that are not blocks lose least, as an instance."""
     from scipy.optimize import minimize
 
     f = DIVERGENCES[number % len(DIVERGENCES)]
@@ -148,7 +148,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Whether any program beats the envelope or falls short of it, or any step of the proof loses."""
+    """The verdict: whether a program gives more or less than the envelope, or a step of the proof loses utility."""
     instances = Table(tuple(row for row in table.rows if "patterns" in row))
     envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
     size = np.maximum(envelope, SMALL)

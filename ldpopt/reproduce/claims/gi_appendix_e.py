@@ -25,7 +25,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, share: float) -> list[Row]:
-    """The moments of the slope of the curve, from its dominating pair, beside the printed formulas."""
+    """The moments of the slope of the curve, from its dominating pair and by the printed formulas."""
     eta, gain = share * math.tanh(epsilon / 2), math.expm1(epsilon)
     pair = dominating_pair(epsilon, 0.0, eta)
     used = (pair.p > 0) & (pair.q > 0)

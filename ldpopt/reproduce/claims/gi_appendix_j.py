@@ -1,4 +1,4 @@
-"""Appendix J: the chain behind Proposition 2, with three misprints that undo one another."""
+"""Appendix J: the chain of inequalities behind Proposition 2, with three misprints that cancel each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 5: what share of the optimum the binary mechanism is sure of, and the least that it ever keeps.
+"""Figure 5: a lower bound on the share of the optimum that the binary mechanism reaches, and the least share.
 
 The least share has a closed form. Let e = exp(epsilon), A = TV(P0, P1). For KL divergence a block of masses P0(B)
 and P1(B) is worth (e - 1)^2 (P0(B) - P1(B))^2 times the integral of (1 - s)/(1 + (e - 1) P_s(B)) over s in [0, 1],
@@ -39,7 +39,7 @@ def least_share(epsilon: float) -> float:
 
 
 def extremal(t: float) -> tuple[Array, Array]:
-    """The pair that approaches it."""
+    """The pair that approaches the least share as t tends to 0."""
     tiny, hair = 1e-12, 1e-7
     p0 = np.array([t, (1 - t) / 2 * (1 + hair), (1 - t) / 2 * (1 - hair), tiny])
     return p0 / p0.sum(), p0[::-1] / p0.sum()
@@ -60,7 +60,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 def measure(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: float = 1, t: float = 0.0,
             divergence: str = "", seed: float = 0) -> Row:  # fmt: skip
-    """The share that the binary mechanism keeps of the optimum: certified, where a pair is named."""
+    """The ratio of the binary mechanism's value to the optimum; it is certified if the point names a pair."""
     if part == "random":
         rng = np.random.default_rng([7, int(seed)])
         p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-7)
@@ -82,7 +82,7 @@ def measure(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: f
 
 
 def judge(table: Table) -> Verdict:
-    """No share below the published ones, none below the least, and the least approached."""
+    """The verdict: no share is below the published ones or below the least, and the least is approached."""
     epsilons = np.array([float(e) for e, _ in table.groups("epsilon")])
     low = np.array([by.column("exact").min() for _, by in table.groups("epsilon")])
     newer = np.array([binary_share_ghazi_issa(float(e)) for e in epsilons])

@@ -27,7 +27,7 @@ def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
 
 
 def enumerated(j: int, k: int, epsilon: float, delta: float, eta: float) -> float:
-    """The same guarantee from every one of the 5^k outcomes of k dominating pairs."""
+    """The same guarantee by summing over all 5^k outcomes of k dominating pairs."""
     pair = dominating_pair(epsilon, delta, eta)
     p = np.array([math.prod(cells) for cells in product(pair.p, repeat=k)])
     q = np.array([math.prod(cells) for cells in product(pair.q, repeat=k)])
@@ -58,7 +58,7 @@ def measure(epsilon: float, delta: float, alpha: float, k: float) -> list[Row]:
 
 
 def judge(table: Table) -> Verdict:
-    """Equality of the three computations; the digits of Figure 4b."""
+    """The verdict: the three computations are equal, and agree with the digits of Figure 4b."""
     errors = np.concatenate(
         [np.abs(table.column("theorem") - table.column(name)) for name in ("printed", "enumerated")]
     )

@@ -1,4 +1,4 @@
-"""Theorem 6: the bound of Duchi, Jordan and Wainwright beside the one that improves on it."""
+"""Theorem 6: the bound of Duchi, Jordan and Wainwright, and the bound that improves it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, k: float, sought: str, starts: float, steps: float) -> Row:
-    """The extreme of bound / optimum, and how many times Theorem 6 exceeds Corollary 2, whatever the populations."""
+    """The extreme of bound / optimum, and the ratio of Theorem 6 to Corollary 2, the same for all populations."""
     power = 1 if sought == "loosest" else -1
     older = duchi_jordan_wainwright(P0, P1, epsilon) / ghazi_issa_corollary(P0, P1, epsilon)
     found = worst_pair(lambda p0, p1: looseness(p0, p1, epsilon, 1.0) ** power, int(k), int(starts), int(steps))
@@ -31,7 +31,7 @@ def measure(epsilon: float, k: float, sought: str, starts: float, steps: float) 
 
 
 def judge(table: Table) -> Verdict:
-    """Never below the optimum, never below Corollary 2."""
+    """The verdict: the bound is never below the optimum and never below Corollary 2."""
     worst, best = table.row("ratio", np.argmax), table.row("ratio", np.argmin)
     older = table.column("over_corollary_2")
     return Verdict(

@@ -1,4 +1,4 @@
-"""Theorem 8: the true frontier against erasing the optimal channel, and the most that erasure can lose.
+"""Theorem 8: the true frontier compared with erasing the optimal channel, and the largest loss by erasure.
 
 By the envelope theorem the optimum under eta is the least non-decreasing concave majorant of (0, 0) and the points
 ((e-1)/(e+m-1), V_m/(e+m-1)), e = exp(epsilon). Its slope at 0 is max V_m/(e-1), at m = M say, and it is straight up to
@@ -28,7 +28,7 @@ P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
 
 
 def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float) -> Row:
-    """The certified optimum under eta, and what erasing the optimum for epsilon keeps."""
+    """The certified optimum under eta, and the value after erasing the optimum for epsilon."""
     utility = Divergence(F[divergence], p0, p1)
     erased = erased_share(epsilon, eta) * optimal_channel(utility, LocalDP(epsilon)).value
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
@@ -46,20 +46,23 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """The optimum over what erasure keeps, at the eta where that is largest, for pairs (..., k)."""
+    """The ratio of the optimum to the value after erasure, at the eta where it is largest, for pairs (..., k)."""
     e, values = math.exp(epsilon), block_values(f, p0, p1, epsilon)
     best = (values / (e + np.arange(values.shape[-1]))).max(axis=-1)
     return np.asarray(values.max(axis=-1) / (best * (e + 1)))
 
 
 def three_inputs(epsilon: float) -> float:
-    """What two small inputs of opposite kinds beside a large one lose as TV tends to 0; the bound, from log 2 on."""
+    """The loss for two small inputs of opposite kinds and a large one, as TV tends to 0.
+
+    From log 2 on it is the bound.
+    """
     e = math.exp(epsilon)
     return min((1 - 1 / e) / 2, 1 / (e + 2))
 
 
 def family(epsilon: float, middle: float, t: float = 1e-4) -> tuple[Array, Array]:
-    """Two small inputs, one under each hypothesis alone, and a large one, or two that lean by t times the share."""
+    """Two small inputs, each possible under one hypothesis only, and one large input, or two that lean by t * share."""
     small, half = t * (1 - middle), 0.5 - t * (1 - middle) / 2
     p0 = np.array([small, half + t * middle / 2, half - t * middle / 2, 1e-10])
     p0 = p0 if middle else np.array([small, 2 * half, 1e-10])
@@ -99,7 +102,7 @@ def measure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: f
 
 
 def judge(table: Table) -> Verdict:
-    """The erased optimum never above, by how much it falls short, and no loss above its bounds."""
+    """The verdict: the erased optimum is never above the optimum, its loss, and that no loss exceeds its bounds."""
     three = table.where(part="three inputs")
     right = bool((table.column("optimum") >= table.column("erased") * (1 - 1e-9)).all())
     searched = Table(tuple(row for row in table.rows if row["part"] != "frontier"))
@@ -131,7 +134,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """What erasure keeps on one frontier; the largest losses against epsilon."""
+    """The values with erasure on one frontier, and the largest losses against epsilon."""
     curves = table.where(part="frontier")
     middle = list(curves.groups("epsilon"))[-3:]
     axes = frames(len(middle) + 1, 4.1, 4.0)

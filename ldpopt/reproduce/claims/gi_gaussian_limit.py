@@ -26,7 +26,7 @@ def measure(mu: float, alpha: float, k: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Distances that fall to zero, and how fast."""
+    """The verdict: distances fall to zero, and at which rate."""
     slopes = []
     falling = True
     for _, by_mu in table.groups("mu"):

@@ -1,4 +1,4 @@
-"""Theorem 7 and Corollary 2: how loose at worst, and at best.
+"""Theorem 7 and Corollary 2: how loose the bounds are at worst and at best.
 
 The largest looseness has a closed form. The binary mechanism reaches total variation t = tanh(epsilon/2) TV(P0, P1),
 and J >= 2 t log((1+t)/(1-t)) >= 4 t^2 at total variation t, so the bound is at most min(2, e)(e + 1)/2 times too
@@ -53,7 +53,7 @@ def measure(epsilon: float, share: float, k: float, sought: str, starts: float, 
 
 
 def judge(table: Table) -> Verdict:
-    """The bound is never below; its worst looseness, with the closed form that the search approaches."""
+    """The verdict: the bound is never below the optimum, and its worst looseness, for which there is a closed form."""
     loose, tight = table.where(sought="loosest"), table.where(sought="tightest")
     worst, best = loose.row("ratio", np.argmax), tight.row("ratio", np.argmin)
     short = np.array([by.column("ratio").max() / by.column("limit")[0] for _, by in loose.groups("epsilon")])
@@ -80,7 +80,7 @@ def judge(table: Table) -> Verdict:
 
 
 def named(share: Cell) -> str:
-    """Which of the two statements a share of the largest eta stands for."""
+    """The name of the statement for a share of the largest eta."""
     return "Corollary 2" if share == 1 else f"Theorem 7, η = {share:g} tanh(ε/2)"
 
 

@@ -1,4 +1,4 @@
-"""Figure 3: the Laplace mechanism beside the lines of epsilon and of its total variation."""
+"""Figure 3: the Laplace mechanism, with the lines of its epsilon and of its total variation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measure(epsilon: float) -> list[Row]:
 
 
 def judge(table: Table) -> Verdict:
-    """The curve above both regions, touching the line of eta, and how much area is left."""
+    """The verdict: the curve is above both regions and touches the line of eta; and the area between."""
     figures: dict[str, float] = {}
     below, apart = 0.0, 0.0
     for epsilon, rows in table.groups("epsilon"):

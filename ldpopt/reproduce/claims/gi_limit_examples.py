@@ -22,7 +22,7 @@ def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
     if array != "unequal":
         c = float(array.removeprefix("n^-"))
         return [n**-c] * n, [0.5 * n ** (c - 1)] * n
-    # A quarter each twice as strong, half as strong, and erased; scaled so that the sum is right.
+    # A quarter of the mechanisms is twice as strong, a quarter half as strong, a quarter erased; then all are scaled.
     epsilons = np.tile([2.0, 0.5, 1.0, 1.0], n // 4) / math.sqrt(n)
     etas = np.tanh(epsilons / 2) * np.tile([1.0, 1.0, 0.5, 0.25], n // 4)
     epsilons = epsilons * math.sqrt(0.5 / float(epsilons @ etas))
@@ -40,7 +40,7 @@ def measure(array: str, n: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Distances that fall throughout, and at which power of n."""
+    """The verdict: distances always fall, and with which power of n."""
     rates: dict[str, float] = {}
     falling = True
     for name, rows in table.groups("array"):

@@ -17,13 +17,13 @@ from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verd
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Laplace and Gaussian noise at every parameter, the staircase at every gamma too."""
+    """Laplace and Gaussian noise at every parameter, and the staircase also at every gamma."""
     smooth = grid(noise=["Laplace", "Gaussian"], parameter=parameters["parameters"])
     return smooth + grid(noise=["staircase"], parameter=parameters["parameters"], gamma=parameters["gammas"])
 
 
 def measure(noise: str, parameter: float, gamma: float = 0.0) -> Row:
-    """The printed total variation beside half the integral of |f(x) - f(x - 1)|."""
+    """The printed total variation, and half the integral of |f(x) - f(x - 1)|."""
     if noise == "staircase":
         p, q = stairs(parameter, gamma)
         eta = staircase_variation(parameter, gamma)
@@ -75,7 +75,7 @@ def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Ar
 
 
 def judge(table: Table) -> Verdict:
-    """Equality of the formulas, and of the staircase's curve with the region."""
+    """The verdict: the formulas are equal to the integrals, and the staircase's curve is that of the region."""
     errors = np.abs(table.column("printed") - table.column("exact"))
     curves = table.where(noise="staircase").column("curve_off_region")
     alpha = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)

@@ -1,4 +1,4 @@
-"""Section VI-D: what membership inference can gain, the total variation of a composition."""
+"""Section VI-D: the advantage of membership inference, which is the total variation of a composition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(kind: str, first: float, k: float, second: float = 0.0) -> list[Row] | Row:
-    """The formula beside a sum or an integral over the outcomes of all folds."""
+    """The formula, and a sum or an integral over the outcomes of all folds."""
     count = int(k)
     if kind == "normal":
         claimed = gaussian_total_variation(first, count)
@@ -45,7 +45,7 @@ def measure(kind: str, first: float, k: float, second: float = 0.0) -> list[Row]
 
 
 def _brute(epsilon: float, delta: float, eta: float, count: int) -> float:
-    """The total variation of the folds of the dominating pair, from the law of hits less misses."""
+    """The total variation of the folds of the dominating pair, from the law of the number of hits minus misses."""
     erasure = 1 - (eta - delta) / ((1 - delta) * math.tanh(epsilon / 2))
     law = np.exp(trinomial_log_pmf(count, epsilon, max(0.0, erasure)))
     return float(1 - (1 - delta) ** count * (1 - np.maximum(law - law[::-1], 0.0).sum()))

@@ -56,7 +56,7 @@ def measure(part: str, epsilon: float, k: float, seed: float = 0) -> list[Row]:
 
 
 def judge(table: Table) -> Verdict:
-    """The bound over eta; attained by the binary mechanism."""
+    """The ratio of the bound to eta, which is 1 for the binary mechanism."""
     ratios = table.column("bound") / table.column("eta")
     tight = table.where(mechanism="binary")
     reached = tight.column("bound") / tight.column("eta")

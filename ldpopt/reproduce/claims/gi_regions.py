@@ -40,7 +40,7 @@ def measure(epsilon: float, delta: float, share: float) -> list[Row]:
 
 
 def judge(table: Table) -> Verdict:
-    """Equality of the two."""
+    """The verdict: the pair's curve and the printed lines are equal."""
     errors = np.abs(table.column("curve") - table.column("printed"))
     return Verdict(
         agreement(errors, 1e-12),

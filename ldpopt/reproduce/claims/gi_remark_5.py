@@ -1,4 +1,4 @@
-"""Remark 5: how small epsilon must be for the factor 1 + delta in place of min(2, e^epsilon). Not at all.
+"""Remark 5: for which epsilon the factor 1 + delta can replace min(2, e^epsilon). It can for every epsilon.
 
 With f(t) = (t - 1) log t a block of masses P0(B), P1(B) is worth (a - b)^2 times the integral over s in [0, 1] of
 1/(1 + (e - 1) P_s(B)), where a - b = (e - 1)(P0(B) - P1(B)), P_s = s P0 + (1 - s) P1, e = exp(epsilon). The differences
@@ -35,13 +35,13 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def sharp(epsilon: float) -> float:
-    """max(2/(e+2), 1/e) over 2/(e+1): the factor that serves in place of min(2, e), at the largest eta."""
+    """max(2/(e+2), 1/e) divided by 2/(e+1): the factor that can replace min(2, e) at the largest eta."""
     e = math.exp(epsilon)
     return max((e + 1) / (e + 2), (e + 1) / (2 * e))
 
 
 def pair_of(pair: str, seed: float) -> tuple[Array, Array]:
-    """Two inputs with one small mass each under one hypothesis, and one of ratio 1; or random laws, near or far."""
+    """Two inputs with a small mass under one hypothesis each, and one of ratio 1; or random laws, near or far apart."""
     if pair == "extremal":
         p0 = np.array([NEAR, 1 - NEAR - 1e-13, 1e-13])
         return p0, p0[::-1].copy()
@@ -51,7 +51,7 @@ def pair_of(pair: str, seed: float) -> tuple[Array, Array]:
 
 
 def measure(epsilon: float, share: float, pair: str, seed: float) -> Row:
-    """J of the optimal channel over 2 (e - 1) eta TV^2, and how near it is certified."""
+    """J of the optimal channel divided by 2 (e - 1) eta TV^2, and its certified gap."""
     p0, p1 = pair_of(pair, seed)
     eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
     if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
@@ -79,7 +79,7 @@ def envelope(values: Array, epsilon: float, eta: float) -> float:
 
 
 def judge(table: Table) -> Verdict:
-    """The factor never above 1 under any eta, never above the sharp one at the largest, and both approached."""
+    """The verdict: the factor is never above 1, at the largest eta never above the sharp one, and approaches both."""
     factor, bound = table.column("factor"), table.column("bound")
     whole = table.where(share=1.0)
     limit = np.array([sharp(float(e)) for e in whole.column("epsilon")])

@@ -55,7 +55,7 @@ def measure(
 
 
 def judge(table: Table) -> Verdict:
-    """Attained by the worst mechanism, not exceeded by any."""
+    """The verdict: the worst mechanism attains the bounds, and none exceeds them."""
     worst, other = table.where(part="worst"), table.where(part="random")
     tight = np.concatenate([one.column("claimed") / one.column("exact") for one in (worst,)]
                            + [worst.column("eta_claimed") / worst.column("eta_exact")])  # fmt: skip

@@ -24,7 +24,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, share: float, k: float, seed: float) -> Row:
-    """The bound beside the certified optimum and the binary mechanism with erasure."""
+    """The bound, the certified optimum, and the binary mechanism with erasure."""
     rng = np.random.default_rng([int(k), int(seed)])
     p0, p1 = rng.dirichlet(np.ones(int(k))), rng.dirichlet(np.ones(int(k)))
     eta = share * math.tanh(epsilon / 2)
@@ -41,7 +41,7 @@ def measure(epsilon: float, share: float, k: float, seed: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Bound, optimum and mechanism are one."""
+    """The verdict: the bound, the optimum and the mechanism have the same value."""
     ratios = table.column("bound") / table.column("optimum")
     reached = table.column("binary_with_erasure") / table.column("optimum")
     proved = table.column("upper_bound") / table.column("optimum") - 1

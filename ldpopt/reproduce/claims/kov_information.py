@@ -1,4 +1,4 @@
-"""Mutual information: the binary mechanism at small epsilon, randomized response at large, the capacity above both."""
+"""Mutual information: the binary mechanism at small epsilon, randomized response at large, and the capacity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(k: float, epsilon: float) -> Row:
-    """The optimum and its bound, the best binary mechanism and randomized response, for one random prior a size."""
+    """The optimum and its bound, the best binary mechanism and randomized response, for a random prior of each size."""
     prior = np.random.default_rng(int(k)).dirichlet(np.ones(int(k)))
     level = level_of(epsilon)
     design = optimal_channel(MutualInformation(prior), LocalDP(epsilon))
@@ -38,7 +38,7 @@ def measure(k: float, epsilon: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Whether each mechanism is optimal at its end, and nothing is above the capacity."""
+    """The verdict: whether each mechanism is optimal at its end of the range, and nothing is above the capacity."""
     best = table.column("optimum")
     binary, response = table.column("binary") / best, table.column("response") / best
     capacity, loose = table.column("capacity") / best, table.column("bound") / best
@@ -64,7 +64,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """Everything as a share of the capacity, a picture for each number of answers."""
+    """All values as a share of the capacity, with a panel for each number of answers."""
     sizes = [k for k, _ in table.groups("k")]
     axes = frames(len(sizes))
     for ax, (k, rows) in zip(axes, table.groups("k"), strict=True):

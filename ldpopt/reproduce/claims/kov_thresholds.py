@@ -1,4 +1,4 @@
-"""The binary mechanism at small epsilon, and the factor 1 + delta of Remark 5: up to which epsilon?"""
+"""The largest epsilon up to which the binary mechanism is optimal, and the factor 1 + delta of Remark 5."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def pair_of(k: float, seed: float) -> tuple[Array, Array]:
-    """Two laws; every third pair is close, every third far apart."""
+    """Two random laws. Every third pair is close together, and every third far apart."""
     rng = np.random.default_rng([5, int(k), int(seed)])
     p0 = random_law(rng, int(k), least=1e-3)
     tilt = np.exp((0.1, 1.0, 3.0)[int(seed) % 3] * rng.normal(size=int(k)))
@@ -57,7 +57,7 @@ def measure(divergence: str, k: float, seed: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """A positive threshold for every pair, confirmed by a certified bound."""
+    """The verdict: every pair has a positive threshold, which a certified bound confirms."""
     threshold, certified = table.column("threshold"), table.column("certified")
     least = table.row("threshold", np.argmin)
     fine = bool((threshold > 2e-3).all()) and float(certified.min()) > 1 - 1e-6

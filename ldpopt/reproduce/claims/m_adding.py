@@ -13,15 +13,15 @@ from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Ta
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Random pairs of mechanisms at every order; order 0 stands for rho of zCDP."""
+    """Random pairs of mechanisms at every order. Order 0 stands for rho of zCDP."""
     return grid(order=parameters["orders"], seed=list(range(parameters["pairs"])))
 
 
 def measure(order: float, seed: float) -> Row:
-    """The sum, the divergence of the product, of an adaptive choice, and of a randomly merged report.
+    """The sum of divergences, and the divergence of the product, of an adaptive choice and of a randomly merged report.
 
-    The adaptive second mechanism is one of two, chosen by the first report; both have the larger of their divergences
-    as parameter. Pairs of two rows, both directions.
+    The adaptive second mechanism is one of two, chosen by the first report. Their parameter is the larger of their
+    divergences, over both directions of pairs of rows.
     """
     rng = np.random.default_rng(int(seed))
     first, second, other = (rng.dirichlet(np.ones(3), size=2) * 0.94 + 0.02 for _ in range(3))
@@ -40,7 +40,7 @@ def measure(order: float, seed: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Sums never exceeded, attained by two uses of one mechanism; post-processing never helps."""
+    """The verdict: sums are never exceeded, and attained by two uses of one mechanism; post-processing never helps."""
     total = table.column("sum")
     above = float(np.max(np.maximum(table.column("adaptive"), table.column("product")) / total))
     equal = float(np.max(np.abs(table.column("same") / table.column("twice") - 1)))

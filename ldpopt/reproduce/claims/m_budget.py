@@ -1,4 +1,4 @@
-"""Table II and Proposition 3: Rényi budget curves, and the approximate privacy they imply."""
+"""Table II and Proposition 3: Rényi budget curves, and the approximate privacy that they imply."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(part: str, mechanism: str, order: float = 0, delta: float = 0, uses: float = 1) -> Row:
-    """Table II beside the measured divergence; or epsilon by both conversions, over all orders, and exactly."""
+    """Table II and the measured divergence; or epsilon by both conversions over all orders, and the exact epsilon."""
     if part == "curve":
         pair = {"Laplace": laplace(1.0).pair, "Gaussian": gaussian(1.0).pair}.get(mechanism)
         exact = renyi(response(), order).value if pair is None else pair.renyi(order).value
@@ -66,14 +66,14 @@ def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
 
         pair = gaussian(1.0, math.sqrt(uses)).pair
         return float(brentq(lambda e: math.log(max(pair.hockey_stick(e).lower, 1e-300) / delta), 0, 60 + 9 * uses))
-    # Unit Laplace noise of answers 0 and 1: the loss 1 - 2y on [0, 1] is cut into cells, which only hides something.
+    # Unit Laplace noise of answers 0 and 1: the loss 1 - 2y on [0, 1] is cut into cells, which can only lower epsilon.
     y = np.linspace(0, 1, 401)
     p = np.concatenate([[0.5], -np.diff(np.exp(-y)) / 2, [math.exp(-1) / 2]])
     return compose([FinitePair(p / p.sum(), p[::-1] / p.sum())], uses).approximate_dp(delta).lower
 
 
 def judge(table: Table) -> Verdict:
-    """Table II equal to the divergences; how many times the implied epsilon is too large."""
+    """The verdict: Table II equals the divergences; and the ratio of the implied epsilon to the exact one."""
     curve, implied = table.where(part="curve"), table.where(part="implied")
     off = float(np.max(np.abs(curve.column("printed") / curve.column("exact") - 1)))
     plain, sharp = (implied.column(name) / implied.column("exact") for name in ("plain", "sharp"))

@@ -23,13 +23,13 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(part: str, epsilon: float, order: float = 2.0, n: float = 1) -> Row | list[Row]:
-    """2 alpha epsilon^2 beside the largest Rényi divergence; or the most that n mechanisms can favour an event."""
+    """2 alpha epsilon^2 and the largest Rényi divergence; or the largest factor of an event under n mechanisms."""
     if part == "lemma 1":
         return {"claimed": 2 * order * epsilon**2, "exact": pure_to_renyi(PureDP(epsilon), order).epsilon}
-    # The events of largest likelihood ratio are the best of their probability: at least d more hits than misses.
+    # Events of large likelihood ratio are best for their probability: "at least d more hits than misses".
     log_p = trinomial_log_pmf(int(n), epsilon, 0.0)
     tail = np.logaddexp.accumulate(log_p[::-1])[::-1]
-    other = np.logaddexp.accumulate(log_p)[::-1]  # of the same event when hit and miss exchange roles
+    other = np.logaddexp.accumulate(log_p)[::-1]  # the same event with hits and misses exchanged
     inside = (other < -1e-12) & (np.arange(len(log_p)) % 2 == 0)
     return [
         {"log_q": float(q), "exact": float(p - q), "claimed": 2 * epsilon * math.sqrt(n * -float(q))}
@@ -38,7 +38,7 @@ def measure(part: str, epsilon: float, order: float = 2.0, n: float = 1) -> Row 
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact, for both."""
+    """The ratios of claimed to exact values for both statements."""
     lemma, events = table.where(part="lemma 1"), table.where(part="proposition 4")
     first, second = (one.column("claimed") / one.column("exact") for one in (lemma, events))
     rare = second[events.column("log_q") <= -math.log(2)]

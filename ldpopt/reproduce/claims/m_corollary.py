@@ -31,7 +31,7 @@ def measure(epsilon: float, delta: float, n: float) -> Row:
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact, and beside the other two."""
+    """The ratio of claimed to exact epsilon, and comparisons with the other two."""
     ratios = table.column("claimed") / table.column("exact")
     beside = table.column("claimed") / table.column("advanced")
     vain = int((table.column("claimed") > table.column("basic")).sum())
@@ -48,7 +48,7 @@ def judge(table: Table) -> Verdict:
 
 
 def draw(table: Table) -> Any:
-    """epsilon of all against the number of mechanisms."""
+    """The epsilon of all four against the number of mechanisms."""
     delta = float(min(table.column("delta")))
     shown = list(table.where(delta=delta).groups("epsilon"))
     axes = frames(len(shown), 4.4, 3.9)

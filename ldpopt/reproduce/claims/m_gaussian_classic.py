@@ -20,7 +20,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, delta: float) -> Row:
-    """The exact delta of noise of the classical size, and how much smaller noise would do."""
+    """The exact delta of noise of the classical size, and the smallest noise that is enough."""
     sigma = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
     low, high = sigma / 50, 50 * sigma
     for _ in range(60):
@@ -31,7 +31,7 @@ def measure(epsilon: float, delta: float) -> Row:
 
 
 def ending(table: Table) -> str:
-    """How much too large the noise is."""
+    """A sentence about how much larger the noise is than needed."""
     inside = table.where(part=INSIDE.name)
     share = inside.column("needed")
     far = table.where(part=BEYOND.name)
@@ -45,7 +45,7 @@ def ending(table: Table) -> str:
 
 
 def draw(table: Table) -> Any:
-    """The exact delta over the claimed one; the noise needed."""
+    """The ratio of the exact to the claimed delta, and the noise that is needed."""
     left, right = frames(2)
     for at, (delta, rows) in enumerate(table.groups("delta")):
         line(left, rows.column("epsilon"), rows.column("exact") / rows.column("claimed"), at, f"δ = {delta:g}")

@@ -1,4 +1,4 @@
-"""Proposition 2: group privacy of Rényi differential privacy, on noise whose groups are exact and on random chains."""
+"""Proposition 2: group privacy of Rényi differential privacy, on noise with exact group values and on random chains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(noise: str, parameter: float, doublings: float, multiple: float, seed: float = 0) -> Row:
-    """The claim for 2^c people at order/2^c beside the exact one; `parameter` is epsilon, 1/sigma or outcomes."""
+    """The claim for 2^c people at order/2^c, and the exact value.
+
+    `parameter` is epsilon, 1/sigma or a number of outcomes.
+    """
     c = int(doublings)
     order = multiple * 2 ** (c + 1)
     if noise == "chain":
@@ -45,7 +48,7 @@ def measure(noise: str, parameter: float, doublings: float, multiple: float, see
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact, by noise."""
+    """The ratio of claimed to exact values, for each kind of noise."""
     ratios = table.column("claimed") / table.column("exact")
     shown = table.with_column("r", ratios)
     by_noise = {str(name): rows.column("r") for name, rows in shown.groups("noise")}

@@ -18,7 +18,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float) -> Row:
-    """The largest 1-norm of an epsilon-DP pair beside both ends of the printed chain."""
+    """The largest 1-norm of an epsilon-DP pair, and both ends of the printed chain."""
     pair = dominating_pair(epsilon)
     return {
         "exact": float(np.abs(pair.p - pair.q).sum()),

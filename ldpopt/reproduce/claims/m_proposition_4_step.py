@@ -21,7 +21,7 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, n: float, log10_q: float) -> list[Row]:
-    """The two sides where the proof's first case applies: log 1/Q >= n epsilon^2; else nothing is claimed."""
+    """The two sides if the proof's first case applies, log 1/Q >= n epsilon^2. Otherwise nothing is claimed."""
     log = -log10_q * math.log(10)
     order = math.sqrt(log) / (epsilon * math.sqrt(n))
     if order < 1:
@@ -36,7 +36,7 @@ def measure(epsilon: float, n: float, log10_q: float) -> list[Row]:
 
 
 def ending(table: Table) -> str:
-    """The numbers of the known case."""
+    """A sentence with the numbers of the known counterexample."""
     rows = table.where(part=STEP.name, epsilon=0.1, n=10.0, log10_q=-6.0).rows
     said = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
     return said + (

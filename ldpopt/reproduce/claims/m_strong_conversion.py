@@ -1,4 +1,4 @@
-"""Proposition 3, in the stronger form that its proof has: the larger of two terms, not their sum."""
+"""Proposition 3 in the stronger form that its proof shows: the larger of two terms instead of their sum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def events(noise: str, parameter: float, order: float) -> tuple[Any, Any, float]:
-    """Probabilities of every likelihood-ratio event under both inputs, and D_order; mu, or epsilon of a response."""
+    """The probabilities of every likelihood-ratio event under both inputs, and D_order.
+
+    `parameter` is mu or epsilon.
+    """
     if noise == "Gaussian":
         x = np.linspace(-8, 8, 641)
         return ndtr(parameter - x), ndtr(-x), order * parameter**2 / 2

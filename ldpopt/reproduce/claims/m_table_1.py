@@ -1,4 +1,4 @@
-"""Table I: what Rényi privacy says of bad outcomes and of odds, beside what happens."""
+"""Table I: what Rényi privacy says about bad outcomes and about odds, compared with exact values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def points(parameters: Parameters) -> list[Row]:
 
 
 def measure(epsilon: float, n: float, order: float) -> list[Row]:
-    """The statements of the table, on n randomized responses: one row an event of likeliest reports."""
-    q = np.exp(trinomial_log_pmf(int(n), epsilon, 0.0))[::2]  # hits less misses, the rarest number first
+    """The statements of the table for n randomized responses, with one row for each event of the likeliest reports."""
+    q = np.exp(trinomial_log_pmf(int(n), epsilon, 0.0))[::2]  # hits minus misses, the rarest number first
     q = q[q > 0] / q.sum()
     p = q[::-1]
     claim = RenyiDP(order, float(renyi(np.stack([p, q]), order)))
@@ -49,7 +49,7 @@ def measure(epsilon: float, n: float, order: float) -> list[Row]:
 
 
 def judge(table: Table) -> Verdict:
-    """Claimed over exact for every statement; the moment is an equality."""
+    """The ratio of claimed to exact values for every statement; the one on the moment is an equality."""
     q = table.column("probability")
     ratios = {
         "probability, from above": table.column("claimed") / table.column("exact"),

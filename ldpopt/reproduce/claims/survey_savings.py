@@ -24,14 +24,14 @@ def shares(k: float, top: float) -> Array:
 
 
 def points(parameters: Parameters) -> list[Row]:
-    """Every epsilon and share of the commonest answer, by formula; then simulated surveys at one of them."""
+    """Every epsilon and every share of the commonest answer, by formula; then simulated surveys at one setting."""
     made = grid(part=["formula"], k=parameters["sizes"], epsilon=parameters["epsilons"], top=parameters["tops"])
     n, times = parameters["respondents"], parameters["replications"]
     return [*made, {"part": "simulated", "k": 5, "epsilon": 1.0, "top": 0.9, "n": n, "replications": times}]
 
 
 def measure(part: str, k: float, epsilon: float, top: float, n: float = 0, replications: float = 0) -> Row:
-    """The sum of variances for one respondent under the optimum and its rivals; or that sum from simulated surveys."""
+    """The sum of variances for one respondent, for the optimum and its rivals; or this sum from simulated surveys."""
     p = shares(k, top)
     utility = FisherInformation(p)
     subsets = [subset_selection(len(p), epsilon, size) for size in range(1, len(p))]
@@ -57,14 +57,14 @@ def measure(part: str, k: float, epsilon: float, top: float, n: float = 0, repli
 def simulated(
     law: Array, loadings: Array, p: Array, n: int, replications: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """The mean squared error of the unbiased estimate over simulated surveys of n respondents, and its own error."""
+    """The mean squared error of the unbiased estimate in simulated surveys of n respondents, and its standard error."""
     estimates = rng.multinomial(n, law / law.sum(), size=replications) @ loadings.T / n
     errors = ((estimates - p) ** 2).sum(axis=1)
     return float(errors.mean()), float(errors.std() / math.sqrt(replications))
 
 
 def judge(table: Table) -> Verdict:
-    """Never worse, equal at even shares, proved; and what is saved where the shares are uneven."""
+    """The verdict: the optimum is never worse, equal at even shares, and proved; and the saving at uneven shares."""
     rows = table.where(part="formula")
     ratio = rows.column("optimum") / rows.column("subset_selection")
     even = rows.column("top") * rows.column("k") <= 1

@@ -17,7 +17,7 @@ export function takeToken() {
 
 export const keepToken = (token) => sessionStorage.setItem(KEY, token);
 
-/** What was wrong with a state: `errors` by field; the field "" is for all of it. */
+/** The errors of a state: `errors` by field; the field "" stands for the whole state. */
 export class StateError extends Error {
   constructor(errors) {
     super(Object.values(errors).join(" "));
@@ -47,8 +47,8 @@ export async function call(method, path, body) {
 const lanes = new Map();
 
 /**
- * The document of a view for a state. One request of a path runs at a time; while it does, only the newest state
- * waits, and those that it replaced resolve to undefined.
+ * The document of a view for a state. For each path one request runs at a time. Meanwhile only the newest state
+ * waits; the promises of states that it replaced resolve to undefined.
  */
 export function ask(path, state) {
   const lane = lanes.get(path) ?? { busy: false, next: null };
@@ -76,7 +76,7 @@ async function run(path, lane) {
 
 /**
  * A job: `done` is a promise of its result, which rejects with StateError; `cancel()` kills it, and `done` resolves to
- * undefined. `onProgress` is told a number from 0 to 1.
+ * undefined. `onProgress` is called with a number from 0 to 1.
  */
 export function job(name, state, onProgress = () => {}) {
   let id, cancelled = false;

@@ -14,7 +14,7 @@ import * as takeaway from "./takeaway.js";
 import { view as tell } from "./tell.js";
 
 const VIEWS = [tell, asking, meaning, inspect];
-const PANELS = [takeaway]; // modules with panel(root, studio): what stands below every view; may return {update()}
+const PANELS = [takeaway]; // modules with panel(root, studio), shown below every view; panel may return {update()}
 
 const TOGETHER = 700; // milliseconds within which changes of one field are one step of undo
 const byName = Object.fromEntries(VIEWS.map((view) => [view.name, view]));
@@ -26,7 +26,7 @@ let last = { at: 0, keys: "" };
 
 const studio = {
   ask: (path, state) => ask(path, state).catch(failed),
-  /** The same without a word about what went wrong: the promise rejects. */
+  /** The same, but errors are not shown: the promise rejects. */
   quiet: ask,
   job: (name, state, onProgress) => {
     const made = job(name, state, onProgress);
@@ -36,7 +36,7 @@ const studio = {
   change(patch, name = current) {
     const keys = name + Object.keys(patch).sort().join();
     const now = performance.now();
-    // A step of undo that changes nothing puzzles.
+    // A step of undo that changes nothing would confuse.
     if (Object.entries(patch).every(([field, value]) => states[name][field] === value)) return refresh();
     if (keys !== last.keys || now - last.at > TOGETHER) past.push({ states, current });
     if (past.length > 200) past.shift();
@@ -45,7 +45,7 @@ const studio = {
     states = { ...states, [name]: { ...states[name], ...patch } };
     refresh();
   },
-  /** The same for what is chosen at once (a file, a question): a step of undo of its own, however soon after the last one. */
+  /** The same for a choice (a file, a question): always a step of undo of its own, even right after the last one. */
   choose(patch) {
     last = { at: 0, keys: "" };
     studio.change(patch);
@@ -64,7 +64,7 @@ const studio = {
   },
 };
 
-/** What went wrong is shown beside its field, or at the top; the promise resolves to undefined. */
+/** Shows an error beside its field, or at the top; the promise resolves to undefined. */
 function failed(error) {
   if (error instanceof StateError) {
     clearErrors(root);
@@ -83,7 +83,7 @@ function trouble(sentence) {
   $("told").classList.add("trouble");
 }
 
-/** Say something to who listens rather than looks. */
+/** Announce a text to users of screen readers. */
 function say(sentence) {
   $("told").classList.remove("trouble");
   if ($("told").textContent !== sentence) $("told").textContent = sentence;
@@ -102,7 +102,7 @@ const unpacked = (text) => {
 
 const LONGEST = 500_000; // letters of a link; browsers refuse addresses of two million
 
-/** The part of the address that restores this state; of a state too large for an address, the view alone. */
+/** The part of the address that restores this state; for a state that is too large, only the view. */
 function fragment() {
   const parts = [`view=${current}`, `state=${packed(states[current])}`];
   for (const other of byName[current].uses ?? []) parts.push(`${other}=${packed(states[other])}`);
@@ -110,7 +110,7 @@ function fragment() {
   return made.length > LONGEST ? `#view=${current}` : made;
 }
 
-/** The view and states of a link; whether it is one. */
+/** Take the view and states from a link; returns whether it was a link. */
 function restore() {
   const given = new URLSearchParams(location.hash.slice(1));
   const name = given.get("view");

@@ -1,4 +1,4 @@
-// Ask a question: people, half-width and epsilon from each other, protocols side by side, surveys that are repeated.
+// Ask a question: people, half-width and epsilon from each other, protocols side by side, simulated surveys.
 
 import { channelMap, intervals, protocols, repeats } from "./ask_pictures.js";
 import { question } from "./ask_question.js";
@@ -126,7 +126,7 @@ export const view = {
   },
 };
 
-/** The card of wishes: which one is found, and the other two. */
+/** The card of the three quantities: which one is computed, and the values of the other two. */
 function wanted(host, change, change0) {
   const solve = select({ name: "solve", label: "Find", value: "respondents", options: SOLVE, onChange: (value) => change({ solve: value }) });
   const epsilon = [
@@ -145,7 +145,7 @@ function wanted(host, change, change0) {
     h("details", { class: "more" }, h("summary", {}, "More"), aim, level, capped, eta)));
   const shut = (now) => {
     for (const [name, blocks] of Object.entries(given)) for (const block of blocks) {
-      // A control that the answer is shown in stays readable and is skipped by the keyboard.
+      // The control that shows the result stays readable, and the keyboard skips it.
       block.querySelector("input").disabled = name === now.solve && name !== "half_width";
       block.classList.toggle("off", name === now.solve && name !== "half_width");
     }

@@ -1,4 +1,4 @@
-// The pictures of "Ask a question": protocols side by side, one survey's intervals, and one answer's in many surveys.
+// The pictures of "Ask a question": protocols side by side, one survey's intervals, and one answer's intervals in many.
 
 import { cut, heatmap, picture, ticks, widthOf } from "./charts.js";
 import { percent, shown, svg } from "./dom.js";

@@ -1,4 +1,4 @@
-// The questions: which one is looked at, its answers as text and as bars, and more questions under the same budget.
+// The questions: the selected one with its answers as text and as bars, and more questions under the same budget.
 
 import { h } from "./dom.js";
 import { button, select, showError, textField } from "./fields.js";
@@ -6,7 +6,7 @@ import { shares } from "./shares.js";
 
 const NEW = { name: "Another question", labels: ["yes", "no"], pilot: [0.3, 0.7], half_width: 0.05 };
 
-/** Lines of an answer and its share or count; the labels and numbers, or a sentence about what is wrong. */
+/** Reads lines of an answer and its share or count. Returns labels and numbers, or a sentence about the mistake. */
 export function readAnswers(text) {
   const labels = [], pilot = [];
   for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
@@ -19,7 +19,7 @@ export function readAnswers(text) {
   return labels.length ? { labels, pilot } : { problem: "pilot: expected an answer and its share in each line, got none" };
 }
 
-/** Shares that sum to 1, of what was typed; nothing where that cannot be. */
+/** The typed numbers as shares that sum to 1; undefined if that is impossible. */
 export function normalised(pilot) {
   const total = pilot.reduce((sum, one) => sum + one, 0);
   return pilot.every((one) => Number.isFinite(one) && one >= 0) && total > 0 && Number.isFinite(total) ? pilot.map((one) => one / total) : null;

@@ -1,4 +1,4 @@
-// Two populations as bars that are dragged, or moved with the arrow keys; the other answers make room in proportion.
+// Two populations as bars that are dragged or moved with the arrow keys. The other bars shrink or grow in proportion.
 
 import { cut, picture, widthOf } from "./charts.js";
 import { percent, shown, svg } from "./dom.js";
@@ -14,7 +14,7 @@ export function moved(p, at, value) {
 }
 
 /**
- * data: {labels, names: [a, b], p0, p1}. `onChange("p0" | "p1", distribution)` is told every move.
+ * data: {labels, names: [a, b], p0, p1}. `onChange("p0" | "p1", distribution)` is called at every move.
  */
 export function bars(host, { title, file, onChange }) {
   let focus = { p0: 0, p1: 0 }, given, drag = null;
@@ -95,7 +95,7 @@ export function bars(host, { title, file, onChange }) {
   return made;
 }
 
-/** A round number that the longest bar does not fill. */
+/** A round number above the longest bar. */
 function scaleOf(top) {
   return [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 1].find((one) => one >= top * 1.08) ?? 1;
 }

@@ -14,7 +14,7 @@ export const colour = (at) => `series-${at % 7}`;
  * A figure that draws itself again when its data or its width change.
  *
  * draw(data, width) returns an <svg>; table(data) returns {head, rows}, its text equivalent; describe(data) returns a
- * sentence. `interactive` pictures hold controls, and so are a group of them rather than an image.
+ * sentence. An `interactive` picture holds controls, so its role is a group and not an image.
  */
 export function picture(host, { title, describe, draw, table, file, interactive = false }) {
   const place = h("div", { class: "svg" });
@@ -71,7 +71,7 @@ export function picture(host, { title, describe, draw, table, file, interactive 
   };
 }
 
-/** A table as the text equivalent of a picture: `head` texts, `rows` of texts or numbers. */
+/** A table that replaces a picture for readers of text: `head` has texts, `rows` have texts or numbers. */
 export function textOf({ head, rows }, caption) {
   const body = rows.map((row) => h("tr", {}, row.map((cell, at) =>
     at ? h("td", {}, typeof cell === "number" ? shown(cell, 5) : shown(cell)) : h("th", { scope: "row" }, shown(cell)))));
@@ -83,7 +83,7 @@ export function textOf({ head, rows }, caption) {
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font-size", "font-weight",
   "font-family", "text-anchor", "dominant-baseline", "visibility"];
 
-/** Download a picture as a file of its own, with the colours that it is shown in. */
+/** Download a picture as a file, with the colours in which it is shown. */
 export function saveSvg(drawn, name) {
   if (!drawn) return;
   const copy = drawn.cloneNode(true);
@@ -105,7 +105,7 @@ export function saveSvg(drawn, name) {
   download(new XMLSerializer().serializeToString(copy), name, "image/svg+xml");
 }
 
-/** Hand the reader a file that was made here. */
+/** Download a file that was made in the page. */
 export function download(content, name, type = "text/plain") {
   const address = URL.createObjectURL(new Blob([content], { type }));
   const link = h("a", { href: address, download: name });
@@ -115,7 +115,7 @@ export function download(content, name, type = "text/plain") {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** About as wide as a text is drawn at this size. */
+/** The approximate width of a text at this size. */
 export const widthOf = (text, size = 12) => String(text).length * size * 0.56;
 
 /** A text cut so that it is drawn no wider than `width`. */
@@ -136,7 +136,7 @@ export function ticks(low, high, count = 5) {
 
 /**
  * Curves. data: {series: [{name, points: [[x, y], …], dash, marks, thin}], x: {label, log}, y: {label}, cursor: {x, y,
- * label}, bands: [{from, to, label}]}. The legend stands below, off the data. `onMove(x)` is told where a pointer is
+ * label}, bands: [{from, to, label}]}. The legend is below the data. `onMove(x)` is called where a pointer is
  * pressed or dragged.
  */
 export function lines(host, { title, describe, file, height = 260, onMove }) {

@@ -1,4 +1,4 @@
-// Elements, numbers as text, and nothing else. No markup is ever made from text, so nothing that is typed can run.
+// Elements, and numbers as text. No markup is ever made from text, so typed text can never run as code.
 
 const fill = (element, attrs, children) => {
   for (const [name, value] of Object.entries(attrs ?? {})) {
@@ -18,7 +18,7 @@ export const h = (tag, attrs, ...children) => fill(document.createElement(tag), 
 export const svg = (tag, attrs, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attrs, children);
 
-/** A number for people: `digits` significant ones, no needless zeros; "inf" as the sign. */
+/** A number for readers: with `digits` significant digits and no trailing zeros; "inf" becomes the sign ∞. */
 export function shown(value, digits = 4) {
   if (value === "inf") return "∞";
   if (value === "-inf") return "−∞";
@@ -40,7 +40,7 @@ const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : tex
 export const percent = (value, digits = 3) =>
   typeof value === "number" ? `${shown(100 * value, digits)} %` : "–";
 
-/** The last of several calls within `wait` milliseconds is the one that counts. */
+/** Of several calls within `wait` milliseconds only the last one is made. */
 export function debounced(call, wait) {
   let timer;
   return (...args) => {

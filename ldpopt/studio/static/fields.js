@@ -2,7 +2,7 @@
 
 import { h, newId } from "./dom.js";
 
-/** A labelled control in a block that an error of the field `name` is shown in. */
+/** A labelled control in a block, which also shows errors of the field `name`. */
 export function fieldOf(name, label, control, hint) {
   const id = control.id || newId(name);
   control.id = id;
@@ -12,7 +12,7 @@ export function fieldOf(name, label, control, hint) {
   return h("div", { class: "field", "data-field": name }, h("label", { for: id }, label), control, hinted);
 }
 
-/** A number; `onChange` is told a finite number, or null where it is empty. What is none stays, with an error. */
+/** A number; `onChange` gets a finite number, or null if the field is empty. Other text stays and shows an error. */
 export function numberField({ name, label, value, min, max, step = "any", hint, onChange }) {
   const control = h("input", { type: "number", inputmode: "decimal", min, max, step, value: value ?? "" });
   control.addEventListener("change", () => {
@@ -83,7 +83,7 @@ export function checkbox({ name, label, value, onChange }) {
 
 export const button = (label, onclick, attrs = {}) => h("button", { type: "button", onclick, ...attrs }, label);
 
-/** Shows the sentence beside the field, or takes it away where it is empty; the field "" is the page's own line. */
+/** Shows a sentence beside the field, or removes it if it is empty. The field "" is the line at the top of the page. */
 export function showError(root, name, sentence) {
   const block = name ? root.querySelector(`[data-field="${CSS.escape(name)}"]`) : null;
   if (!block) {

@@ -1,4 +1,4 @@
-// A matrix of probabilities: a row for each block of answers, a column for each report, its share as colour and number.
+// A matrix of probabilities, as colours and numbers: a row for each block of answers, a column for each report.
 
 import { cut, picture, widthOf } from "./charts.js";
 import { shown, svg } from "./dom.js";
@@ -16,7 +16,8 @@ export function heatmap(host, { title, describe, file, corner = "answers" }) {
 }
 
 function draw(data, width) {
-  // Where the colour stands out from the ink less than from the paper.
+  // Above this value a cell's colour has less contrast with the ink than with the paper, so its number is
+  // paper-coloured.
   const dense = matchMedia("(prefers-color-scheme: dark)").matches ? 0.6 : 0.92;
   const count = data.rows.length, m = data.columns.length, row = count > 60 ? 8 : count > 30 ? 14 : 26;
   const named = row < 14 ? 8 : Math.min(width * 0.4, 14 + Math.max(...data.rows.map((one) => widthOf(one.label, 12))));

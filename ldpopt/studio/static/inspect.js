@@ -1,4 +1,4 @@
-// Any channel: paste or drop a matrix, a channel file or a design file; see what it guarantees, and mend it.
+// Any channel: paste or drop a matrix, a channel file or a design file, see its guarantees, and mend it.
 
 import { heatmap, lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
@@ -6,8 +6,8 @@ import { button, fieldOf, numberField, select, showError, textField } from "./fi
 import { figure as figureOf } from "./verdict.js";
 
 const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: null };
-const LARGEST = 4_000_000; // letters that the studio takes
-const AT_ONCE = 4000; // up to so many letters a file is small enough to be looked at in a fraction of a second
+const LARGEST = 4_000_000; // the most letters that the studio accepts
+const AT_ONCE = 4000; // a file of up to this many letters is inspected in a fraction of a second
 const MOST_DRAWN = 150;
 
 const EXAMPLES = {
@@ -73,13 +73,13 @@ export const view = {
   },
 };
 
-/** The card of what is looked at: a place to drop a file on, a button for those without a mouse, lines to paste into. */
+/** The card of the input: a place to drop a file, a button for users without a mouse, and a field to paste into. */
 function source(host, studio) {
   const file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.json" });
   const paste = textField({ name: "text", label: "Or paste it here", rows: 8, placeholder: "0.75, 0.25\n0.25, 0.75",
     hint: "Rows of probabilities, with or without names; a channel file; a design file.",
     onChange: (value) => studio.choose({ text: value, name: null, mend: false }) });
-  // What is pasted counts at once; what is typed, when the field is left.
+  // Pasted text is used at once, typed text when the field is left.
   paste.control.addEventListener("paste", () => setTimeout(() => paste.control.dispatchEvent(new Event("change"))));
   const example = select({ name: "example", label: "Or take an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
     ["tell", "The design of “Tell two populations apart”"], ["forged", "The same design, forged"]], onChange: taken });
@@ -141,7 +141,7 @@ function source(host, studio) {
   };
 }
 
-/** The card of what the channel is compared for. */
+/** The card of the comparison's populations and divergence. */
 function comparison(host, studio) {
   const list = (name, label) => textField({ name, label, placeholder: "0.5, 0.3, 0.2", onChange: (value) => {
     const found = value.trim() ? value.trim().split(/[\s,;]+/).map(Number) : null;
@@ -188,7 +188,7 @@ function mending(host, studio) {
 
 const COLOURS = { green: "good", red: "bad", grey: "busy" };
 
-/** What is told of the channel. */
+/** The results about the channel. */
 function outcome(host) {
   const badge = h("p", { class: "badge busy", id: "badge" }, "nothing to look at yet");
   const bar = h("progress", { "aria-label": "measuring", max: 1 }), progress = h("div", { class: "progress", hidden: true }, bar);

@@ -1,4 +1,4 @@
-// The limits of privacy: each as a slider, as a number, and in plain terms.
+// The limits of privacy: each as a slider, as a number, and in plain words.
 
 import { h, shown } from "./dom.js";
 import { checkbox, numberField, select, slider } from "./fields.js";
@@ -71,5 +71,5 @@ export function limits(host, studio) {
   };
 }
 
-/** Four significant digits, as a slider's value is read. */
+/** A slider's value, rounded to four significant digits. */
 const round = (value) => Number(value.toPrecision(4));

@@ -1,4 +1,4 @@
-// What it means for one person: the chance of the answer after a report, the best test of it, and many rounds.
+// What it means: for one person, the chance of the answer after a report, the best test, and many rounds.
 
 import { lines } from "./charts.js";
 import { h, percent, shown } from "./dom.js";
@@ -84,7 +84,7 @@ export const view = {
       delta.set(now.delta);
       source.textContent = now.source === "question" ? `The survey’s question: ${now.question.name || "without a name"}` : "A channel that was brought here.";
       root.dataset.state = "busy";
-      // A link may bring a question of fewer answers than the example's.
+      // A link may contain a question with fewer answers than the example.
       const most = now.source === "question" ? now.question.labels?.length : now.matrix?.length;
       const found = await studio.ask("meaning", now.answer >= most ? { ...now, answer: 0 } : now);
       if (mine !== turn) return;

@@ -1,4 +1,4 @@
-// Where the two populations come from: bars that are dragged, a file, pasted lines, or the data that come along.
+// The two populations: from bars that are dragged, a file, pasted lines, or the example data of the package.
 
 import { bars } from "./charts.js";
 import { h } from "./dom.js";
@@ -43,7 +43,7 @@ export function populations(host, studio) {
     take(found);
   }
 
-  /** A file with a line for each respondent, or several columns: which of them? */
+  /** Asks which columns to use, for a file with a line for each respondent or with several columns. */
   function askColumns(found, more) {
     const chosen = { answer: "", group: "", bins: "", ...more };
     const options = [["", "choose …"], ...found.columns.map((one) => [one, one])];
@@ -88,7 +88,7 @@ export function populations(host, studio) {
   let last = [];
   return {
     update(state) {
-      // A move of a limit changes no bar.
+      // A change of a limit does not change the bars.
       const now = NUMBERS.map((name) => state[name]);
       if (now.every((one, at) => one === last[at]) && last.length) return;
       last = now;

@@ -7,7 +7,7 @@ import { beside, focused, followed, pressed } from "./drag.js";
 
 const ROW = 26;
 
-/** data: {labels, pilot} with shares that sum to 1. `onChange(pilot)` is told every move. */
+/** data: {labels, pilot} with shares that sum to 1. `onChange(pilot)` is called at every move. */
 export function shares(host, { title, file, onChange }) {
   let focus = 0, given, drag = null;
   const made = picture(host, {
@@ -68,7 +68,7 @@ export function shares(host, { title, file, onChange }) {
   return made;
 }
 
-/** One bar cut into parts, whose cuts are dragged. data: {names, split, epsilon}; `onChange(split)` is told every move. */
+/** A bar in parts with draggable cuts. data: {names, split, epsilon}; `onChange(split)` is called at every move. */
 export function parts(host, { title, file, onChange }) {
   let given;
   const made = picture(host, {
@@ -113,7 +113,7 @@ export function parts(host, { title, file, onChange }) {
     return place;
   }
 
-  /** The split with the part before the cut set to `value`, at the cost of the part after it. */
+  /** The split with the part before the cut set to `value`; the part after the cut changes by the difference. */
   function shifted(before, value) {
     const both = given.split[before] + given.split[before + 1], least = Math.min(0.02, both / 2);
     const next = [...given.split];

@@ -4,7 +4,7 @@ import { download, saveSvg } from "./charts.js";
 import { debounced, h } from "./dom.js";
 import { button } from "./fields.js";
 
-/** The panel below every view; it computes when it is open, and again when the state changes. */
+/** The panel below every view. It computes while it is open, and again when the state changes. */
 export function panel(root, studio) {
   const code = block("Python code", "takeaway-code", studio), command = block("Command", "takeaway-command", studio);
   const note = h("p", { class: "note" }), files = h("div", { class: "files" }), trouble = h("p", { class: "error", role: "alert", hidden: true });
@@ -44,7 +44,7 @@ export function panel(root, studio) {
     details.dataset.state = "done";
   }
 
-  /** What takes longer, in a process of its own. */
+  /** Longer work, in a process of its own. */
   async function longer() {
     const mine = studio.job("takeaway", asked());
     work = mine;
@@ -102,7 +102,7 @@ export function panel(root, studio) {
   };
 }
 
-/** The result of what was asked, or the error that it ended in. */
+/** The result of a request, or the error with which it ended. */
 async function quietly(call) {
   try {
     return await call();

@@ -1,4 +1,4 @@
-// Tell two populations apart: the state's certified optimum, repainted and verified at every move.
+// Tell two populations apart: the state's certified optimum, computed, verified and drawn again at every move.
 
 import { debounced, h, percent, shown } from "./dom.js";
 import { limits } from "./limits.js";
@@ -25,7 +25,7 @@ export const view = {
     root.append(h("h1", { class: "seen" }, "Tell two populations apart"), controls, results);
     const said = verdict(root, { label: "The optimum", title: "The optimal channel", working: "designing" });
     results.append(said.card);
-    // The limits come first: they are what is moved most.
+    // The limits come first, since they are moved most often.
     const parts = [limits(controls, studio), populations(controls, studio)];
     const pictures = tellPictures(results), curves = tellCurves(results, studio);
     let turn = 0;
@@ -48,7 +48,7 @@ export const view = {
       curves.later(now, found);
     }
 
-    // For who listens: once the hand rests.
+    // For screen readers, when the dragging stops.
     const tell = debounced((found) => root.isConnected && studio.say(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
 
     function paint(found, now) {

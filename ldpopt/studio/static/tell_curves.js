@@ -80,7 +80,7 @@ export function tellCurves(host, studio) {
 
   return {
     later(now, got) {
-      // What was proved, or sought along epsilon, is of one problem; the cursor alone may move on it.
+      // Proved points and phases belong to one problem; only the cursor may move on them.
       const { epsilon, eta, ...rest } = now, problem = JSON.stringify(rest);
       if (key !== `${problem}|${epsilon}`) {
         proved = null;
@@ -102,7 +102,7 @@ export function tellCurves(host, studio) {
   };
 }
 
-/** A button that starts a job, a bar of its progress, and a way to end it. */
+/** A button that starts a job, a progress bar, and a button that cancels the job. */
 function work(figure, label, start, done) {
   const line = h("div", { class: "progress" }), said = h("span", { class: "note", role: "status" });
   const made = { state: null, reset };

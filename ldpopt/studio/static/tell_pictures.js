@@ -1,4 +1,4 @@
-// The pictures of "Tell two populations apart": sorted answers with their blocks, the channel, and what else there is.
+// The pictures of "Tell two populations apart": sorted answers with their blocks, the channel, and other mechanisms.
 
 import { cut, heatmap, picture, widthOf } from "./charts.js";
 import { h, percent, shown, svg } from "./dom.js";
@@ -29,7 +29,7 @@ export function tellPictures(host) {
   };
 }
 
-/** Blocks are lettered, since reports are numbered: A, B, …, Z, AA, AB, … */
+/** Blocks have letters, since reports have numbers: A, B, …, Z, AA, AB, … */
 const letters = (at) => (at > 25 ? letters(Math.floor(at / 26) - 1) : "") + String.fromCharCode(65 + (at % 26));
 
 const blockName = (found, block, at) => {

@@ -1,4 +1,4 @@
-// What a view says of its design: the badge, figures in words, and a bar with Cancel while it takes long.
+// The verdict of a view on its design: the badge, figures in words, and a progress bar with Cancel for long work.
 
 import { h } from "./dom.js";
 import { button } from "./fields.js";
@@ -7,7 +7,7 @@ import { button } from "./fields.js";
 export const figure = (name, value, note) =>
   h("div", { class: "figure" }, h("span", { class: "name" }, name), h("strong", { id: `figure-${name.replaceAll(" ", "-")}` }, value), h("span", { class: "note" }, note));
 
-/** The card of a verdict. `root.dataset.state` says to tests and to stylesheets where the view is. */
+/** The card of a verdict. `root.dataset.state` tells tests and stylesheets how far the view is. */
 export function verdict(root, { label, title, working }) {
   const badge = h("p", { class: "badge busy", id: "badge" }, "computing …"), progress = h("div", { class: "progress", hidden: true });
   const headline = h("div", { class: "headline" }), words = h("ul", { class: "words" });
@@ -22,7 +22,7 @@ export function verdict(root, { label, title, working }) {
     card: h("section", { class: "card verdict", "aria-label": label }, h("h2", {}, title), badge, progress, headline, words),
     badge, headline, words,
 
-    /** A new state is looked at: nothing that was said holds, and older work is cancelled. */
+    /** A new state begins: earlier results no longer hold, and older work is cancelled. */
     busy() {
       root.dataset.state = "busy";
       badge.className = "badge busy";
@@ -53,14 +53,14 @@ export function verdict(root, { label, title, working }) {
       return found;
     },
 
-    /** There is no result, unless somebody cancelled: the badge says so, and a field why. */
+    /** An error instead of a result: the badge says so, and the field says why. After Cancel nothing is shown. */
     none(sentence) {
       if (root.dataset.state === "cancelled") return;
       root.dataset.state = "failed";
       badge.textContent = sentence;
     },
 
-    /** The badge of a proof that was checked; `gap` in words. Green only where it is certified. */
+    /** The badge of a checked proof, with the `gap` in words. It is green only if the design is certified. */
     judged(proof, gap) {
       const kind = !proof.verified ? "bad" : proof.certified ? "good" : "near";
       badge.className = `badge ${kind}`;
@@ -69,7 +69,7 @@ export function verdict(root, { label, title, working }) {
       return kind;
     },
 
-    /** The list below the figures, and what fails in a proof. */
+    /** The list below the figures, and the failures of a proof. */
     say(kind, proof, ...sentences) {
       words.replaceChildren(...sentences.filter(Boolean).map((one) => h("li", {}, one)), kind === "bad" ? h("li", { class: "error" }, proof.failures.join("; ")) : "");
     },

@@ -1,4 +1,4 @@
-"""Counting reports: tables that add up, which is all that estimation needs of them."""
+"""Counting reports. The counts of separate files add up, and estimation needs nothing but counts."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ class Counts(Result):
     """Reports counted by question, and by pairs of questions where asked.
 
     plan : checksum of the plan. rows : number of respondents.
-    tables : by the names of one or two questions, counts in the order of their channels' outputs; without the empty
-        reports of questions that leave missing answers out.
-    simulation : whether the reports say that they are simulated. unlabelled : whether some say nothing of themselves.
-    sources : the fingerprints of the reports' partitions, as in their manifests, or what stands for a file without.
+    tables : counts by the names of one or two questions, shape (m,) or (m1, m2), in the order of the channels' outputs.
+        The empty reports of a question that leaves missing answers out are not counted.
+    simulation : whether the reports say that they are simulated. unlabelled : whether some files came without a
+        manifest (the record of the plan, the rows and the checksum that `privatize` writes with reports).
+    sources : what tells these reports from others: for each partition the fingerprint in its manifest (a keyed checksum
+        of whose rows it holds), and for a file without a manifest the beginning of its SHA-256.
 
-    Counts of disjoint reports under one plan add up: ``a + b``. The same reports twice, and simulated ones with others,
-    are `InvalidInput`.
+    Counts of disjoint reports under one plan add up: ``a + b``. It is `InvalidInput` to add the same reports twice, or
+    simulated reports to real ones.
     """
 
     plan: str
@@ -52,7 +54,7 @@ class Counts(Result):
     sources: frozenset[str] = frozenset()
 
     def _columns(self) -> dict[str, list[Any]]:
-        """A row for each table of one question and each of its reports, by position; pairs are left to `to_json`."""
+        """One row for each question and each of its outputs, numbered from 0. Tables of pairs are only in `to_json`."""
         single = [(names[0], at, int(n)) for names, one in self.tables.items() if len(names) == 1
                   for at, n in enumerate(one)]  # fmt: skip
         return {name: [row[at] for row in single] for at, name in enumerate(("question", "report", "count"))}
@@ -117,12 +119,13 @@ def aggregate(
 ) -> Counts:
     """Count the reports in files, by question and for `pairs` of questions.
 
-    reports : as `privatize` wrote them, a file, a folder or several, or a collector's database (``reports.db``,
-        ``sqlite:///...`` or ``postgresql://...``). `InvalidInput` for reports that are missing or
-        that the plan does not know, and for files that do not fit their manifests: of another plan, changed,
-        incomplete, there twice (under another name, too), or simulated beside others.
-    unlabelled : count files without a manifest, too, written by hand or by another program; without it they are
-        `InvalidInput`, since nothing tells them from raw answers or from reports of another plan.
+    reports : the files that `privatize` wrote (one file, a folder, or several), or a collector's database
+        (``reports.db``, ``sqlite:///...`` or ``postgresql://...``). A report that the plan does not know is
+        `InvalidInput`, and so is a missing one, unless its question leaves missing answers out. So are files that do
+        not fit their manifests: they belong to another plan, were changed, are incomplete, are given twice (also under
+        another name), or mix simulated reports with real ones.
+    unlabelled : whether to count files without a manifest, too, which were written by hand or by another program. By
+        default they are `InvalidInput`, since nothing tells them from raw answers or from reports of another plan.
 
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
@@ -137,7 +140,7 @@ def aggregate(
     >>> int(counts["vote"].sum()), counts.simulation
     (100, True)
     """
-    if isinstance(reports, Plan) and not isinstance(plan, Plan):  # the order of earlier versions
+    if isinstance(reports, Plan) and not isinstance(plan, Plan):  # the order of the arguments in earlier versions
         plan, reports = reports, plan
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
@@ -166,7 +169,7 @@ def count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> 
 
 
 def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner | None = None) -> Counts:
-    """The counts of a delivery, whose files must have the rows that they say."""
+    """The counts of a delivery; each file must have as many rows as its manifest says."""
     for path in found.files:
         require_columns([question.name for question in plan.questions], column_names(path), str(path))
         refuse_nested(path, [question.name for question in plan.questions], ())
@@ -180,7 +183,7 @@ def count(plan: Plan, found: Delivery, names: tuple[Names, ...], runner: Runner 
 
 
 def add(first: Counts, second: Counts) -> Counts:
-    """The counts of both."""
+    """The sum of two counts, as a function for reduction."""
     return first + second
 
 
@@ -229,7 +232,7 @@ def count_batches(found: Iterable[Any], plan: Plan, names: Iterable[Names], row:
 
 
 def _positions(column: Any, labels: Any, name: str, row: int, empty: bool) -> npt.NDArray[Any]:
-    """Where each report stands among the labels; -1 for an empty one, where there may be some."""
+    """The position of each report among the labels; -1 for an empty report, if `empty` allows one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

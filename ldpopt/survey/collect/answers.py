@@ -16,7 +16,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
 PARTITIONS = 256
-"""More files than this share partitions."""
+"""With more files than this, small files share a partition."""
 BATCH_ROWS = 1 << 16
 REPORTS = (".csv", ".parquet")
 ANSWERS = SUFFIXES
@@ -25,7 +25,10 @@ _EXPECTED = "CSV files or Parquet files (.csv, .parquet)"
 
 @dataclass(frozen=True)
 class Piece:
-    """`rows` rows of one file: the bytes of CSV, the row groups of Parquet, else the rows, `start` to `stop` - 1."""
+    """`rows` rows of one file, in the range from `start` to `stop` - 1.
+
+    The range counts bytes in a CSV file, row groups in a Parquet file, and rows in any other.
+    """
 
     path: str
     start: int
@@ -35,7 +38,7 @@ class Piece:
 
     @property
     def delimited(self) -> bool:
-        """Whether the file is text whose bytes the range counts."""
+        """Whether the file is text, so that the range counts bytes."""
         return Path(self.path).suffix.lower() in DELIMITED
 
     @property
@@ -46,7 +49,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Partition:
-    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files), from one piece or a few."""
+    """Rows `first_row` to `first_row + rows - 1` (counted from 1 over all files), made of one or more pieces."""
 
     first_row: int
     pieces: tuple[Piece, ...]
@@ -74,7 +77,10 @@ def _listed(piece: Piece) -> list[Any]:
 
 
 def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str] = REPORTS) -> list[Path]:
-    """The files of `answers`, all of one of the endings `kinds`: one, several, or a folder in the order of names."""
+    """The files of `answers`: one file, several, or a folder's, by name.
+
+    All must have the same ending, one of `kinds`.
+    """
     given = [answers] if isinstance(answers, (str, Path)) else list(answers)
     found: list[Path] = []
     for path in map(Path, given):
@@ -93,8 +99,9 @@ def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str]
 def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partition]:
     """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order.
 
-    A file is at least one partition of its own, unless there are more than `PARTITIONS` files: then neighbours that are
-    small share one, since ten thousand tasks and their files would take longer than the rows in them.
+    Every file begins a partition of its own, unless there are more than `PARTITIONS` files. Then small neighbours share
+    a partition, since ten thousand tasks and their files would take longer than the rows in them.
+
     dialect : how the files are written, if they are text.
     """
     together = -(-len(files) // PARTITIONS)
@@ -112,7 +119,7 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partitio
     for path in files:
         for start, stop, rows in ranges_of(path, PARTITION_ROWS, PARTITION_BYTES, dialect):
             piece = Piece(str(path), start, stop, rows, dialect)
-            if not (rows or piece.delimited):  # text that only seems empty has still to be refused
+            if not (rows or piece.delimited):  # text that seems empty stays, to be refused later
                 continue
             every = [*waiting, piece]
             full = sum(one.rows for one in every) > PARTITION_ROWS or sum(map(_bytes, every)) > PARTITION_BYTES
@@ -128,9 +135,9 @@ def _bytes(piece: Piece) -> int:
 
 
 def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
-    """The partition's rows as pyarrow record batches of `columns`; those of a CSV file are all text.
+    """The partition's rows as pyarrow record batches of `columns`. In CSV files all values are text.
 
-    `dictionaries` are columns that Parquet may give as dictionaries, which code faster.
+    dictionaries : columns that may be read from Parquet as arrow dictionaries, which are faster to encode.
     """
     yield from _together(_found(part, columns, dictionaries))
 
@@ -148,7 +155,7 @@ def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str])
 
 
 def _together(found: Iterator[Any]) -> Iterator[Any]:
-    """Neighbouring batches of one schema as one, up to `BATCH_ROWS`: every batch has its cost, however small it is."""
+    """Neighbouring batches of one schema, joined up to `BATCH_ROWS` rows, since even a small batch has a fixed cost."""
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -167,10 +174,10 @@ def _together(found: Iterator[Any]) -> Iterator[Any]:
 
 
 def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
-    """The rows of CSV files with one header, parsed at once; None where they have to be read one by one.
+    """The rows of CSV files with one header, parsed at once; None if the files have to be read one by one.
 
-    That is so where there are quotes, which might reach from one file into the next, and where anything is wrong, since
-    the message names the file.
+    They are read one by one if a file has quotes, which might reach into the next file, and if anything is wrong, so
+    that the message names the file.
     """
     import pyarrow as pa
 
@@ -195,7 +202,7 @@ def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
 
 
 def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) -> None:
-    """The columns of a Parquet file hold plain values, and those that are carried no bytes; else `InvalidInput`."""
+    """`InvalidInput` unless the columns of a Parquet file hold plain values, and the carried ones no binary values."""
     if path.suffix != ".parquet":
         return
     import pyarrow as pa

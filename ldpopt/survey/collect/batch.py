@@ -1,4 +1,4 @@
-"""The function that privatizes a batch of rows: everything else only moves its input and output about."""
+"""Privatizing a batch of rows. The rest of this folder moves the input and the output of this step."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Privatizer:
         return column
 
     def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
-        """The reports of partition `index` as a pyarrow table with its manifest, and the tally of what policies did.
+        """The reports of partition `index`, as a pyarrow table with its manifest, and the tally of what policies did.
 
         batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
         dropped : sorted numbers of the rows to leave out.
@@ -105,9 +105,11 @@ class Privatizer:
 def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = None) -> tuple[Any, Tally]:
     """Privatize a data frame in memory: (pyarrow table of reports, tally).
 
-    answers : a pandas, Polars or pyarrow table, or anything else with the Arrow stream interface, or the older data
+    answers : a pandas, Polars or pyarrow table, or any other object with the Arrow stream interface or the older data
         frame interchange protocol.
-    randomness : as in `privatize`. Raises `InvalidInput` for answers that the plan refuses.
+    randomness : as in `privatize`.
+
+    Raises `InvalidInput` for answers that the plan refuses.
 
     >>> import numpy as np, pyarrow as pa
     >>> from ldpopt.survey.plan.plan import make_plan
@@ -139,7 +141,7 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
 
 
 def _one_table(made: list[Any]) -> Any:
-    """Record batches as one table; carried columns of kindred types, as different files may have them, become one."""
+    """Record batches as one table. A carried column may have related types in different files; they become one type."""
     import pyarrow as pa
 
     if all(batch.schema == made[0].schema for batch in made):
@@ -156,7 +158,7 @@ def _table(answers: Any, columns: list[str]) -> Any:
         table = values_hidden("the data frame", _converted, answers)
         _require_once(columns, table.column_names)
         return table
-    # pandas and Polars: columns that are not needed are not even converted.
+    # pandas and Polars: only the columns that are needed are converted.
     _require_once(columns, list(names))
     for name in columns:
         values_hidden(f"column {name!r} of the data frame", _converted, answers[[name]])
@@ -178,10 +180,10 @@ def _require_once(columns: list[str], found: list[str]) -> None:
 
 
 def require_columns(needed: list[str], found: list[str], where: str) -> None:
-    """Every needed column is there."""
+    """`InvalidInput` unless every needed column is there."""
     lacking = [name for name in needed if name not in found]
     if lacking:
-        # Names are not shown: the first line of a file without a header is somebody's answers.
+        # The names that were found are not shown: the first line of a file without a header is somebody's answers.
         raise invalid("answers", f"a column {lacking[0]!r}", Phrase(f"{len(found)} others"), where)
 
 

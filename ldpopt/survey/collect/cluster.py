@@ -1,6 +1,6 @@
-"""The same work on a Dask cluster: partitions in, partitions out, counts merged in a tree.
+"""Privatizing and counting on a Dask cluster: each task does one partition, and counts are merged in a tree.
 
-Tasks carry paths and partition numbers, never answers or keys: every worker must see the same files at the same
+Tasks carry paths and partition numbers, never answers or keys. So every worker must see the same files at the same
 paths, the key file included. A task that runs twice, because its worker was killed, writes the same bytes.
 """
 
@@ -24,17 +24,17 @@ _BRANCHES = 8
 
 @dataclass(frozen=True)
 class Dask:
-    """A runner on a `distributed.Client`. Work that the cluster loses is `LostWork`: never a result less."""
+    """A runner on a `distributed.Client`. If the cluster loses work, it raises `LostWork` and never skips a result."""
 
     client: Any
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """The results, as they come; the tasks that remain after a failure are cancelled."""
+        """The results in the order in which they are ready. After a failure the remaining tasks are cancelled."""
         from distributed import as_completed
 
         futures = self.client.map(function, list(items), pure=False)
         try:
-            # Each is asked for its result: when the scheduler is lost, the iteration gives cancelled futures, or ends.
+            # Each future is asked for its result, since a lost scheduler shows as cancelled futures or as an early end.
             yield from every((_result(future) for future in as_completed(futures)), len(futures))
         finally:
             self._cancel(futures)
@@ -50,14 +50,14 @@ class Dask:
         return made
 
     def _cancel(self, futures: list[Any]) -> None:
-        """Cancel what is left, where there still is somebody to ask."""
+        """Cancel the tasks that are left, if the client is still connected."""
         if self.client.status == "running":
             with suppress(*_lost()):
                 self.client.cancel(futures)
 
 
 def _result(future: Any) -> Any:
-    """What a future holds; the task's own exceptions pass, the cluster's are `LostWork`."""
+    """The result of a future. The task's own exceptions pass through; the cluster's become `LostWork`."""
     try:
         return future.result()
     except _lost() as error:
@@ -66,7 +66,7 @@ def _result(future: Any) -> Any:
 
 
 def _lost() -> tuple[type[BaseException], ...]:
-    """What a cluster raises when its scheduler or its workers are gone."""
+    """The exceptions that a cluster raises when its scheduler or its workers are gone."""
     import asyncio
     from concurrent.futures import CancelledError
 

@@ -1,4 +1,4 @@
-"""From a column of raw answers to category positions, under the question's stated policies."""
+"""Turning a column of raw answers into category positions, under the question's policies for odd answers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 @dataclass
 class Tally:
-    """What privatizing did to the rows: for the holder of the answers, since these counts are not private.
+    """What privatizing did to the rows. These counts are not private: they are for the holder of the answers alone.
 
-    rows : reports written; duplicates : rows left out, because an earlier row has their respondent.
-    row_set : the fingerprint of the rows, as in the manifest of their reports.
-    unknown, missing : by question, answers that were mapped to the category of its policy.
+    rows : number of reports written. duplicates : number of rows left out because an earlier row has their respondent.
+    row_set : the fingerprint of the rows (a keyed checksum of whose rows they are), as in the manifest of the reports.
+    unknown, missing : for each question, how many unknown and missing answers its policy handled.
     """
 
     rows: int = 0
@@ -43,13 +43,13 @@ class Tally:
 
     @classmethod
     def total(cls, tallies: Iterable[Tally], plan: Plan) -> Tally:
-        """The sum, with a zero for every question of the plan that needed no policy."""
+        """The sum of tallies, with a zero for every question of the plan whose policies were not needed."""
         zeros = {question.name: 0 for question in plan.questions}
         return sum(tallies, cls(unknown=dict(zeros), missing=dict(zeros)))
 
 
 class Coder:
-    """Positions of the answers to one question among its categories."""
+    """Finds the position of each answer to one question among its categories."""
 
     def __init__(self, question: PlannedQuestion) -> None:
         import pyarrow as pa
@@ -61,24 +61,24 @@ class Coder:
         written = [code for code, _ in codes]
         self._question = question
         self._kind = np.min_scalar_type(len(question.categories))
-        self._of_code = np.array([*(at for _, at in codes), -1])  # the last is found by -1, no category
+        self._of_code = np.array([*(at for _, at in codes), -1])  # an answer without a category has position -1
         self._text = pa.array(written, pa.string())
         # A column of numbers is compared as numbers: 7, 7.0 and the text "7" are one answer.
         whole = [text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in written]
         self._whole = pa.array([int(t) if t is not None and len(t) < 18 else None for t in whole], pa.int64())
         self._codes = {"unknown": self._position(question.unknown), "missing": self._position(question.missing)}
         if reading.left_out:
-            self._codes["missing"] = 0  # drawn like the others, and not written
+            self._codes["missing"] = 0  # drawn like the others, but not written
 
     def codes(self, column: Any, tally: Tally, row: Callable[[int], int]) -> Codes:
-        """Unsigned positions for a pyarrow array of answers, counting in `tally` what policies mapped.
+        """Unsigned positions for a pyarrow array of answers; `tally` counts the answers that the policies mapped.
 
         row : the number of the data row at a place of the column, for the message when a policy refuses.
         """
         return self.read(column, tally, row)[0]
 
     def read(self, column: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
-        """`codes`, and where the report is to be empty, if anywhere: missing answers that are left out."""
+        """`codes`, and a mask of the rows whose report stays empty since missing answers are left out, or None."""
         import pyarrow.compute as pc
 
         column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
@@ -93,7 +93,7 @@ class Coder:
         return made, absent if self._question.reading.left_out else None
 
     def _without_codes(self, column: Any) -> Any:
-        """The column with null in place of what stands for no answer."""
+        """The column with null in place of the codes that stand for "no answer"."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -107,7 +107,7 @@ class Coder:
         return pc.if_else(is_one_of(column, reading.missing_codes), pa.scalar(None, column.type), column)
 
     def _positions(self, column: Any) -> npt.NDArray[Any]:
-        """Where each answer stands among the categories, -1 for what is none of them."""
+        """The position of each answer among the categories, or -1 for an answer that is none of them."""
         import pyarrow.compute as pc
 
         if self._question.reading.bins:

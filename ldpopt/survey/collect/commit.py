@@ -1,7 +1,8 @@
-"""The end of a run: its reports appear at once, nothing is overwritten, and a repeated call knows its own.
+"""The end of a run: its reports appear all at once, nothing is overwritten, and a repeated call recognises them.
 
-A note beside the reports says what they are, from just before they appear until all else of the run is gone. Whoever
-repeats a call that was killed in between finds the note, compares the reports with it, and gets the tally.
+Just before the reports appear, a note beside them is written that says what they are. It stays until the rest of the
+run's files are gone. A call that is repeated after a kill in between finds the note, compares the reports with it, and
+returns the tally.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def note_of(output: Path) -> Path:
 
 
 def published(output: Path, asked: dict[str, Any]) -> Tally | None:
-    """The tally of the run that was asked for, if the reports at `output` are what it made.
+    """The tally of the run that was asked for, if that run made the reports at `output`; else None.
 
     asked : the `description` of the run.
     """
@@ -43,13 +44,13 @@ def published(output: Path, asked: dict[str, Any]) -> Tally | None:
 
 
 def refuse_taken(output: Path) -> None:
-    """`InvalidInput` if there is anything at `output`, a dangling link too."""
+    """`InvalidInput` if there is anything at `output`, even a dangling link."""
     if os.path.lexists(output):
         raise _taken(output)
 
 
 def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: Tally, asked: dict[str, Any]) -> None:
-    """Put the finished partitions together and give them their name, which nothing else has."""
+    """Put the finished partitions together and move them to `output`, which must not exist."""
     folder.sweep()
     mode, tallies = folder.state["mode"], folder.tallies()
     if single:
@@ -69,7 +70,8 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
         if single:
             move_to_new(made, output)
         else:
-            # A folder's name is taken back from nobody: a rename replaces no file and no folder with contents.
+            # A rename replaces neither a file nor a folder with contents, so nothing is lost if the name was taken
+            # meanwhile.
             refuse_taken(output)
             made.rename(output)
     except (FileExistsError, NotADirectoryError):
@@ -78,7 +80,10 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
 
 
 def _publish_sidecar(folder: WorkFolder, made: Manifest, path: Path) -> None:
-    """Put the manifest beside where the reports will be; one that an earlier attempt left there has the same bytes."""
+    """Put the manifest where it belongs beside the reports.
+
+    An earlier attempt may have left it there, with the same bytes.
+    """
     replace_text(folder.path / MANIFEST, made.to_json())
     try:
         move_to_new(folder.path / MANIFEST, path)

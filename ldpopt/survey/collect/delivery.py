@@ -1,4 +1,7 @@
-"""Reports that are handed over: of this plan, complete, as they were written, once each, all simulated or none."""
+"""Checks of reports before they are counted.
+
+They belong to the plan, are complete, unchanged and given once, and either all of them are simulated or none.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ BY_HAND = "reports written by hand are counted with --unlabelled (unlabelled=Tru
 class Delivery:
     """Files of reports that may be counted together.
 
-    rows : what each file says it has, by its path; nothing for a file without a manifest.
-    sources : the fingerprints of all partitions; of a file without a manifest, the beginning of its checksum.
+    rows : the number of rows in each file's manifest, by path; a file without a manifest has no entry.
+    sources : the fingerprints of all partitions, and for a file without a manifest the beginning of its SHA-256.
     """
 
     files: tuple[Path, ...]
@@ -45,7 +48,7 @@ class Delivery:
 def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bool = False) -> Delivery:
     """The files of `reports`, if they may be counted under `plan`; else `InvalidInput`.
 
-    unlabelled : whether files without a manifest are taken at their word.
+    unlabelled : whether files without a manifest are accepted, too.
     """
     given = [Path(reports)] if isinstance(reports, (str, Path)) else [Path(path) for path in reports]
     if not given:
@@ -80,7 +83,7 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
 
 
 def _manifest_of(path: Path, listed: Manifest | None) -> Manifest | None:
-    """What a file says of itself: in its schema, in the file beside it, or in the list of its folder."""
+    """The manifest of a file: from its Parquet schema, from the file beside it, or from the list of its folder."""
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -95,7 +98,7 @@ def _manifest_of(path: Path, listed: Manifest | None) -> Manifest | None:
 
 
 def _require_bytes(manifest: Manifest, path: Path) -> None:
-    """`InvalidInput` if the bytes of the file are not those that its manifest is about."""
+    """`InvalidInput` if the file does not have the checksum in its manifest."""
     if not manifest.sha256 and path.suffix != ".parquet":
         raise invalid("manifest", "the checksum of its file", Phrase("none"), str(path))
     if manifest.sha256 and digest(path) != manifest.sha256:
@@ -103,13 +106,13 @@ def _require_bytes(manifest: Manifest, path: Path) -> None:
 
 
 def refuse_twice(first: frozenset[str], second: frozenset[str]) -> None:
-    """`InvalidInput` if two lists of partitions share one, or are of the same rows."""
+    """`InvalidInput` if two sets of partitions have one in common, or hold the same rows."""
     if first & second or (first and second and total(first) == total(second)):
         raise invalid("reports", "every respondent's report once", Phrase("the same reports twice"))
 
 
 def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> None:
-    """A folder with a list of its files has those and no others."""
+    """`InvalidInput` unless a folder has exactly the files of its list, if it has a list."""
     if listed is None:
         return
     found = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}
@@ -120,7 +123,7 @@ def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> No
 
 
 def _by_hand(plan: Plan, path: Path, unlabelled: bool) -> None:
-    """A file without a manifest is allowed, and does not look like answers."""
+    """`InvalidInput` for a file without a manifest, unless it is allowed and does not look like raw answers."""
     if not unlabelled:
         what = f"{sidecar(path).name} beside it" if path.suffix == ".csv" else "one in its schema"
         raise InvalidInput(f"reports: expected a manifest, {what}, got none at {path}; {BY_HAND}")
@@ -129,7 +132,7 @@ def _by_hand(plan: Plan, path: Path, unlabelled: bool) -> None:
 
 
 def _require_distinct(said: dict[Path, Manifest | None], by_hand: dict[Path, str]) -> None:
-    """No partition is there twice, under whatever name, and no two files are of the same rows."""
+    """`InvalidInput` if a partition is there twice, under whatever name, or two files hold the same rows."""
     seen: dict[str, Path] = {}
     for path, manifest in said.items():
         if manifest is None:
@@ -144,7 +147,7 @@ def _require_distinct(said: dict[Path, Manifest | None], by_hand: dict[Path, str
             if mark in seen:
                 raise invalid("reports", "every report once", Phrase(f"those of {seen[mark].name} again"), str(path))
             seen[mark] = path
-    # The same rows cut otherwise: a folder's parts add up to those of another folder, or of a file elsewhere.
+    # The same rows may be cut differently: then the fingerprints of a folder add up to those of another folder or file.
     folders: dict[Path, list[str]] = {}
     for path, manifest in said.items():
         if manifest is not None and manifest.rows:

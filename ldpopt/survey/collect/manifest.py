@@ -1,4 +1,4 @@
-"""What reports say of themselves: whose plan they follow, whether they are simulated, and which rows they are of."""
+"""The manifest of reports: a record of their plan, of whether they are simulated, and of which rows they hold."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from ldpopt.survey.plan.plan import Plan
 
 FORMAT = "ldpopt-reports"
 VERSION = 2
-FOLDER = "_manifest.json"  # data-set readers pass over names that begin so
+FOLDER = "_manifest.json"  # readers of data sets skip names that begin with _
 SIDECAR = ".manifest.json"  # after the name of a CSV file
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a file of reports, or all files of a folder together, say of themselves.
+    """The record that accompanies a file of reports, or all files of a folder together.
 
-    survey, round, plan, questions : name, round, checksum and question names of the plan. simulation : whether nobody
-        was asked.
-    rows : number of reports. parts : the fingerprint of the row set of each partition, 32 hexadecimal digits; they
-        add up to that of all rows. Rows of one run, or of the same respondents under one key and plan, have the same
-        fingerprint wherever and in whatever order they are kept; without the key it says nothing about them.
-    sha256 : checksum of the file's bytes; empty where the file holds its own manifest.
+    survey, round, plan, questions : name, round, checksum and question names of the plan. simulation : whether the
+        answers were simulated, so that nobody was asked.
+    rows : number of reports. parts : for each partition the fingerprint of its set of rows, 32 hexadecimal digits. The
+        same rows (of one run, or of the same respondents under one key and plan) have the same fingerprint, in whatever
+        file or order they are kept. Without the key a fingerprint says nothing about the rows. The fingerprints of
+        parts add up to the fingerprint of all rows.
+    sha256 : SHA-256 of the file's bytes; empty if the manifest is inside the file.
     """
 
     survey: str
@@ -73,7 +74,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, data: Any, where: str) -> Manifest:
-        """The manifest behind `to_dict`; anything else is `InvalidInput` that names `where`."""
+        """The manifest that `to_dict` gave; anything else is `InvalidInput` that names `where`."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise invalid("manifest", f'an object with "format": "{FORMAT}"', Phrase("another"), where)
         if data.get("version") != VERSION:
@@ -98,7 +99,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, content: str | bytes, where: str) -> Manifest:
-        """The manifest behind `to_json`."""
+        """The manifest that `to_json` gave."""
         return cls.from_dict(strictjson.loads(content, where), where)
 
     def require(self, plan: Plan, where: str) -> None:
@@ -115,12 +116,12 @@ class Manifest:
 
 
 def sidecar(path: Path) -> Path:
-    """Where the manifest of a CSV file lies."""
+    """The path of the manifest of a CSV file."""
     return path.with_name(path.name + SIDECAR)
 
 
 def in_table(schema: Any, where: str) -> Manifest | None:
-    """The manifest in the metadata of a pyarrow schema, if there is one."""
+    """The manifest in the metadata of a pyarrow schema, or None if there is none."""
     said = (schema.metadata or {}).get(FORMAT.encode())
     return None if said is None else Manifest.from_json(said, where)
 
@@ -131,9 +132,9 @@ def with_manifest(table: Any, made: Manifest) -> Any:
 
 
 def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
-    """The manifests of all files of a folder of reports, by name, if it has a list of them.
+    """The manifests of all files of a folder of reports, by file name; None if the folder has no list of them.
 
-    Files that are missing or added, and totals that are not those of the files, are `InvalidInput`.
+    It is `InvalidInput` if the folder's totals are not those of its files.
     """
     path = folder / FOLDER
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Privatize answers in files: streaming, resumable, and the same bytes however often it is interrupted."""
+"""Privatize answers in files, one batch at a time. An interrupted run can be resumed and ends with the same bytes."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ def privatize(
 
     Parameters
     ----------
-    answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read. CSV is written as
-        the plan's `file` says. Excel workbooks (their first sheet), and files of SPSS, Stata and SAS are read, too.
-    reports : a path that is not taken. With the ending .csv or .parquet it becomes one file, otherwise a folder
-        of partitions, Parquet if the answers are, else CSV. One column for each question, in the order of the answers'
-        rows, and the plan's carried columns. The manifest, which says whose reports they are, lies beside a CSV file
-        (``NAME.csv.manifest.json``), in the schema of Parquet, and in the folder.
-    randomness : `Fresh()` (the default without a respondent column), `Memoised(key_file)` (asked for with one),
-        or `Simulated(rng)`, which is labelled in the reports.
-    runner : who does the partitions; this thread by default.
+    answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read. The plan's `file`
+        says how CSV is written. Excel workbooks (their first sheet) and files of SPSS, Stata and SAS are read, too.
+    reports : a path that is not taken. With the ending .csv or .parquet it becomes one file, otherwise a folder of
+        partitions: Parquet files if the answers are Parquet, else CSV files. The reports have one row for each answer
+        row, in the same order, one column for each question, and the plan's carried columns. The manifest is a record
+        of the plan, the number of rows and a checksum. It lies beside a CSV file (``NAME.csv.manifest.json``), in the
+        schema of a Parquet file, and in a folder as a file of its own.
+    randomness : `Fresh()` is the default for a plan without a respondent column. A plan with one requires the choice to
+        be made, usually of `Memoised(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
+    runner : where the partitions are processed; in this thread by default.
     progress : called with (partitions done, partitions in all).
 
-    The reports appear at once, when all are done. Until then a work folder ``.NAME.partial`` beside them holds
-    finished partitions; after a kill, the same call goes on from there and ends with the same bytes. An answer
-    that the plan's policies refuse ends the run with nothing written. Errors name rows and columns, never values.
+    All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
+    partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
+    refuse an answer, the run ends and writes nothing. Errors name rows and columns, never values.
 
     Raises `InvalidInput` for bad answers, a taken path, or a work folder of another plan or other answers.
 
@@ -108,7 +109,10 @@ def _run(
     runner: Runner,
     progress: Callable[[int, int], None] | None,
 ) -> Tally:
-    """Do what is left to do, and give the tally of all; a refusal of the answers removes the folder."""
+    """Do the work that is left and return the tally of all of it.
+
+    The work folder is removed if an answer is refused.
+    """
     key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None
     job = Job(str(folder.path), folder.seal, plan.checksum, key_file)
     total = len(folder.partitions)

@@ -1,4 +1,4 @@
-"""Files of reports: written complete or absent, with what they say of themselves, and joined."""
+"""Writing and joining files of reports. A file is either there and complete, manifest included, or absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldpopt.survey.plan.plan import Plan
 
 
 def write_reports(path: Path, table: Any) -> None:
-    """One partition's reports, a pyarrow table with its manifest, as Parquet or CSV, complete or absent."""
+    """Write one partition's reports, a pyarrow table with its manifest, as Parquet or CSV."""
     with aside(path) as written:
         values_hidden(str(path), _write, path.suffix, table, written)
 
@@ -27,14 +27,17 @@ def _write(suffix: str, table: Any, written: Path) -> None:
     if suffix == ".parquet":
         pq.write_table(table, written, compression="zstd", row_group_size=1 << 20, write_page_checksum=True)
         return
-    # CSV takes neither dictionaries nor string views.
+    # The CSV writer accepts neither dictionaries nor string views.
     views = (pa.types.is_dictionary, pa.types.is_string_view)
     plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
     csv.write_csv(pa.table(plain, table.column_names), written)
 
 
 def write_manifest(folder: Path, plan: Plan, mode: str, parts: Sequence[Path], tallies: Sequence[Tally]) -> None:
-    """The list of a folder's partitions, with the checksum of each, written last."""
+    """Write the list of a folder's partitions with their checksums.
+
+    This is the last file of the folder to be written.
+    """
     files = {
         path.name: Manifest.of(plan, mode, tally.rows, [tally.row_set], digest(path))
         for path, tally in zip(parts, tallies, strict=True)
@@ -44,7 +47,7 @@ def write_manifest(folder: Path, plan: Plan, mode: str, parts: Sequence[Path], t
 
 
 def join(parts: Sequence[Path], path: Path, made: Manifest) -> None:
-    """All partitions as one file, complete or absent; Parquet holds the manifest."""
+    """Write all partitions as one file; if it is Parquet, its schema holds the manifest."""
     import pyarrow.parquet as pq
 
     with aside(path) as written:

@@ -1,4 +1,4 @@
-"""Reports respondent by respondent, with their public columns: what a design, a group or a condition needs."""
+"""Reports of single respondents with their public columns, for analyses of samples, groups and conditions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from ldpopt.survey.plan.plan import Plan
 class ReportRows(Result):
     """The reports of n respondents, in the order of their files.
 
-    counts : what they add up to, with what the files say of themselves.
-    reports : for each question, (n,) positions among its reports; -1 for an empty one, where there may be some.
-    columns : the public columns that were asked for, (n,) each; None where a value is missing.
+    counts : the counts of all these reports, by question.
+    reports : for each question an array of shape (n,), the report's position among the channel's outputs, or -1 for an
+        empty report (only if the question leaves missing answers out).
+    columns : the public columns that were asked for, shape (n,) each; None where a value is missing.
     """
 
     counts: Counts
@@ -47,7 +48,7 @@ class ReportRows(Result):
 def read_rows(
     plan: Plan, reports: str | Path | Sequence[str | Path], columns: Iterable[str] = (), unlabelled: bool = False
 ) -> ReportRows:
-    """Read the reports of files, checked as `aggregate` checks them, with some of their public columns.
+    """Read the reports in files, with the public columns asked for. The files are checked as in `aggregate`.
 
     `InvalidInput` for a column that the reports do not have, or that is a question.
 

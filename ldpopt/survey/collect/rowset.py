@@ -1,7 +1,8 @@
-"""Fingerprints of sets of rows: equal for the same rows in any order, and nothing to whoever has no key.
+"""Fingerprints of sets of rows: the same rows have the same fingerprint in any order.
 
-The fingerprint of a set is the sum modulo 2**128 of one pseudorandom number for each row: of the respondent under the
-survey key and the plan, or, where rows have no respondents, of their partition under the key of the run.
+The fingerprint of a set is the sum, modulo 2**128, of one pseudorandom number for each row. The number comes from the
+respondent, the plan and the survey key; if rows have no respondents, one number for each partition comes from the key
+of the run. Without the key a fingerprint says nothing about the rows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def is_hex(value: object, digits: int = 32) -> bool:
-    """Whether `value` is that many hexadecimal digits: 32 for a fingerprint, 64 for a SHA-256."""
+    """Whether `value` is a text of `digits` hexadecimal digits: 32 for a fingerprint, 64 for a SHA-256."""
     return isinstance(value, str) and len(value) == digits and set(value) <= _HEX
 
 
@@ -32,7 +33,7 @@ def row_set(value: object, where: str) -> str:
 
 
 def total(parts: Iterable[str]) -> str:
-    """The fingerprint of disjoint sets together.
+    """The fingerprint of the union of disjoint sets.
 
     >>> total(["0" * 31 + "1", "f" * 32])
     '00000000000000000000000000000000'

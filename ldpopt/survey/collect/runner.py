@@ -1,4 +1,4 @@
-"""Who does the partitions: threads of this process, or a Dask cluster; the result is the same."""
+"""Runners, which process partitions: threads of this process here, or a Dask cluster, with the same result."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ T = TypeVar("T")
 
 
 class LostWork(LdpoptError, RuntimeError):
-    """Part of the work did not come back, as when a cluster's scheduler was lost; the same call goes on."""
+    """Part of the work was lost, for example with a cluster's scheduler. The same call, repeated, continues it."""
 
 
 class Runner(Protocol):
-    """Runs a function on every item, in any order; the function may run more than once on an item."""
+    """Runs a function on every item, in any order. The function may run more than once on an item."""
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """The results, as they come."""
+        """The results, in the order in which they are ready."""
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged; `merge` is associative and commutative."""
 
 
 def every(results: Iterator[T], expected: int) -> Iterator[T]:
-    """The results, of which there are `expected`; `LostWork` when they end before.
+    """Pass on the results; `LostWork` if there are fewer than `expected`.
 
     >>> list(every(iter("ab"), 3))
     Traceback (most recent call last):
@@ -45,7 +45,10 @@ def every(results: Iterator[T], expected: int) -> Iterator[T]:
 
 @dataclass(frozen=True)
 class Threads:
-    """`workers` threads of this process; the work is in numpy, arrow and the cipher, outside Python's lock."""
+    """A runner on `workers` threads of this process.
+
+    The work is done outside Python's lock, so threads run in parallel.
+    """
 
     workers: int = 1
 
@@ -53,7 +56,7 @@ class Threads:
         positive_integer(self.workers, "workers")
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """The results, as they come; after a failure no further item is begun."""
+        """The results, in the order in which they are ready. After a failure no further item is begun."""
         if self.workers == 1:
             yield from map(function, items)
             return

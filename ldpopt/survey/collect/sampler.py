@@ -1,4 +1,4 @@
-"""Exact sampling from an integer channel: a report is decided by comparing a word with integers, never floats."""
+"""Exact sampling from an integer channel: a report follows from comparing a random word with integers, not floats."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Codes = npt.NDArray[np.unsignedinteger[Any]]
 
 _GUIDE_BITS = 12
 _GUIDE_CELLS = 1 << 18
-_STRIDE = 32 * CHUNK  # words in cut cells are put aside and searched together, this often
+_STRIDE = 32 * CHUNK  # after so many answers, the words in cut cells are searched together
 
 
 class Sampler:
     """Reports of an exact channel, one 64-bit word each.
 
-    The report for answer x and word w is the number of cumulative weights of row x that are at most the top
-    `bits` bits of w, so output y comes from exactly weights[x, y] of the 2**bits values. A guide table on
-    the first bits of the word decides nearly every report by one look-up; a word in a cell that a threshold
-    cuts is compared with the thresholds themselves. O(1) a report, O(log m) for the cut cells.
+    The report for answer x and word w is the number of cumulative weights of row x that are at most the top `bits` bits
+    of w. So exactly weights[x, y] of the 2**bits values give output y. A guide table, indexed by the first bits of the
+    word, decides nearly every report by one look-up. If a threshold cuts the cell of the table, the word is compared
+    with the thresholds themselves. A report takes O(1) steps, or O(log m) in a cut cell.
 
     >>> from ldpopt.survey.collect.randomness.keystream import Given
     >>> every = np.arange(4, dtype=np.uint64) << np.uint64(62)
@@ -39,7 +39,7 @@ class Sampler:
         self._steps = np.cumsum(channel.weights, axis=1)  # (k, m), ending with 2**bits
         self._guide_bits = min(_GUIDE_BITS, self._bits, max(4, (_GUIDE_CELLS // k).bit_length() - 1))
         self._kind: np.dtype[np.unsignedinteger[Any]] = np.min_scalar_type(m)
-        self._cut = m  # no report: marks a cell that a threshold cuts
+        self._cut = m  # not an output: it marks a cell that a threshold cuts
         width = 1 << (self._bits - self._guide_bits)
         starts = np.arange(1 << self._guide_bits, dtype=np.int64) * width
         first = np.stack([np.searchsorted(row, starts, side="right") for row in self._steps])
@@ -48,7 +48,7 @@ class Sampler:
         self._first, self._last = first.astype(self._kind).ravel(), last.astype(self._kind).ravel()
 
     def reports(self, answers: Codes, words: Words) -> Codes:
-        """Report positions for an array of answer positions 0..k-1, shape (n,); takes n words in order."""
+        """The positions of the reports for answers at positions 0..k-1, shape (n,). It uses the next n words."""
         if answers.size and (answers.dtype.kind != "u" or answers.max() >= self.inputs):
             raise invalid("answers", f"unsigned positions below {self.inputs}", "others")
         reports = np.empty(len(answers), self._kind)
@@ -65,7 +65,7 @@ class Sampler:
                 r[:] = answers[start:stop]
                 r <<= np.uint64(self._guide_bits)
                 c |= r
-                # Cells are in range, so clipping changes nothing; it spares numpy a check of every index.
+                # All cells are in range, so mode="clip" changes nothing but spares numpy a check of every index.
                 np.take(self._guide, c.view(np.int64), out=y, mode="clip")
                 cut = np.flatnonzero(y == self._cut)
                 cut_places.append(cut + start)
@@ -76,7 +76,7 @@ class Sampler:
         return reports
 
     def _search(self, cells: WordArray, words: WordArray) -> npt.NDArray[np.intp]:
-        """Bisection, among the steps that cut a cell, for the number of steps that are at most the word's top bits."""
+        """The number of steps that are at most the word's top bits, by bisection among the steps that cut its cell."""
         value = (words >> np.uint64(64 - self._bits)).astype(np.int64)
         x = (cells >> np.uint64(self._guide_bits)).astype(np.intp)
         low, high = self._first[cells].astype(np.intp), self._last[cells].astype(np.intp)

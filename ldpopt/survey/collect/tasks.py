@@ -1,4 +1,4 @@
-"""The tasks of a run: each does one piece of work in the work folder, and a second time gives the same bytes."""
+"""The tasks of a run: each does one piece of work in the work folder, and writes the same bytes if it runs twice."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ldpopt.survey.plan.plan import Plan
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is told of a run: where it is and which one, so that nothing in its folder can pass for another.
+    """What a worker is told about a run: its folder and its seal, so that the folder of another run is recognised.
 
-    plan : the checksum of the caller's plan. key_file : the caller's, None for the run's own key.
+    plan : the checksum of the caller's plan. key_file : the caller's key file, or None for the run's own key.
     """
 
     work: str
@@ -34,13 +34,13 @@ class Job:
 
     @property
     def folder(self) -> WorkFolder:
-        """The work folder, which must be that of this run."""
+        """The work folder; `InvalidInput` if it belongs to another run."""
         return WorkFolder.open(Path(self.work), self.seal)
 
 
 @lru_cache(maxsize=2)
 def _ready(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
-    """What all tasks of one stage share, made once in a process."""
+    """The work folder and the privatizer, which all tasks of one stage in a process share."""
     folder = job.folder
     plan = Plan.from_json((folder.path / PLAN).read_bytes())
     if plan.checksum != job.plan:
@@ -114,7 +114,7 @@ class PrivatizePartition:
 
 
 def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
-    """The rows of respondents who have an earlier one; found once, then kept in the folder."""
+    """The numbers of the rows whose respondent has an earlier row. They are found once and then kept in the folder."""
     rows = folder.dropped()
     if rows is None:
         parts = folder.partitions
@@ -130,7 +130,7 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
 
 
 def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
-    """Every file of a partition has the columns that are needed, with plain values."""
+    """`InvalidInput` unless every file of a partition has the needed columns, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
         require_columns(privatizer.columns, column_names(Path(path), privatizer.plan.file), path)
         refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry)

@@ -1,4 +1,4 @@
-"""The work folder of a run: what it takes to go on after a kill, and to end with the same bytes."""
+"""The work folder of a run: all that is needed to continue after a kill and to end with the same bytes."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from ldpopt.survey.plan.plan import Plan
 
 STATE, PLAN, KEY, DROPPED = "state.json", "plan.json", "run.key", "dropped.rows"
 PARTS, RECORDS, SPILLS = "parts", "records", "identities"
-PARTIAL = ".partial"  # after the name of the reports that a work folder is for
-AWAY = ".aside-"  # after the name of a work folder that is being made or removed
+PARTIAL = ".partial"  # ends the name of a work folder, after the name of the reports
+AWAY = ".aside-"  # ends the name of a work folder that is being made or removed
 _SEAL = 64  # hexadecimal digits of a SHA-256
 
 
 @dataclass(frozen=True)
 class WorkFolder:
-    """A run in progress. Everything in it but `parts` is for its owner only, and goes when the run ends.
+    """A run in progress. Only its owner can read the folder, except `parts`; it is removed when the run ends.
 
-    It holds no raw answer: partition bounds, tallies, keyed pseudonyms while duplicates are sought, and (not
-    when memoised) the run's key. Workers get its path, never a key.
+    The folder holds no raw answer. It holds the bounds of the partitions, tallies, keyed pseudonyms while duplicates
+    are sought, and, unless words are memoised, the run's key. Workers get the path of the folder, never a key.
 
-    Whoever writes in it changes nothing but the time that a run takes: what is found there counts only if it fits
-    the plan, the answers and the key of the caller, and a finished piece of work only with the checksum that was
-    recorded when it was finished; otherwise it is done again, to the same bytes.
+    Somebody else who writes in the folder can only make a run take longer. Its content is used only if it fits the
+    plan, the answers and the key of the caller. A finished piece of work must also have the checksum that was recorded
+    when it was finished; otherwise the piece is done again, with the same bytes.
 
-    seal : the SHA-256 of the state, which stands for the run in all that is recorded.
+    seal : the SHA-256 of the state. It names the run in all records.
     """
 
     path: Path
@@ -94,16 +94,17 @@ class WorkFolder:
 
     @classmethod
     def resume(cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, kind: str) -> WorkFolder:
-        """The work folder of an unfinished run of the same call; `InvalidInput` for that of another one.
+        """The work folder of an unfinished run of the same call; `InvalidInput` if it belongs to another call.
 
-        Plan, answers and key are the caller's: what the folder says of them is compared, and not used.
+        Plan, answers and key come from the caller. What the folder says about them is only compared.
         """
         folder = cls.open(path)
         if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
             raise _no_work_folder(path)
         asked = description(plan, files, randomness.mode, kind)
         refuse_others(asked, folder.state, path)
-        # A run's own key lies in its folder; that of the state may be none that any key file has.
+        # A memoised run uses the caller's key file, any other run the key in its folder; either must be the run's first
+        # key.
         key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
         parts = [part.to_dict() for part in partitions(files, plan.file)]
         refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
@@ -119,16 +120,16 @@ class WorkFolder:
         return [Partition.from_dict(part) for part in self.state["partitions"]]
 
     def part(self, index: int) -> Path:
-        """Where the reports of a partition go."""
+        """The path of a partition's reports."""
         return self.path / PARTS / f"part-{index:06d}.{self.state['kind']}"
 
     @property
     def parts(self) -> list[Path]:
-        """Where the reports of all partitions go, in order."""
+        """The paths of all partitions' reports, in order."""
         return [self.part(index) for index in range(len(self.state["partitions"]))]
 
     def record(self, index: int, tally: Tally) -> None:
-        """Say that the reports of a partition are there, with their checksum and tally."""
+        """Record that the reports of a partition are finished, with their checksum and tally."""
         content = {"sha256": self._digest(index), "tally": asdict(tally)}
         replace_text(self._record(index), strictjson.dumps(content))
 
@@ -141,7 +142,7 @@ class WorkFolder:
             return None
 
     def todo(self) -> list[int]:
-        """Partitions whose reports are not there, or are not the bytes that were recorded."""
+        """The partitions whose reports are missing or do not have the recorded checksum."""
         return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
 
     def _finished(self, index: int) -> bool:
@@ -152,20 +153,20 @@ class WorkFolder:
             return False
 
     def tallies(self) -> list[Tally]:
-        """The tallies of all partitions, which are finished."""
+        """The tallies of all partitions; each must be finished."""
         found = [self.recorded(index) for index in range(len(self.state["partitions"]))]
         return [one[1] for one in found if one is not None]
 
     def spill(self, index: int) -> Path:
-        """Where the pseudonyms of a partition's respondents go, while duplicates are sought."""
+        """The path of the pseudonyms of a partition's respondents, which are kept while duplicates are sought."""
         return self.path / SPILLS / f"{index:06d}"
 
     def write_sealed(self, path: Path, content: bytes) -> None:
-        """A private file of the run that `sealed` recognises."""
+        """Write a private file of the run, which `sealed` recognises."""
         replace_private(path, content + self._seal(path, content))
 
     def sealed(self, path: Path) -> bytes | None:
-        """What `write_sealed` wrote at `path`; None if the file is missing, damaged or of another place or run."""
+        """What `write_sealed` wrote at `path`; None if the file is missing, damaged, or from another path or run."""
         try:
             content = path.read_bytes()
         except NO_FILE:
@@ -179,7 +180,7 @@ class WorkFolder:
         return None if content is None or len(content) % 8 else np.frombuffer(content, "<i8").astype(np.int64)
 
     def sweep(self) -> None:
-        """Remove what killed attempts left written aside, and whatever lies among the reports and is none of them."""
+        """Remove the temporary files of killed attempts, and all files among the reports that are not reports."""
         for folder in (self.path, self.path / RECORDS, self.path / SPILLS):
             for left in folder.glob(UNFINISHED):
                 left.unlink(missing_ok=True)
@@ -199,7 +200,7 @@ class WorkFolder:
 
 
 def work_of(output: Path) -> Path:
-    """Where the work folder of the run that writes the reports at `output` is."""
+    """The path of the work folder of the run that writes the reports at `output`."""
     return output.with_name(f".{output.name}{PARTIAL}")
 
 
@@ -209,10 +210,10 @@ def is_work(path: Path) -> bool:
 
 
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
-    """What must not change between a run and its resumption.
+    """What must not change between a run and its resumption, as JSON-ready values.
 
-    The answers are recognised by size and time of change. Privatizing other answers with the words of an
-    unfinished run would let the two be compared, so a run whose answers changed is refused.
+    The answers are recognised by their size and time of change. If other answers were privatized with the words of an
+    unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.
     """
     stats = [path.stat() for path in files]
     return {
@@ -224,7 +225,7 @@ def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str
 
 
 def refuse_others(asked: dict[str, Any], found: dict[str, Any], path: Path) -> None:
-    """`InvalidInput` unless the state `found` at `path` has everything that is `asked`."""
+    """`InvalidInput` unless the state `found` at `path` agrees with all of `asked`."""
     for name, value in asked.items():
         if found.get(name) != value:
             expected = f"the {name} that the unfinished run began with (or delete its work folder)"
@@ -232,7 +233,10 @@ def refuse_others(asked: dict[str, Any], found: dict[str, Any], path: Path) -> N
 
 
 def remove(work: Path) -> None:
-    """Take a work folder away, if there is one, and forget its key; its name goes at once, its content after."""
+    """Remove a work folder with its key, if there is one.
+
+    It is renamed at once, and its content is removed afterwards.
+    """
     away = work.with_name(f"{work.name}{AWAY}{secrets.token_hex(8)}")
     try:
         work.rename(away)
@@ -242,13 +246,13 @@ def remove(work: Path) -> None:
 
 
 def left_aside(work: Path) -> Iterator[Path]:
-    """The folders that killed attempts at the run of this work folder left half made or half removed."""
+    """The folders that killed attempts at this run left half made or half removed."""
     pattern = re.compile(re.escape(f"{work.name}{AWAY}") + "[0-9a-f]{16}")
     return (work.with_name(name) for name in os.listdir(work.parent) if pattern.fullmatch(name))
 
 
 def remove_left_aside(work: Path) -> None:
-    """Remove what `left_aside` finds, and nothing of any other run."""
+    """Remove the folders that `left_aside` finds. Folders of other runs stay."""
     for left in list(left_aside(work)):
         _forget(left)
 

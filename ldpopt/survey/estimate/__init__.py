@@ -1,1 +1,1 @@
-"""From counts of reports to shares of answers, with errors that cover as they say."""
+"""From counts of reports to shares of the true answers, with confidence intervals."""

@@ -1,4 +1,4 @@
-"""Shares among those who answered, where a category of the channel stands for those who did not."""
+"""Shares among the people who answered, when one category of the channel stands for "no answer"."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from ldpopt.survey.estimate.estimate import Estimate
 def among_answered(found: Estimate, missing: Label) -> Estimate:
     """The shares p_x / (1 - p_missing) of the other categories, a ratio linearised at the estimate [SSW, section 5.6].
 
-    found : an estimate of all shares, with a category `missing` that stands for no answer. Its sample may be weighted.
-    `InvalidInput` if there is none, fewer than two others, or no sign that anybody answered.
+    found : an estimate of all shares, for a simple or a weighted sample. missing : the label of the category that
+        stands for "no answer".
+
+    Raises `InvalidInput` if there is no such category, if there are fewer than two others, or if the estimated share of
+    people who answered is not positive.
 
     >>> from ldpopt.survey import estimate
     >>> channel = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
@@ -30,8 +33,8 @@ def among_answered(found: Estimate, missing: Label) -> Estimate:
         raise invalid("missing", "an estimate in which some answered", f"{answered:.4g} of all")
     shares = found.values[others] / answered
     loadings = found.loadings[others]
-    # The gradient of the ratio, and the share itself on every report, whose frequencies sum to one: so the loadings
-    # give the shares, and their variance is that of the ratio.
+    # These loadings are the gradient of the ratio plus the share itself. Frequencies sum to one, so loadings @
+    # frequencies gives the shares, and its variance is the variance of the linearised ratio.
     linear = (loadings - np.outer(shares, loadings.sum(axis=0))) / answered + shares[:, None]
     labels = tuple(label for label in found.labels if label != missing)
     held = tuple(label for label in found.boundary if label != missing)

@@ -20,7 +20,7 @@ from ldpopt.survey.estimate.project import simplex_projection
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap(Pictured):
-    """Estimates of simulated surveys: `draws`, shape (replications, k), around `values`, shape (k,)."""
+    """The estimates of simulated surveys, `draws` (replications, k), and the estimate itself, `values` (k,)."""
 
     values: Array
     draws: Array
@@ -71,8 +71,9 @@ def parametric_bootstrap(
 ) -> Bootstrap:
     """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
 
-    The estimate is projected on the simplex to simulate from it. For simple samples only: `InvalidInput` for a
-    table with weights, strata or clusters, whose variance linearisation gives.
+    The estimate is first projected on the simplex (made non-negative with sum 1), so that surveys can be simulated from
+    it. Only simple samples are allowed: a table with weights, strata or clusters is `InvalidInput`, since linearisation
+    gives its variance (`Estimate.covariance`).
 
     >>> rng = np.random.default_rng(5)
     >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng, estimator=MaximumLikelihood())
@@ -93,7 +94,10 @@ def parametric_bootstrap(
 
 
 def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Array:
-    """The estimates (r, k) of `frequencies` (r, m); all at once where the estimator allows it."""
+    """The estimates, shape (r, k), for `frequencies`, shape (r, m).
+
+    They are computed together if the estimator allows it.
+    """
     if isinstance(estimator, MaximumLikelihood):
         tolerance = max(estimator.tolerance, 1e-9)
         p, gap = em(frequencies, channel.matrix, cycles=200, tolerance=tolerance)

@@ -1,9 +1,10 @@
-"""The count table: all that an estimate needs from the reports, in a form that adds up across machines."""
+"""The count table, which holds all that an estimate needs from the reports. Tables from several machines add up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,21 +18,22 @@ from ldpopt.survey.estimate.encode import factor, known, places, positions, repo
 from ldpopt.survey.estimate.sampled import SampledReports
 
 Key = tuple[Label, Label]
-"""(stratum, cluster); None for no strata, and for respondents who are sampled one by one."""
+"""(stratum, cluster). The stratum is None without strata, the cluster None if respondents are sampled one by one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountTable(Result):
-    """Reports counted by output, for each (stratum, cluster), with what linearised variances need.
+    """Reports counted by output in each (stratum, cluster), with the sums of weights that variances need.
 
     Parameters
     ----------
     outputs : the m labels of the channel's outputs.
-    keys : one (stratum, cluster) for each of the R rows; the single row (None, None) is a simple sample.
-    counts : (R, m) respondents, non-negative integers.
-    weights, squares : (R, m) sums of the respondents' weights and of their squares; the counts by default.
+    keys : one (stratum, cluster) for each of the R rows; a simple sample has the single row (None, None). A stratum is
+        a part of the population that is sampled by itself; a cluster is a group of people sampled together.
+    counts : (R, m) numbers of respondents, non-negative integers.
+    weights, squares : (R, m) sums of the respondents' weights and of their squares; equal to the counts by default.
 
-    Tables of the same channel merge by `+`, in any order and grouping.
+    Tables of the same channel are added by `+`, in any order and grouping.
 
     >>> table = CountTable.from_counts({"yes": 30, "no": 70}, ["no", "yes"])
     >>> (table + table).n, table.frequencies
@@ -55,13 +57,18 @@ class CountTable(Result):
         counts = _whole(self.counts, shape)
         parts = []
         for what, given in (("weights", self.weights), ("squared weights", self.squares)):
-            made = counts.astype(np.float64) if np.shape(given) == (0, 0) else finite_array(given, what, 2)
+            if np.shape(given) == (0, 0):
+                parts.append(counts.astype(np.float64))
+                continue
+            made = finite_array(given, what, 2)
             if made.shape != shape or (made.size and made.min() < 0):
                 raise invalid(what, f"non-negative numbers of shape {shape}", f"shape {made.shape}")
             parts.append(made)
-        if len(set(keys)) != len(keys) or not keys:
-            raise invalid("keys", "at least one (stratum, cluster), each once", keys)
-        order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
+        order = [0]
+        if len(keys) != 1:
+            if len(set(keys)) != len(keys) or not keys:
+                raise invalid("keys", "at least one (stratum, cluster), each once", keys)
+            order = sorted(range(len(keys)), key=lambda row: repr(keys[row]))
         for name, value in zip(("counts", "weights", "squares"), (counts, *parts), strict=True):
             value = value[order] if len(order) > 1 else value
             value.setflags(write=False)
@@ -84,7 +91,7 @@ class CountTable(Result):
                 raise invalid("counts", "one count for each output", Phrase("two"))
             given = dict(zip(at, counts.values(), strict=True))
             counts = [given.get(y, 0) for y in range(len(labels))]
-        return cls(labels, ((None, None),), _whole(np.asarray(counts)[None], (1, len(labels))))
+        return cls(labels, ((None, None),), np.asarray(counts)[None])
 
     @classmethod
     def from_reports(
@@ -92,11 +99,11 @@ class CountTable(Result):
     ) -> CountTable:
         """Count reports: an array, or a pandas, Polars or pyarrow column, of n output labels of `channel`.
 
-        A label may stand as in a data file ("1" for 1). For a frame the column is the plan's question, if that is what
-        `channel` is, or its only one.
+        A label may be written as text, as in a data file ("1" for 1). Of a data frame the column with the name of the
+        question is used if `channel` is a question of a plan, and otherwise the only column.
 
-        `weights` (positive numbers), `strata` and `clusters` (labels) have one entry a respondent.
-        A missing or unknown report is `InvalidInput`.
+        `weights` (positive numbers), `strata` and `clusters` (labels) have shape (n,), one entry for each respondent. A
+        missing or unknown report is `InvalidInput`.
 
         >>> from ldpopt import Channel
         >>> CountTable.from_reports(["b", "a", "b"], Channel([[0.75, 0.25], [0.25, 0.75]], outputs=["a", "b"]))
@@ -122,32 +129,34 @@ class CountTable(Result):
         first, second = (np.bincount(cell, weights=v, minlength=len(rows) * m).reshape(shape) for v in (w, w * w))
         return cls(channel.outputs, keys, counts, np.asarray(first), np.asarray(second))
 
-    # -- what it says ------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of respondents."""
         return int(self.counts.sum())
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Sum of the respondents' weights; n without weights."""
         return float(self.weights.sum())
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
-        """Respondents by output, shape (m,)."""
+        """Number of respondents for each output, shape (m,)."""
         return np.asarray(self.counts.sum(axis=0))
 
-    @property
+    @cached_property
     def frequencies(self) -> Array:
         """Weighted share of every output, shape (m,); `InvalidInput` when nobody reported."""
         total = self.total_weight
         if total <= 0:
             raise invalid("count table", "at least one report", "none")
-        return np.asarray(self.weights.sum(axis=0) / total)
+        found = np.asarray(self.weights.sum(axis=0) / total)
+        found.setflags(write=False)
+        return found
 
-    @property
+    @cached_property
     def simple(self) -> bool:
         """True for respondents drawn independently, with equal weights and no strata or clusters."""
         return self.keys == ((None, None),) and bool(np.array_equal(self.weights, self.counts))
@@ -160,9 +169,10 @@ class CountTable(Result):
         return merge([self, other])
 
     def with_populations(self, populations: Mapping[Label, float]) -> CountTable:
-        """The table weighted so that each stratum counts as its population share.
+        """The table with weights changed so that each stratum counts in proportion to its size in the population.
 
-        `populations` gives each stratum's size (or share); the weights inside a stratum keep their ratios.
+        `populations` gives each stratum's size (or share), a positive number. The weights inside a stratum keep their
+        ratios. `InvalidInput` if a stratum is missing or has no respondent.
 
         >>> t = CountTable((0, 1), (("a", None), ("b", None)), [[10, 0], [0, 30]])
         >>> t.with_populations({"a": 1, "b": 1}).frequencies
@@ -233,12 +243,11 @@ def merge(tables: Iterable[CountTable]) -> CountTable:
 
 
 def as_table(data: Any, channel: ChannelLike) -> CountTable | SampledReports:
-    """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a frame.
+    """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
 
-    Reports with their design stay what they are.
-
-    A numeric array of m entries is counts and anything else is reports; an array that could be either is refused.
-    The counts of a series go by its index, as from `value_counts`.
+    A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
+    `InvalidInput`. A pandas series of counts, as from `value_counts`, is read by its index. Reports that come with
+    their design (`SampledReports`) are returned without being counted.
     """
     if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)

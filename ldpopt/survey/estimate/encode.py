@@ -1,4 +1,4 @@
-"""Columns of labels as positions: one pass, whatever holds the column."""
+"""Turning columns of labels into positions, in one pass, for columns of any library."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ldpopt.labels import as_text
 def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
     """The position in `outputs` of every report, shape (n,).
 
-    A report is its label, or the label as it stands in a data file: 1 and "1" are one report unless both are outputs.
-    What is neither may be a raw answer, so the message does not show it.
+    A report is an output's label, or the text of the label as in a data file: 1 and "1" are the same report unless both
+    are outputs. Any other entry is `InvalidInput`. It may be a raw answer, so the message does not show it.
     """
     array = column(reports, "reports")
     if array.dtype.kind in "iu" and outputs == tuple(range(len(outputs))):
@@ -34,25 +34,28 @@ def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
 
 def known(values: Any, outputs: tuple[Label, ...]) -> bool:
     """Whether every entry of an array could be a report."""
-    kinds = set(column(values, "reports").tolist())
+    array = column(values, "reports")
+    if array.dtype.kind in "iu" and array.size and outputs == tuple(range(len(outputs))):
+        return bool(array.min() >= 0 and array.max() < len(outputs))
+    kinds = set(array.tolist())
     if kinds <= set(outputs):
         return True
     written = {as_text(label) for label in outputs}
-    unlike = len(written) == len(outputs)  # no two outputs look the same in a file
+    unlike = len(written) == len(outputs)  # no two outputs have the same text
     return unlike and all(_text(kind) in written for kind in kinds.difference(outputs))
 
 
 def places(kinds: list[Any], outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
-    """Where each kind of entry stands among the outputs, by itself or by its text; -1 if nowhere."""
+    """The position of each distinct entry among the outputs, by its value or by its text; -1 if it is no output."""
     place: dict[Any, int] = {label: y for y, label in enumerate(outputs)}
     written: dict[str | None, int] = {as_text(label): y for y, label in enumerate(outputs)}
-    if len(written) < len(outputs):  # two outputs look the same in a file
+    if len(written) < len(outputs):  # two outputs have the same text
         written = {}
     return np.array([place.get(kind, written.get(_text(kind), -1)) for kind in kinds], dtype=np.intp)
 
 
 def _text(kind: Any) -> str | None:
-    """How a label stands in a data file; a whole number that was read as a float is that number."""
+    """The text of a label in a data file. A whole number that was read as a float is written as an integer."""
     if isinstance(kind, bytes) or kind is None or kind != kind:
         return None
     if isinstance(kind, float) and kind.is_integer():
@@ -61,9 +64,9 @@ def _text(kind: Any) -> str | None:
 
 
 def report_column(reports: Any, channel: Any) -> Any:
-    """The column of `reports` for a channel: of a frame, the one named as the plan's question, or its only one.
+    """The column of a data frame that holds the reports of `channel`; anything but a data frame is returned unchanged.
 
-    What is no frame is given back as it is.
+    If `channel` is a question of a plan, it is the column with the question's name; otherwise the only column.
     """
     names = getattr(reports, "column_names", None)
     names = getattr(reports, "columns", None) if names is None else names
@@ -88,7 +91,7 @@ def column(values: Any, what: str) -> npt.NDArray[Any]:
         array[:] = values
     else:
         array = np.asarray(values)
-        if array.dtype.kind == "U" and isinstance(values, (list, tuple)):  # numpy made text of mixed kinds
+        if array.dtype.kind == "U" and isinstance(values, (list, tuple)):  # numpy turns mixed kinds into text
             array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise invalid(what, "one column", f"shape {array.shape}")
@@ -96,8 +99,8 @@ def column(values: Any, what: str) -> npt.NDArray[Any]:
 
 
 def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """Codes 0.. of the distinct entries and those entries, as Python values."""
-    if array.dtype.kind in "iufb":  # sorting text is slower than hashing it
+    """The codes 0, 1, ... of the entries, and the distinct entries as Python values."""
+    if array.dtype.kind in "iufb":  # numbers are sorted; text is hashed, which is faster
         kinds, codes = np.unique(array, return_inverse=True)
         return codes, kinds.tolist()
     seen: dict[Any, int] = {}
@@ -106,7 +109,10 @@ def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
 
 
 def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """Codes 0.. of n labels and the distinct labels; missing ones are refused, and None is one label for all."""
+    """Integer codes from 0 for n labels, and the distinct labels.
+
+    Missing labels are refused. If `values` is None, all have the same label.
+    """
     if values is None:
         return np.zeros(n, dtype=np.intp), [None]
     array = column(values, what)

@@ -1,4 +1,4 @@
-"""The estimate: proportions of the true answers from privatized reports, with what is known of their error."""
+"""The estimate: proportions of the true answers from privatized reports, with their errors."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from ldpopt.survey.sample.strata import SamplingVariance
 class Estimate(Pictured):
     """Estimated proportions, or contrasts of them, from privatized reports.
 
-    values : (r,) the estimates; proportions may be negative unless the estimator keeps to the simplex.
-    labels : what each is.
-    loadings : (r, m); loadings @ frequencies is unbiased (at fixed loadings), and its sampling variance is that
-        of the estimates in large samples.
-    table, channel : the reports and what they went through.
+    values : (r,) the estimates. A proportion may be negative, unless the estimator returns a distribution.
+    labels : the r names of the estimated quantities.
+    loadings : (r, m) weights of the outputs. With fixed loadings, loadings @ frequencies is unbiased, and in large
+        samples its sampling variance is the variance of the estimates.
+    table, channel : the counted reports, and the channel that they went through.
     estimator : the estimator's name.
-    boundary : categories whose proportion the simplex holds at zero.
+    boundary : the categories whose proportion maximum likelihood sets to zero.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -77,9 +77,10 @@ class Estimate(Pictured):
     def covariance(self) -> Array:
         """(r, r) covariance of the estimates.
 
-        Maximum likelihood on a simple sample: (J^-1 - p p^T) / n at the estimate [Rao, chapter 5];
-        else the sampling variance of the loadings, which allows for weights, strata and clusters. On the boundary of
-        the simplex there is none: `InvalidInput`; `intervals` still hold there.
+        For maximum likelihood on a simple sample it is (J^-1 - p p^T) / n at the estimate, where J is the Fisher
+        information of one report [Rao, chapter 5]. Otherwise it is the sampling variance of the loadings, which allows
+        for weights, strata and clusters. If maximum likelihood sets a proportion to zero, there is no such covariance
+        and the result is `InvalidInput`; `intervals` still hold.
         """
         if self.boundary:
             raise invalid(
@@ -95,12 +96,12 @@ class Estimate(Pictured):
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom of the variance: inf for a simple sample, units less strata for a complex one."""
+        """Degrees of freedom of the variance: inf for a simple sample, units minus strata for others."""
         return self.moments.degrees
 
     @cached_property
     def moments(self) -> Moments:
-        """The moments that interval methods use."""
+        """The moments (mean, variance and so on) that interval methods use."""
         model = self.model_covariance
         covariance = None if self.table.simple else self._sampling.covariance
         degrees = math.inf if covariance is None else self._sampling.degrees
@@ -112,8 +113,9 @@ class Estimate(Pictured):
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Confidence intervals, by `Score()` at 95 % unless another method is given.
 
-        They are about the unbiased estimate loadings @ frequencies, which maximum likelihood equals inside the
-        simplex; so they keep their coverage at the boundary too, where `clip` cuts them to [0, 1].
+        They are built around the unbiased estimate loadings @ frequencies, which equals the maximum-likelihood estimate
+        unless that sets a proportion to zero. So they keep their coverage in that case, too. `Intervals.clip`
+        cuts them to [0, 1].
         """
         method = Score() if method is None else method
         lower, upper = method.limits(self.moments)
@@ -136,7 +138,7 @@ class Estimate(Pictured):
         )
 
     def project(self, step: Callable[[Array], Array]) -> Projection:
-        """The estimate after `simplex_projection` or `norm_sub`, labelled with the step that was taken.
+        """The estimate made into a distribution by `simplex_projection` or `norm_sub`, with the name of that step.
 
         >>> from ldpopt.survey import simplex_projection
         >>> e = estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]])
@@ -162,7 +164,7 @@ class Estimate(Pictured):
         }
 
     def to_pandas(self, level: float = 0.95) -> Any:
-        """A pandas DataFrame with a row for each label and score intervals; pandas must be installed."""
+        """A pandas DataFrame with one row for each label, and score intervals. It needs pandas."""
         import pandas as pd
 
         columns = self._columns(level)
@@ -217,16 +219,16 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 
     Parameters
     ----------
-    data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array or a
-        pandas, Polars or pyarrow column, or a frame with it. The design of the sample comes in by
+    data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array, a pandas,
+        Polars or pyarrow column, or a data frame with such a column. For a sample with weights, strata or clusters use
         `SampledReports.of`.
     channel : the channel (k, m) that every report went through: a `Channel`, an array, an exact channel, or the
         question of a plan, which may also come first as in ``estimate(plan.question("vote"), reports)``.
-    estimator : `GeneralizedLeastSquares()` by default, unbiased; or `MaximumLikelihood()`, on the simplex;
-        `LeastSquares()`, `LeftInverse(matrix)`.
+    estimator : `GeneralizedLeastSquares()` by default, which is unbiased. `MaximumLikelihood()` gives a distribution.
+        Others are `LeastSquares()` and `LeftInverse(matrix)`.
 
-    Raises `InvalidInput` for data that do not fit the channel, and `NotIdentifiable`, naming the contrasts that can be
-    estimated, when the channel has rank below k.
+    Raises `InvalidInput` for data that do not fit the channel. Raises `NotIdentifiable` when the channel has rank below
+    k; its message names the contrasts (weighted sums of the proportions) that can be estimated.
 
     >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
     Estimate of 2 proportions from 100 reports, generalised least squares
@@ -238,7 +240,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     table, channel = as_table(data, channel), as_channel(channel)
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
     frequencies = table.frequencies
-    impossible = np.flatnonzero((frequencies > 0) & (channel.matrix.max(axis=0) == 0))
+    if not channel.matrix[0].all():  # some output may have a column of zeros
+        impossible = np.flatnonzero((frequencies > 0) & ~channel.matrix.any(axis=0))
+    else:
+        impossible = np.zeros(0, dtype=np.intp)
     if len(impossible):
         raise invalid("reports", "outputs that the channel can give", repr(channel.outputs[impossible[0]]))
     values, loadings = estimator.fit(frequencies, channel)
@@ -252,7 +257,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
 
 
 def _in_order(data: Any, channel: Any) -> tuple[Any, Any]:
-    """(data, channel), also where the channel comes first as in `privatize` and `aggregate`; no data is a channel."""
+    """(data, channel), in this order, also if the caller put the channel first.
+
+    Data can never be taken for a channel.
+    """
     inner = None if isinstance(data, SampledReports) else getattr(data, "channel", None)
     first = isinstance(data, (Channel, ExactChannel)) or isinstance(inner, (Channel, ExactChannel))
     return (channel, data) if first else (data, channel)
@@ -263,8 +271,12 @@ def estimate_contrasts(
 ) -> Estimate:
     """Unbiased estimates of contrasts a . p, also of a channel that does not identify all proportions [Rao, chapter 4].
 
-    contrasts : (s, k) or (k,) weights. Raises `InvalidInput` for another shape and `NotIdentifiable` for one outside
-    the column space of Q.
+    A contrast is a weighted sum of the proportions.
+
+    contrasts : (s, k) or (k,) weights.
+
+    Raises `InvalidInput` for another shape, and `NotIdentifiable` for a contrast outside the column space of Q, which
+    the reports do not determine.
 
     >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
     array([0.5])

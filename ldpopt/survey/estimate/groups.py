@@ -32,11 +32,12 @@ def tables_by_group(
 ) -> dict[Label, Table]:
     """The reports of every group of respondents, in order of appearance [SSW, chapter 5].
 
-    reports, groups : (n,); weights, strata, clusters : (n,) or None; or the `design` of the sample. `InvalidInput`
-    for other lengths, or no report.
+    reports, groups : (n,). weights, strata, clusters : (n,) or None. design : the `SampleDesign`, instead of these
+        three.
 
-    Without a design they are count tables. With one, every group keeps the strata and clusters of the whole sample,
-    those where it has nobody, too: that is what makes the variance of a subgroup right.
+    The result has a `CountTable` for each group, or `SampledReports` if there is a design. With a design every group
+    keeps the strata and clusters of the whole sample, even those in which it has nobody. This makes the variance of a
+    subgroup right. `InvalidInput` for other lengths, or no report.
 
     >>> made = tables_by_group([0, 1, 1, 1], [[0.8, 0.2], [0.2, 0.8]], ["f", "m", "f", "m"])
     >>> made["f"].totals, made["m"].totals
@@ -67,7 +68,7 @@ class Difference(Pictured):
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What each difference is of."""
+        """The category of each difference."""
         return self.first.labels
 
     @property
@@ -87,12 +88,12 @@ class Difference(Pictured):
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
 
-        With `Wald` that is the usual d +- z se; with `Score`, the default, limits keep their coverage where
-        few reports carry an estimate. A correlation between groups, by shared clusters, enters the rule [Zou].
+        With `Wald` the rule gives the usual d +- z se. With `Score`, the default, the limits keep their coverage even
+        if an estimate rests on few reports. If groups share clusters, the rule allows for their correlation [Zou].
         """
         method = Score() if method is None else method
         a, b = self.first.moments, self.second.moments
-        # The critical value of simultaneous methods is that of the differences.
+        # Simultaneous methods take the critical value of the differences, not of either group.
         (low_a, up_a), (low_b, up_b) = (
             method.limits(replace(m, covariance=lambda: self.covariance, degrees=self.degrees, redraw=None))
             for m in (a, b)
@@ -135,8 +136,8 @@ class Difference(Pictured):
 def difference(first: Estimate, second: Estimate) -> Difference:
     """The difference first - second of the estimates of two groups, category by category [Newcombe; SSW].
 
-    The groups may have answered through different channels, but the labels must agree (else `InvalidInput`). Groups
-    are independent but for the clusters they share, which linearisation accounts for.
+    The groups may have answered through different channels, but the labels must agree (else `InvalidInput`). The groups
+    are taken as independent, except that linearisation accounts for clusters that they share.
 
     >>> from ldpopt.survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]

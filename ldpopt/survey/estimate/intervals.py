@@ -16,16 +16,16 @@ from ldpopt.survey.estimate.moments import Moments
 
 
 class IntervalMethod(Protocol):
-    """A rule that gives limits from moments; `level` is its confidence."""
+    """A rule that computes confidence limits from moments."""
 
     @property
     def level(self) -> float:
-        """Probability of covering the truth: each, or all at once."""
+        """Confidence level in (0, 1): of each interval, or of all together for a simultaneous method."""
         ...
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name of the method in tables and reports."""
         ...
 
     def limits(self, m: Moments, critical: float | None = None) -> tuple[Array, Array]:
@@ -35,7 +35,7 @@ class IntervalMethod(Protocol):
 
 @dataclass(frozen=True)
 class Wald:
-    """t +- z sqrt(variance / n). Too short where few reports carry the estimate: prefer `Score`.
+    """t +- z sqrt(variance / n). These intervals are too short if an estimate rests on few reports; `Score` is better.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -64,9 +64,9 @@ class Wald:
 class Score:
     """All t with (t_hat - t)^2 <= z^2 V(t) / n: Wilson's interval for any contrast and any channel [Wilson].
 
-    V(t) is the variance of the loadings along the path of marginals that fits the reports best for each t
-    (generalised least squares): V(t_hat + d) = v + d s - d^2, with v the variance and s the third central
-    moment over v. For a binary report that path is exact and this is Wilson's interval, rescaled.
+    For every t, take the marginal of the reports that fits them best (by generalised least squares). V(t) is the
+    variance of the loadings under it: V(t_hat + d) = v + d s - d^2, where v is the variance and s is the third central
+    moment divided by v. For a binary report these marginals are exact, and the result is Wilson's interval, rescaled.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -84,7 +84,7 @@ class Score:
         """Lower and upper ends, shape (..., r)."""
         z = two_sided(self.level, m.degrees) if critical is None else critical
         c = z * z / np.maximum(m.size, 1e-300)
-        # With no variance the slope is unknown; the farthest loading is the safe one.
+        # Without variance the slope is unknown. The farthest loading gives the widest interval, which is safe.
         up = np.where(m.variance > 0, m.slope, m.above)
         down = np.where(m.variance > 0, m.slope, -m.below)
         lower, upper = (

@@ -21,8 +21,8 @@ class Maximum:
     """The distribution that maximises the log-likelihood, and how close it is proven to be.
 
     p : (k,) non-negative, sums to 1.
-    log_likelihood : n sum_y f_y log (p Q)_y.
-    gap : the maximum is at most this much above `log_likelihood`, in nats.
+    log_likelihood : n sum_y f_y log (p Q)_y, in nats.
+    gap : an upper bound, in nats, on how far the maximum is above `log_likelihood`.
     boundary : positions of the proportions that are zero.
     """
 
@@ -36,10 +36,10 @@ class Maximum:
 class MaximumLikelihood:
     """The maximum-likelihood estimate on the simplex [DLR], [VR].
 
-    maximise l(p) = sum_y c_y log (p Q)_y over the simplex, which is concave. Since n is the value of
-    p . grad l at every p, l(p*) - l(p) <= max_x grad_x l(p) - n: the gap that `Maximum.gap` reports.
+    It maximises the concave function l(p) = sum_y c_y log (p Q)_y over the distributions p. Since p . grad l(p) = n at
+    every p, l(p*) - l(p) <= max_x grad_x l(p) - n. The right side is what `Maximum.gap` reports.
 
-    tolerance : the gap, in nats a respondent, at which the search stops. Raises `SolverError` if it cannot.
+    tolerance : the gap, in nats a respondent, at which the search stops. Raises `SolverError` if it is not reached.
 
     >>> from ldpopt.survey import estimate
     >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], MaximumLikelihood()).values.round(4)
@@ -159,7 +159,7 @@ def _interior_point(f: Array, q: Array, tolerance: float) -> tuple[Array, float]
         gap = float((q @ (f / m)).max() - 1)
         if gap < best_gap:
             best, best_gap = candidate, gap
-        # One more step past the tolerance: Newton's last step is worth many.
+        # One step more than the tolerance needs, since Newton's last step gains the most digits.
         if best_gap <= tolerance and target < 1e-3 * tolerance:
             break
     return best, best_gap

@@ -13,10 +13,13 @@ from ldpopt.distribution import Array, distribution, finite_array, positive_inte
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.results import ByValue
 from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.tolerances import REGULAR
 
 
 class NotIdentifiable(InvalidInput):
-    """The reports do not determine what was asked; `contrasts` are what they do determine.
+    """The reports do not determine the quantity that was asked for.
+
+    `contrasts` are weighted sums that they do determine.
 
     >>> from ldpopt.survey import estimate
     >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
@@ -32,7 +35,7 @@ class NotIdentifiable(InvalidInput):
 
 
 class Estimator(Protocol):
-    """What `estimate` needs: values and the loadings of the reports in them."""
+    """A rule that `estimate` can use: it gives values, and the loadings (weights) of the outputs in them."""
 
     @property
     def name(self) -> str:
@@ -40,7 +43,7 @@ class Estimator(Protocol):
         ...
 
     def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
-        """(k,) proportions and the (k, m) left inverse of Q^T whose influence they have."""
+        """The proportions (k,), and the left inverse of Q^T that describes their sampling error (k, m)."""
         ...
 
 
@@ -65,7 +68,7 @@ def fisher_information(channel: ChannelLike, p: Any) -> Array:
 def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
     """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
 
-    The exact covariance of the unbiased estimate when the channel is square, for every p.
+    For a square channel it is the exact covariance of the unbiased estimate, for every p.
 
     >>> warner = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(asymptotic_covariance(warner, [0.3, 0.7], 100)[0, 0]), 10)  # (.3*.7 + .8*.2/.6**2)/100
@@ -83,9 +86,10 @@ def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
 
 
 def estimable_contrasts(channel: ChannelLike) -> Array:
-    """A basis, shape (rank, k), of the contrasts a . p that the reports determine, as sparse as elimination gives.
+    """A basis, shape (rank, k), of the contrasts a . p (weighted sums of proportions) that the reports determine.
 
-    a . p is a linear function of the marginal of the report exactly if Q v = a for some v [Rao, chapter 4].
+    a . p is a linear function of the distribution of the reports exactly if Q v = a for some v [Rao, chapter 4]. The
+    basis comes from elimination, so many entries are zero.
 
     >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
     array([[1., 1., 0.],
@@ -114,16 +118,18 @@ def estimable_contrasts(channel: ChannelLike) -> Array:
 def require_identifiable(channel: Channel) -> Array | None:
     """Raise `NotIdentifiable`, naming the contrasts that can be estimated, unless Q has rank k.
 
-    Returns the inverse of a square Q that is surely regular.
+    Returns the inverse of Q if Q is square and clearly regular, else None.
     """
     q = channel.matrix
-    if q.shape[0] <= q.shape[1]:
-        # The condition of a triangular factor settles all but nearly singular channels, at a fraction of the cost.
-        triangle = q if q.shape[0] == q.shape[1] else np.linalg.qr(q.T, mode="r")
+    if q.shape[0] == q.shape[1] and channel.inverse is not None:
+        return channel.inverse
+    if q.shape[0] < q.shape[1]:
+        # The condition of a triangular factor is cheap, and decides for all channels that are not nearly singular.
+        triangle = np.linalg.qr(q.T, mode="r")
         with suppress(np.linalg.LinAlgError):
             inverse = np.linalg.inv(triangle)
-            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1e12:
-                return inverse if triangle is q else None
+            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < REGULAR:
+                return None
     s = _singular(q)
     rank = int(np.sum(s > _threshold(q, s)))
     if rank == len(q):
@@ -154,7 +160,7 @@ def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
 
 
 def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
-    """Loadings b, shape (r, m), with Q b = a for every contrast a: smallest norm, unbiased for every p."""
+    """Loadings b, shape (r, m), of smallest norm with Q b = a for every contrast a. They are unbiased for every p."""
     q = channel.matrix
     s = _singular(q)
     loadings = np.asarray(np.linalg.pinv(q, rcond=_threshold(q, s) / s[0]) @ contrasts.T).T
@@ -175,8 +181,8 @@ def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
 def efficient_loadings(channel: Channel, p: Array) -> Array:
     """The generalised-least-squares left inverse L = J^-1 Q D^-1, D = diag(p Q), at p; shape (k, m).
 
-    L Q^T = I, so L f is unbiased for every p, and among left inverses it has the least variance at p
-    (Gauss and Markov). Outputs that have probability 0 at p, but not elsewhere, are given a little.
+    L Q^T = I, so L f is unbiased for every p. Among left inverses it has the least variance at p (Gauss and Markov).
+    Outputs that have probability 0 at p, but not at every distribution, are given a small probability.
     """
     q = channel.matrix
     if len(q) == q.shape[1]:
@@ -205,13 +211,13 @@ def _threshold(q: Array, s: Array) -> float:
 
 @dataclass(frozen=True)
 class GeneralizedLeastSquares:
-    """The unbiased linear estimate of least variance at a pilot distribution.
+    """The unbiased linear estimate that has the least variance at a pilot, a guess of the true distribution.
 
-    at : the pilot (k,). Without one, two steps: the uniform distribution, then the first estimate projected
-        on the simplex; asymptotically efficient, and unbiased up to O(1/n). A square channel has one left
-        inverse, and the pilot is of no account.
+    at : the pilot, shape (k,). Without one, a first estimate uses the uniform distribution as its pilot, and a second
+        uses the first estimate projected on the simplex. The result is asymptotically efficient and unbiased up to
+        O(1/n). A square channel has a single left inverse, so that the pilot does not matter.
 
-    Estimates may be negative: projection is a separate step (`simplex_projection`, `norm_sub`).
+    Estimates may be negative. Projection is a separate step (`simplex_projection`, `norm_sub`).
 
     >>> from ldpopt.survey import estimate
     >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], GeneralizedLeastSquares()).values.round(4)
@@ -237,7 +243,8 @@ class GeneralizedLeastSquares:
         loadings = efficient_loadings(channel, p)
         if self.at is None and k != channel.shape[1]:
             first = simplex_projection(loadings @ frequencies)
-            # A little of the uniform keeps an output that the first estimate rules out from ruling the second.
+            # A little of the uniform is mixed in: otherwise an output with probability 0 in the first estimate would
+            # dominate.
             loadings = efficient_loadings(channel, 0.99 * first + 0.01 / k)
         return loadings @ frequencies, loadings
 
@@ -262,7 +269,7 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class LeftInverse(ByValue):
-    """The unbiased linear estimate of a left inverse of one's own: (k, m) with L Q^T = I within 1e-9.
+    """The unbiased linear estimate from a given left inverse L, shape (k, m), with L Q^T = I within 1e-9.
 
     >>> from ldpopt.survey import estimate
     >>> q = np.array([[0.8, 0.2], [0.2, 0.8]])
@@ -277,7 +284,7 @@ class LeftInverse(ByValue):
         object.__setattr__(self, "matrix", finite_array(self.matrix, "left inverse", 2))
 
     def fit(self, frequencies: Array, channel: Channel) -> tuple[Array, Array]:
-        """Proportions (k,) and the matrix given."""
+        """Proportions (k,) and the given matrix (k, m)."""
         if self.matrix.shape != channel.shape:
             raise invalid("left inverse", f"shape {channel.shape}", f"shape {self.matrix.shape}")
         off = float(np.abs(self.matrix @ channel.matrix.T - np.eye(channel.shape[0])).max())

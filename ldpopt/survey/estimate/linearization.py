@@ -14,19 +14,22 @@ from ldpopt.survey.estimate.sampled import Part, SampledReports, designed_varian
 from ldpopt.survey.sample.strata import SamplingVariance, over_strata
 
 Table = CountTable | SampledReports
-"""Reports as estimates take them: counted, or respondent by respondent with their design."""
+"""Reports for estimates: counted, or of single respondents with their design."""
 
 
 def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
 
-    A simple sample: (l diag(f) l^T - t t^T) / n. Count tables with weights, strata or clusters: the with-replacement
-    linearised variance of a ratio of weighted totals: within each stratum, n_h / (n_h - 1) times the scatter of the
-    totals of its primary units [SSW, section 5.5]. Units are clusters, or respondents where there are
-    none. Clusters of the same stratum and name in several tables are one unit, so the covariance between
-    groups that share clusters is counted. A stratum with a single unit is `InvalidInput`.
-    Reports with a `SampleDesign`: as the design says. Different designs are different, independent samples; the
-    degrees of freedom are then the least of theirs.
+    For a simple sample it is (l diag(f) l^T - t t^T) / n.
+
+    For count tables with weights, strata or clusters it is the linearised variance of a ratio of weighted totals, for
+    sampling with replacement: within each stratum, n_h / (n_h - 1) times the scatter of the totals of its n_h units
+    [SSW, section 5.5]. The units are the clusters, or the respondents if there are no clusters. Clusters of the same
+    stratum and name in several tables are one unit, so the covariance between groups that share clusters is counted. A
+    stratum with a single unit is `InvalidInput`.
+
+    For reports with a `SampleDesign` the design determines the variance. Different designs are taken as independent
+    samples, and the degrees of freedom are then the smallest of theirs.
     """
     counted: list[tuple[CountTable, Array]] = []
     designed: dict[int, list[Part]] = {}

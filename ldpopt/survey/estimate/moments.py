@@ -1,4 +1,4 @@
-"""Moments of an estimate that is linear in the reports: what every interval is made of."""
+"""Moments of an estimate that is linear in the reports. Every interval is computed from them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ldpopt.distribution import Array
 
 @dataclass(frozen=True)
 class Moments:
-    """What an interval for t = l . f needs; arrays of shape (..., r), but for the covariance.
+    """The moments that an interval for t = l . f needs. Arrays have shape (..., r), except the covariance.
 
     centre : the unbiased estimate t.
     variance : per-report variance of l at the sampled frequencies.
-    slope : third central moment over variance, which is how the variance moves with t.
+    slope : third central moment divided by the variance; it says how the variance changes with t.
     size : effective number of reports: variance / size is the sampling variance of t.
     below, above : distance from t down and up to the extreme loadings.
     outputs : number of outputs.
     covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
     degrees : degrees of freedom of the variance; inf for a simple sample.
-    redraw : for a simple sample, a function of a count that simulates as many surveys like this one.
+    redraw : for a simple sample, a function that simulates a given number of surveys like this one.
     """
 
     centre: Array
@@ -40,14 +40,14 @@ class Moments:
 
     @cached_property
     def correlation(self) -> Array:
-        """(r, r) correlation of the estimates; simultaneous methods alone pay for it."""
+        """(r, r) correlation of the estimates, computed on first use, since only simultaneous methods need it."""
         return correlation(self.covariance())
 
 
 def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: float, degrees: float) -> Moments:
     """The moments of loadings (r, m) under frequencies (..., m) of n reports.
 
-    `covariance` (r, r) is the sampling covariance of the estimates where the sample is not simple.
+    `covariance` (r, r) is the sampling covariance of the estimates if the sample is not simple, else None.
     """
     centre = frequencies @ loadings.T
     second = frequencies @ (loadings**2).T
@@ -59,7 +59,7 @@ def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: fl
     size = np.full(centre.shape, float(n))
     if covariance is not None:
         drawn = np.diag(covariance)
-        # Reports that are all the same may still have an error: that of their channel, in a finite population.
+        # Even if all reports are the same, the estimate has an error in a finite population: the channel's randomness.
         known = (drawn > 0) & (variance > 0)
         size = np.where(known, variance / np.where(known, drawn, 1.0), size)
 

@@ -1,8 +1,9 @@
-"""People who do not follow the instructions: their share, the shares of the others, and tests for them.
+"""Cheaters, who do not follow the instructions: their share, the shares of the answers among the others, and tests.
 
-A respondent who cheats gives the report that looks safest, whatever the channel says. Cheaters are one more answer,
-whose row of the channel is that report: then the share of cheaters is a share like any other, as long as the reports
-identify it. One channel never does; two random groups with different channels do, and so does asking twice.
+A respondent who cheats always gives the report that looks safest, whatever the channel says. The model treats cheating
+as one more answer, whose row of the channel always gives that report. The share of cheaters is then estimated like the
+share of any answer, as long as the reports identify it. The reports of one channel never do. The reports of two random
+groups with different channels do, and so do the reports of a question that is asked twice.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from ldpopt.survey.estimate.waves import estimate_waves, pooled_channel
 from ldpopt.survey.test.hypothesis_tests import TestResult
 
 CHEATS = "does not comply"
-"""The name of the answer that stands for those who do not follow the instructions."""
+"""The name of the answer that stands for people who do not follow the instructions."""
 
 
 def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = ("no", "yes")) -> Channel:
     """The channel of directed answers: told to say yes with probability `yes`, no with `no`, else the truth.
 
-    A group of the cheating detection model has `no` = 0 [CDM]; of its symmetric form, both [CDMsym]; of the stochastic
-    lie detector, `yes` is 1 less the probability that those without the trait say no [SLD]. With `no` = 0 a "no"
-    proves an honest respondent to be without the trait: there is no local privacy then. `InvalidInput` for
-    probabilities outside [0, 1], or of more than 1 together.
+    In the cheating detection model a group has `no` = 0 [CDM]; in its symmetric form both are positive [CDMsym]. In the
+    stochastic lie detector, 1 - `yes` is the probability that people without the trait say no [SLD]. With `no` = 0 a
+    "no" proves that an honest respondent does not have the trait, so there is no local privacy. `InvalidInput` for
+    probabilities outside [0, 1], or with a sum above 1.
 
     >>> directed_answers(0.3).matrix
     array([[0.7, 0.3],
@@ -50,7 +51,8 @@ def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = 
 def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     """The channel of the same question asked several times with fresh randomness; reports are tuples [Kuk].
 
-    The reports of one person add up: the channel keeps `times` the epsilon of one. `InvalidInput` for fewer than two.
+    The reports of one person add up, so the epsilon (nats) is `times` that of one report. `InvalidInput` for fewer than
+    two times.
 
     >>> repeated([[0.8, 0.2], [0.2, 0.8]]).matrix.round(2)
     array([[0.64, 0.16, 0.16, 0.04],
@@ -70,7 +72,9 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
 def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -> Channel:
     """The channel with one more answer, `CHEATS`, whose report is always `report`, or has the distribution `law`.
 
-    law : (m,), for cheaters who answer at random. `InvalidInput` for a report that the channel does not give.
+    law : the distribution of the report of cheaters who answer at random, shape (m,), instead of `report`.
+
+    `InvalidInput` for a report that the channel does not give.
 
     >>> with_cheaters(directed_answers(0.3), "no").matrix
     array([[0.7, 0.3],
@@ -96,8 +100,9 @@ def with_cheaters(channel: ChannelLike, report: Label = None, law: Any = None) -
 class Compliance(Result):
     """Shares of the answers and of cheaters, estimated when some respondents may not follow the instructions.
 
-    estimate : the `Estimate` of the share of every answer given by those who comply, and of `CHEATS`; together 1.
-    honest : the pooled channel without cheaters.
+    estimate : the `Estimate` of shares that sum to 1: for each answer the share of people who comply and have this
+        answer, and for `CHEATS` the share of those who do not comply.
+    honest : the pooled channel of all groups, without cheaters.
     """
 
     estimate: Estimate
@@ -108,20 +113,21 @@ class Compliance(Result):
 
     @property
     def cheaters(self) -> Estimate:
-        """The share of those who do not comply, with its error; may be negative."""
+        """The share of people who do not comply, with its error. The estimate may be negative."""
         row = np.array([float(label == CHEATS) for label in self.estimate.labels])
         return self.estimate.contrast(row, (CHEATS,))
 
     def among_compliers(self, answer: Label) -> Ratio:
-        """The share of an answer among those who comply."""
+        """The share of an answer among the people who comply."""
         others = np.array([float(label != CHEATS) for label in self.estimate.labels])
         return Ratio.of(self.estimate, self._row(answer), others, f"{answer} among those who comply")
 
     def bounds(self, answer: Label, level: float = 0.95) -> tuple[float, float]:
-        """Where the share of an answer in the population lies if cheaters may be anybody: all of them, or none.
+        """Bounds on the share of an answer in the whole population, for any number of cheaters with this answer.
 
-        From the lower end of the interval of its share to the upper end of that with all cheaters [CDM; ImbensManski]:
-        at least `level` confidence for either, in [0, 1].
+        The lower bound is the lower limit of the share if no cheater has the answer, and the upper bound is the upper
+        limit if all have it [CDM; ImbensManski]. In either case the bounds, cut to [0, 1], have at least `level`
+        confidence.
         """
         from ldpopt.survey.estimate.intervals import Score
 
@@ -132,9 +138,9 @@ class Compliance(Result):
         return float(low), float(max(high, low))
 
     def if_cheaters_have(self, answer: Label) -> tuple[Estimate, Ratio]:
-        """(share of an answer if every cheater has it, share of the honest among those): the stochastic lie detector.
+        """The share of an answer if every cheater has it, and the share of honest people among those with the answer.
 
-        pi and t of [SLD], if only those with the trait have a reason to lie.
+        These are pi and t of the stochastic lie detector [SLD], where only people with the trait have a reason to lie.
         """
         row = self._row(answer)
         with_all = row + np.array([float(label == CHEATS) for label in self.estimate.labels])
@@ -144,10 +150,10 @@ class Compliance(Result):
         )
 
     def test(self) -> TestResult:
-        """Likelihood-ratio test that nobody cheats, against the share of cheaters in the model.
+        """Likelihood-ratio test of "nobody cheats" against "some cheat as in the model".
 
-        Zero is the end of what a share can be, so that the statistic is 0 in half of the surveys without
-        cheaters, and chi-squared with one degree in the other half [SelfLiang].
+        A share cannot be below zero. So without cheaters the statistic is 0 in half of the surveys, and chi-squared
+        with one degree of freedom in the other half [SelfLiang].
         """
         from scipy.stats import chi2
 
@@ -159,10 +165,10 @@ class Compliance(Result):
         return TestResult("nobody cheats", statistic, 1, p)
 
     def all_comply(self) -> TestResult:
-        """Likelihood-ratio test that all comply, against cheaters of whatever kind that the reports can show.
+        """Likelihood-ratio test of "all comply" against any deviation that the reports can show.
 
-        The groups' reports have more degrees of freedom than the shares; with none left, no such test is possible, and
-        its p-value is 1.
+        It uses the degrees of freedom that the groups' reports have beyond the shares. If there are none, no test is
+        possible, and the p-value is 1.
         """
         from scipy.stats import chi2
 
@@ -186,7 +192,7 @@ class Compliance(Result):
 
 @dataclass(frozen=True, eq=False)
 class Ratio(Result):
-    """A ratio of two estimated shares, with the error of the ratio, and Fieller's interval [Fieller].
+    """A ratio of two estimated shares, with its standard error and Fieller's confidence interval [Fieller].
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
     >>> estimate_compliance(groups, "no").among_compliers("yes")
@@ -203,7 +209,7 @@ class Ratio(Result):
 
     @classmethod
     def of(cls, found: Estimate, above: Array, below: Array, name: str) -> Ratio:
-        """The ratio of two contrasts of an estimate; `InvalidInput` unless the one below is positive."""
+        """The ratio of two contrasts of an estimate; `InvalidInput` unless the denominator `below` is positive."""
         rows = np.stack([above, below])
         both = found.contrast(rows)
         (a, b), c = both.values, both.covariance
@@ -214,7 +220,10 @@ class Ratio(Result):
                    (float(c[0, 0]), float(c[0, 1]), float(c[1, 1])), both.degrees)  # fmt: skip
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """All r in [0, 1] with |a - r b| at most the critical value times its standard error; perhaps all of [0, 1]."""
+        """The r in [0, 1] with |a - r b| at most the critical value times its standard error.
+
+        It may be all of [0, 1].
+        """
         check_level(level)
         z2 = two_sided(level, self.degrees) ** 2
         (aa, ab, bb), n, d = self.covariance, self.numerator, self.denominator
@@ -235,11 +244,12 @@ def estimate_compliance(
 ) -> Compliance:
     """Estimate the shares of the answers and of those who do not comply [CDM; SLD].
 
-    groups : pairs of reports (or counts) and their channel, for random groups of one sample; or one pair, of a channel
-        of `repeated` questions. report, law : what cheaters give, in every group, as in `with_cheaters`.
+    groups : a pair (reports or counts, channel) for each random group of one sample; or one pair with the channel of a
+        `repeated` question.
+    report, law : the report of cheaters, or its distribution, in every group, as in `with_cheaters`.
 
-    `NotIdentifiable`, naming what can be estimated, if the channels do not tell cheaters from an honest answer: one
-    group asked once never does.
+    Raises `NotIdentifiable`, which names what can be estimated, if the channels cannot separate cheaters from an honest
+    answer. One group that is asked once never can.
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
     >>> made = estimate_compliance(groups, "no")
@@ -264,8 +274,10 @@ def compliance_groups(
 ) -> list[tuple[float, Channel]]:
     """Two random groups within epsilon (nats) that identify cheaters who say `no`: shares of the sample and channels.
 
-    pilot : (3,) the expected shares of no, yes and cheaters. The groups answer by randomized response and its reverse
-    (the extended crosswise design [HHM]); their shares make the sum of the variances of the estimated shares least.
+    pilot : (3,) the expected shares of no, yes and cheaters.
+
+    The groups answer by randomized response and its reverse (the extended crosswise design [HHM]). Their shares of the
+    sample minimise the sum of the variances of the estimated shares.
 
     >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
     [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]
@@ -288,7 +300,7 @@ def _most(frequencies: Array, channel: Channel, n: int) -> float:
     """The largest log-likelihood of n reports."""
     try:
         return MaximumLikelihood(1e-11).maximum(frequencies, Channel(channel.matrix), float(n)).log_likelihood
-    except ValueError as error:  # reports that no honest respondent gives
+    except ValueError as error:  # some reports have probability 0 without cheaters
         if "probability 0" in str(error):
             return -math.inf
         raise

@@ -1,4 +1,4 @@
-"""Means, quantiles and totals: numbers from the shares of answers that are numbers, or bins of them."""
+"""Means, quantiles and totals, from the estimated shares of answers that are numbers or bins of numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _BIN = re.compile(rf"\s*[\[(]?\s*({_NUMBER})\s*(?:,|;|–|—|-|to|bis|\.\.)\s*(
 _ONE = re.compile(rf"\s*({_NUMBER})\s*")
 
 STEPS = 64
-"""Points within a bin at which the interval of a quantile is looked for."""
+"""Points within a bin at which the ends of a quantile's interval are searched."""
 
 
 def bin_edges(labels: Sequence[Label]) -> Array:
     """Lower and upper ends (k, 2) of labels such as 7, "7", "10-19", "[10, 20)" or "10 to 19"; a number is both ends.
 
-    Bins of whole numbers that leave a gap of 1 (10-19, 20-29) meet half-way, so that nothing lies between them.
-    `InvalidInput` for other labels, for bins that overlap, and for ones that are not in order.
+    Bins of whole numbers with a gap of 1 (10-19, 20-29) are extended to meet half-way, so that nothing lies between.
+    `InvalidInput` for other labels, for bins that overlap, and for bins that are not in increasing order.
 
     >>> bin_edges(["0-9", "10-19"]).tolist()
     [[-0.5, 9.5], [9.5, 19.5]]
@@ -52,7 +52,7 @@ def bin_edges(labels: Sequence[Label]) -> Array:
 
 
 def scores_of(labels: Sequence[Label]) -> Array:
-    """What the categories count as in a mean, (k,): the number, or the middle of the bin.
+    """The number that each category counts as in a mean, shape (k,): its own number, or the middle of its bin.
 
     >>> scores_of(["[0, 10)", "[10, 30)"]).tolist()
     [5.0, 20.0]
@@ -63,8 +63,10 @@ def scores_of(labels: Sequence[Label]) -> Array:
 def mean(found: Estimate, scores: Any = None, label: str = "mean") -> Estimate:
     """The mean of the answers, from their estimated shares [Rao, chapter 4].
 
-    scores : (k,) what each category counts as; by default its number, or the middle of its bin, which is right as far
-    as the answers in a bin have the middle as their mean. Raises `InvalidInput` for other numbers of scores.
+    scores : (k,) the number that each category counts as; by default its own number, or the middle of its bin. The
+        middle is right if the answers in the bin have it as their mean.
+
+    Raises `InvalidInput` for another number of scores.
 
     >>> from ldpopt.survey import estimate
     >>> mean(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]))
@@ -77,9 +79,10 @@ def mean(found: Estimate, scores: Any = None, label: str = "mean") -> Estimate:
 
 
 def population_total(found: Estimate, size: float) -> Estimate:
-    """How many of a population of `size` give each answer; with scores of `mean`, the total of the numbers [SSW].
+    """How many people in a population of `size` have each answer; for an estimate by `mean`, the total [SSW].
 
-    The size is known: its error is not in the intervals. Raises `InvalidInput` for one that is not positive.
+    The size is taken as known, so the intervals do not include an error of it. Raises `InvalidInput` unless it is
+    positive.
 
     >>> from ldpopt.survey import estimate
     >>> population_total(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), 9000).values.round()
@@ -107,7 +110,7 @@ class Quantile(Result):
     level: float
 
     def intervals(self) -> Intervals:
-        """The interval, as those of estimates."""
+        """The interval as `Intervals`, which estimates also give."""
         ends = np.array([self.lower]), np.array([self.upper])
         return Intervals((f"{self.share:g} quantile",), *ends, self.level, "Woodruff")
 
@@ -117,11 +120,14 @@ class Quantile(Result):
 
 
 def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalMethod | None = None) -> Quantile:
-    """A quantile of the answers, with Woodruff's interval: the numbers t whose estimated share below fits [Woodruff].
+    """A quantile of the answers, with its interval by Woodruff's method [Woodruff].
 
-    edges : (k, 2) lower and upper ends of the categories' bins, equal for numbers; from their labels by default. In a
-    bin the answers are taken to be spread evenly. The interval holds t where the interval of F(t) holds `share`, so it
-    covers as often as that does. Raises `InvalidInput` for a share outside (0, 1), and for bins that do not fit.
+    share : the share of answers below the quantile, in (0, 1).
+    edges : (k, 2) lower and upper ends of the categories' bins, equal for single numbers; from the labels by default.
+
+    Answers are taken to be spread evenly within a bin. Let F(t) be the share of answers up to t. The interval of the
+    quantile holds every t for which the interval of F(t) contains `share`, so both cover the truth equally often.
+    Raises `InvalidInput` for a share outside (0, 1), and for bins that do not fit.
 
     >>> from ldpopt.survey import estimate
     >>> quantile(estimate([300, 300, 400], np.eye(3)), 0.5, [[0, 10], [10, 20], [20, 40]])
@@ -149,7 +155,7 @@ def quantile(found: Estimate, share: float, edges: Any = None, method: IntervalM
 
 
 def _crossing(at: Array, curve: Array, share: float) -> float:
-    """Where a curve first reaches a share, by interpolation; the ends where it never does, or always has."""
+    """The number at which a curve first reaches a share, by interpolation, or an end of the range if it never does."""
     reached = np.flatnonzero(curve >= share)
     if not len(reached):
         return float(at[-1])
@@ -161,7 +167,7 @@ def _crossing(at: Array, curve: Array, share: float) -> float:
 
 
 def _last_crossing(at: Array, curve: Array, share: float) -> float:
-    """Where a curve is below a share for the last time."""
+    """The number at which a curve is below a share for the last time."""
     under = np.flatnonzero(curve < share)
     if not len(under):
         return float(at[0])
@@ -173,7 +179,7 @@ def _last_crossing(at: Array, curve: Array, share: float) -> float:
 
 
 def _discrete(found: Estimate, share: float, values: Array, method: IntervalMethod) -> Quantile:
-    """The first number at which the share is reached; F is 1 at the last one."""
+    """The quantile of single numbers: the first one at which F reaches the share. F is 1 at the last number."""
     k = len(values)
     curve = found.contrast(np.tril(np.ones((k, k)))[:-1], tuple(range(k - 1))) if k > 1 else None
     if curve is None:

@@ -1,4 +1,4 @@
-"""Projections on the simplex: steps of their own, after an unbiased estimate and never inside one."""
+"""Projections on the simplex, which make an estimate non-negative with sum 1. They follow an unbiased estimate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldpopt.results import Result
 def simplex_projection(p: Any) -> Array:
     """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row.
 
-    max(p - tau, 0) with the tau that makes it sum to 1, found by sorting: O(k log k) [DSSC].
+    It is max(p - tau, 0), with the tau that makes the sum 1. Sorting finds tau in O(k log k) steps [DSSC].
 
     >>> simplex_projection([0.7, 0.5, -0.2])
     array([0.6, 0.4, 0. ])
@@ -30,11 +30,12 @@ def simplex_projection(p: Any) -> Array:
 
 
 def norm_sub(p: Any) -> Array:
-    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until both hold.
+    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
 
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` where no entry is positive.
-    For an estimate that sums to 1 or more it is the simplex projection; for one that sums to less, entries
-    that were negative stay 0, where the projection would lift them all.
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
+
+    If an estimate sums to 1 or more, the result is the simplex projection. If it sums to less, negative entries become
+    0, while the projection would lift all entries.
 
     >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
     (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
@@ -54,7 +55,7 @@ def norm_sub(p: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Projection(Result):
-    """A distribution made from an unbiased estimate by a named step: no longer unbiased, and without intervals.
+    """A distribution made from an unbiased estimate by a named step. It is no longer unbiased and has no intervals.
 
     >>> from ldpopt.survey import estimate, simplex_projection
     >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values

@@ -18,12 +18,12 @@ from ldpopt.survey.estimate.linear import require_identifiable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogisticRegression(Pictured):
-    """A fitted model: log-odds of the true answer being `success` = design @ coefficients.
+    """A fitted model, in which design @ coefficients is the log-odds that the true answer is `success`.
 
-    coefficients : (d,); names : what each multiplies.
+    coefficients : (d,). names : the regressor that each coefficient multiplies.
     covariance : (d, d), inverse of the Fisher information at the estimate.
-    log_likelihood, null_log_likelihood : of the reports, at the estimate and with an intercept alone (with a
-        design whose span has no constant, at one half).
+    log_likelihood, null_log_likelihood : log-likelihood of the reports (nats), at the estimate and for a model with an
+        intercept alone. If the design cannot express an intercept, the second has probability one half for everybody.
     iterations : Fisher-scoring steps taken.
     """
 
@@ -94,7 +94,7 @@ class LogisticRegression(Pictured):
         return f"Logistic regression, {self.n} reports"
 
     def summary(self) -> str:
-        """The table that a statistics package prints, as text."""
+        """The table of coefficients as text, in the form that statistics packages print."""
         (_, names), *columns = self._cells()
         wide = max(10, *(len(name) for name in self.names))
         title = f"Logistic regression of a privatized outcome (success: {self.success!r})"
@@ -116,7 +116,7 @@ _HEADS = ("coef", "std err", "z", "P>|z|", "[0.025", "0.975]")
 
 
 def with_constant(design: Any) -> Any:
-    """The design (n, d) with a first column of ones, (n, d + 1): a data frame with ``const``, or an array.
+    """The design (n, d) with a first column of ones, shape (n, d + 1). In a data frame the new column is ``const``.
 
     >>> with_constant([[2.0], [3.0]])
     array([[1., 2.],
@@ -141,10 +141,10 @@ def logistic_regression(
     design : (n, d) regressors, an array or a data frame; add an intercept by `with_constant`.
     success : the input label counted as 1; the channel's last input by default.
 
-    A report has probability Q[0, y] (1 - pi) + Q[1, y] pi. Fisher scoring with step halving, so that the
-    likelihood never falls; it need not be concave, and the fit is a stationary point of it. Raises `InvalidInput` for
-    collinear regressors and `SolverError` without convergence, which separation causes: the reports are then
-    compatible with infinite coefficients.
+    A report has probability Q[0, y] (1 - pi) + Q[1, y] pi, where pi is the probability of `success`. The method is
+    Fisher scoring with step halving, so the likelihood never falls. It need not be concave, so the fit is a stationary
+    point, perhaps not the maximum. Raises `InvalidInput` for collinear regressors. Raises `SolverError` without
+    convergence, as under separation, when the reports are compatible with infinite coefficients.
 
     >>> rng = np.random.default_rng(3)
     >>> x = with_constant(rng.normal(size=2000))
@@ -215,13 +215,13 @@ def _fisher_scoring(x: Array, y: Any, q0: Array, q1: Array) -> tuple[Array, Arra
             move = np.linalg.solve(information, score)
         except np.linalg.LinAlgError:
             break
-        # Half of score . move is the likelihood still to be won, in nats; under separation it vanishes too, but the
-        # moves do not.
+        # Half of score . move is about the log-likelihood (nats) that is left to gain. Under separation it vanishes,
+        # too, but the moves do not.
         if float(score @ move) < 1e-14 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b).max()):
             return b / scale, np.linalg.inv(information) / np.outer(scale, scale), now, step - 1
         size = min(1.0, 5.0 / float(np.abs(move).max()))
         trial = value(b + size * move)
-        # The sum of n logarithms is known to its rounding only.
+        # The sum of n logarithms has a rounding error, which is allowed for.
         while trial < now - 1e-13 * max(1.0, abs(now)) and size > 1e-12:
             size /= 2
             trial = value(b + size * move)

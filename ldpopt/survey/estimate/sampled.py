@@ -1,4 +1,4 @@
-"""Reports with the design that drew their respondents: what estimates of a complex sample are made from."""
+"""Reports together with the design that drew their respondents. Estimates of a complex sample start from them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class SampledReports(ByValue):
     """The reports of a sample, or of a group in it, with the design of the whole sample.
 
     at : (n,) every respondent's report, as a position among the outputs of `channel`.
-    design : the `SampleDesign` of all n.
-    inside : (n,) the group that is meant, a mask; None for all. Those outside stay in the design, with no share in the
-        estimate: that is what makes the variance of a subgroup right [SSW, section 5.8].
+    design : the `SampleDesign` of all n respondents.
+    inside : (n,) mask of the group to estimate; None for everybody. Respondents outside the group stay in the design
+        and have no share in the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
 
-    Where a `CountTable` goes in, this does, too.
+    `SampledReports` are accepted wherever a `CountTable` is.
 
     >>> from ldpopt.survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -57,7 +57,7 @@ class SampledReports(ByValue):
         return cls(at, known, design)
 
     def where(self, inside: Any) -> SampledReports:
-        """Those of the respondents in a mask (n,), inside whatever group is meant already."""
+        """The reports of the respondents in a mask (n,), within the group that was chosen before, if any."""
         mask = np.asarray(inside)
         if mask.shape != (self.design.n,) or mask.dtype != bool:
             raise invalid("inside", f"{self.design.n} truth values", Phrase(f"{mask.dtype} of shape {mask.shape}"))
@@ -73,27 +73,27 @@ class SampledReports(ByValue):
 
     @property
     def mask(self) -> Mask:
-        """(n,) who is meant."""
+        """(n,) the respondents in the group."""
         return np.ones(self.design.n, dtype=bool) if self.inside is None else self.inside
 
     @property
     def n(self) -> int:
-        """Number of respondents who are meant."""
+        """Number of respondents in the group."""
         return self.design.n if self.inside is None else int(self.inside.sum())
 
     @property
     def simple(self) -> bool:
-        """False: a design is always followed."""
+        """Always False: reports with a design are never treated as a simple sample."""
         return False
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
-        """(m,) respondents by output."""
+        """(m,) number of respondents for each output."""
         return np.bincount(self.at[self.mask], minlength=len(self.outputs))
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights of those who are meant: an estimate of how many they are."""
+        """Sum of the weights in the group, which estimates the group's size in the population."""
         return float(self.design.weights[self.mask].sum())
 
     @cached_property
@@ -112,7 +112,7 @@ class SampledReports(ByValue):
         return np.asarray(made / total)
 
     def with_channel(self, channel: Channel) -> SampledReports:
-        """The same under the names of another channel of as many outputs."""
+        """The same reports with the labels of another channel, which must have as many outputs."""
         return replace(self, channel=channel)
 
     def __repr__(self) -> str:
@@ -124,10 +124,10 @@ Part = tuple[SampledReports, Array]
 
 
 def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
-    """Covariance of the sum of l_i f_i over parts of one design: groups, or questions, of the same respondents.
+    """Covariance of the sum of l_i f_i over parts (groups or questions) of one design and the same respondents.
 
-    By linearisation the influence of a respondent is the sum over the parts of (l_i at the report - l_i f_i) / W_i;
-    by replication the sum is computed again with every replicate's weights.
+    With linearisation, the influence of a respondent is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
+    With replication, the sum is computed again with the weights of every replicate.
     """
     design = parts[0][0].design
     noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
@@ -150,10 +150,10 @@ def _scores(reports: SampledReports, loadings: Array) -> Array:
 
 
 def _noise(parts: Sequence[Part]) -> Array | None:
-    """(H, r, r) what the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
+    """(H, r, r) the variance that the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
 
-    The covariance given the answers is averaged over the answers that the stratum is estimated to have. Questions are
-    privatized independently of one another; None where a channel does not identify the answers.
+    The covariance given the answers is averaged over the estimated answers of the stratum. Questions are privatized
+    independently of one another. The result is None if a channel does not identify the answers.
     """
     design, r = parts[0][0].design, parts[0][1].shape[0]
     made = np.zeros((len(design.units), r, r))

@@ -1,4 +1,4 @@
-"""Simultaneous confidence: intervals that cover all at once."""
+"""Simultaneous confidence: intervals that all cover the truth at once, with a given probability."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldpopt.survey.estimate.intervals import Score, Wald, check_level, two_sided
 from ldpopt.survey.estimate.moments import Moments
 
 SIMULATED_OUTPUTS = 1000
-"""Most outputs for which simultaneous intervals simulate surveys; sums over more are near enough to normal."""
+"""The most outputs for which simultaneous intervals simulate surveys. With more, the normal law is accurate enough."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,18 @@ class _AllAtOnce:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name of the method in tables and reports."""
         return f"{self.kind} {self.base.name}"
 
 
 @dataclass(frozen=True)
 class Simultaneous(_AllAtOnce):
-    """All intervals cover at once with probability `base.level`, at no more width than that takes.
+    """All intervals cover at once with probability `base.level`, and they are as narrow as this allows.
 
-    The critical value is the quantile of the largest standardised error over 16,384 surveys (fewer from 128
-    outputs on) simulated from the estimate, with the same random numbers each time: it allows for the skewness that
-    a normal vector has not. Complex samples, more than 1000 outputs and perfectly correlated estimates take the
-    largest |Z| of a normal vector with the correlation of the estimates instead [HBW].
+    The critical value is a quantile of the largest standardised error over 16,384 surveys (fewer from 128 outputs on)
+    that are simulated from the estimate. The same random numbers are used each time. Simulation allows for skewness,
+    which a normal distribution does not have. For complex samples, more than 1000 outputs and perfectly correlated
+    estimates, the quantile is that of the largest |Z| of a normal vector with the estimates' correlation [HBW].
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -62,13 +62,13 @@ class Simultaneous(_AllAtOnce):
         drawn = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
         truth = m.centre.reshape(-1, m.centre.shape[-1]).mean(axis=0)
         largest = self.base.pivot(drawn, truth).max(axis=-1)
-        # In a sample of a few respondents a score interval may never reach the truth; forty is as good as never.
+        # With a few respondents a score interval may not reach the truth at any critical value; 40 stands for infinity.
         return min(float(np.quantile(largest, self.level, method="inverted_cdf")), 40.0)
 
 
 @dataclass(frozen=True)
 class Bonferroni(_AllAtOnce):
-    """All r intervals cover at once with probability at least `base.level`: each at 1 - (1 - level) / r.
+    """All r intervals cover at once with probability at least `base.level`: each has level 1 - (1 - level) / r.
 
     >>> from ldpopt.survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -86,8 +86,8 @@ class Bonferroni(_AllAtOnce):
 def max_normal_quantile(correlation: Array, level: float, degrees: float = math.inf) -> float:
     """The c with Pr(max_j |Z_j| <= c) = level, Z normal with this correlation (Student's t with `degrees`).
 
-    Exact when all |correlations| are 1; else over 2^15 scrambled Sobol points (2^13 beyond 64 variables), the
-    same ones each time, which puts the level within about 0.001.
+    It is exact when all |correlations| are 1. Otherwise it uses 2^15 scrambled Sobol points (2^13 beyond 64 variables),
+    the same ones each time, and the level is right to about 0.001.
 
     >>> round(max_normal_quantile(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95), 6)
     1.959964

@@ -26,10 +26,12 @@ from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoWayTable(Result):
-    """The joint proportions of two questions, estimated through the product of their channels.
+    """The joint proportions of the answers to two questions.
 
-    joint : the `Estimate` over pairs of answers, rows by columns.
-    row_channel, column_channel : what each answer went through, independently.
+    Each answer was privatized on its own, so a pair of answers went through the product of the two channels.
+
+    joint : the `Estimate` over pairs of answers, row by row.
+    row_channel, column_channel : the channels of the two questions, with k1 and k2 inputs.
     """
 
     joint: Estimate
@@ -61,8 +63,8 @@ class TwoWayTable(Result):
     def given_row(self, label: Label) -> ConditionalProportions:
         """The proportions of the column question among those whose row answer is `label`.
 
-        A ratio of estimates, with the linearised (delta-method) covariance; `InvalidInput` when the estimate of the
-        row's own proportion is not positive.
+        It is a ratio of estimates, with its linearised (delta-method) covariance. `InvalidInput` if the estimated
+        proportion of the row's answer is not positive.
         """
         if label not in self.row_channel.inputs:
             raise invalid("row", f"one of {self.row_channel.inputs[:8]}", label)
@@ -72,7 +74,7 @@ class TwoWayTable(Result):
         return self._given("row", label, cells, self.column_channel.inputs)
 
     def given_column(self, label: Label) -> ConditionalProportions:
-        """The proportions of the row question among those whose column answer is `label`, likewise."""
+        """The proportions of the row question among those whose column answer is `label`, as in `given_row`."""
         if label not in self.column_channel.inputs:
             raise invalid("column", f"one of {self.column_channel.inputs[:8]}", label)
         k1, k2 = self.shape
@@ -92,10 +94,10 @@ class TwoWayTable(Result):
     def independence(self) -> TestResult:
         """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
 
-        n tr(V_A^+ D V_B^+ D^T) with D = L_A (F - f_A f_B^T) L_B^T, the interaction of the unbiased estimates, and
-        V_A, V_B the per-report covariances of its margins: Pearson's statistic of the table of reports, restricted to
-        what answers can cause, and equal to it for square channels. Complex samples use the linearised variance of
-        D and Hotelling's F.
+        The statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
+        estimates, and V_A, V_B are the per-report covariances of its margins. For square channels this equals Pearson's
+        statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
+        use the linearised variance of D and Hotelling's F.
         """
         table = self.joint.table
         f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
@@ -119,7 +121,7 @@ class TwoWayTable(Result):
     _heads = 1
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The joint proportions: the column question's answers beside the row question's."""
+        """The joint proportions, with the row question's and the column question's answer in two columns."""
         columns = zip(map(as_text, self.column_channel.inputs), self.proportions.T.tolist(), strict=True)
         return {"row \\ column": list(self.row_channel.inputs), **dict(columns)}
 
@@ -147,7 +149,7 @@ class ConditionalProportions(Result):
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
-        """Intervals of the linearised ratio, moved to the estimate."""
+        """Intervals of the linearised ratio, shifted so that they are around the estimate."""
         made = self.linearised.intervals(method)
         shift = self.values - self.linearised.moments.centre
         return Intervals(self.labels, made.lower + shift, made.upper + shift, made.level, made.method)
@@ -169,7 +171,7 @@ class _Side:
 
 
 def _whole_table(frequencies: Array, channel: Channel) -> CountTable:
-    """A one-respondent table whose weights are the frequencies: only they matter to a pilot."""
+    """A one-respondent table whose weights are the frequencies, since a pilot estimate uses nothing else."""
     counts = np.zeros((1, len(frequencies)), dtype=np.int64)
     counts[0, int(np.argmax(frequencies))] = 1
     return CountTable(channel.outputs, ((None, None),), counts, frequencies[None], frequencies[None])
@@ -196,9 +198,12 @@ def two_way(
 ) -> TwoWayTable:
     """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
 
-    row_reports, column_reports : n reports each, the same respondents in the same order; weights, strata, clusters :
-    (n,), or the design of the `sample`. inside : a mask (n,) of those who are meant. A public column is one that went
-    through the identity. Raises `InvalidInput` for different lengths and reports that a channel does not give.
+    row_reports, column_reports : n reports each, of the same respondents in the same order. For a column that was not
+        privatized, the channel is the identity.
+    weights, strata, clusters : (n,) or None. sample : the `SampleDesign`, instead of these three.
+    inside : a mask (n,) of the group to estimate; None for everybody.
+
+    Raises `InvalidInput` for different lengths, and for reports that a channel does not give.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
@@ -249,8 +254,9 @@ def independence_power(
 ) -> Power:
     """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
 
-    Noncentral chi-squared [Rao] with noncentrality n tr(V_A^-1 D V_B^-1 D^T), D the interaction of the true joint.
-    Raises `InvalidInput` for a joint that is no distribution of pairs of inputs.
+    The statistic is then noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
+    interaction of the true joint distribution. Raises `InvalidInput` if `joint` is not a distribution of pairs of
+    inputs.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)

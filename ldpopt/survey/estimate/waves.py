@@ -18,10 +18,14 @@ from ldpopt.survey.estimate.linear import Estimator
 
 
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
-    """The channel of a respondent of any wave: outputs (wave, report), waves in proportion to their `sizes`.
+    """One channel for the respondents of all waves. Its outputs are pairs (wave, report).
 
-    channels : for the same k inputs, perhaps with different outputs. A wave may leave some inputs unidentified, if the
-    waves together identify them. `InvalidInput` for different inputs.
+    channels : one (k, m) channel for each wave, with the same k inputs and perhaps different outputs. A single wave
+        need not identify all inputs, as long as the waves together do.
+    sizes : the numbers of respondents in the waves; a respondent is in a wave with probability proportional to its
+        size.
+
+    `InvalidInput` for different inputs.
 
     >>> pooled_channel([[[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]]], [100, 300]).matrix
     array([[0.2 , 0.05, 0.45, 0.3 ],
@@ -44,10 +48,10 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
 
     waves : pairs of reports (or counts) and the channel that they went through.
 
-    The likelihood of all reports is that of one channel with the wave as a part of the report; so is the efficient
-    linear estimate, in which a wave counts by its information, and whose mean in every wave is the true one. A second
-    wave's channel may have been designed from the first: given the first wave, its reports are as random as ever.
-    `InvalidInput` for other answers, and samples with a design (weight their estimates instead).
+    All reports are treated as those of one channel whose output is the wave together with the report. In the estimate
+    each wave has the weight that its information deserves. The channel of a second wave may depend on the reports of
+    the first, since the randomness of the second wave is independent of them. `InvalidInput` for channels with
+    different answers, and for samples with a design (average their estimates instead).
 
     >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
     Estimate of 2 proportions from 300 reports, generalised least squares
@@ -65,9 +69,9 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
 
 
 def _centred(loadings: Array, counts: Sequence[npt.NDArray[np.int64]]) -> Array:
-    """The loadings with the same mean in every wave, which makes the variance that of waves of fixed sizes.
+    """The loadings shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
 
-    Constants for the waves that average to zero leave a left inverse a left inverse, and the estimate where it is.
+    The shifts average to zero over the waves. So the loadings remain a left inverse, and the estimate does not change.
     """
     made, at, whole = loadings.copy(), 0, np.concatenate(counts)
     mean = loadings @ whole / whole.sum()

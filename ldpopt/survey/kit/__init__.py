@@ -1,1 +1,1 @@
-"""Reports drawn on the respondent's own device: a questionnaire for browsers, and the same in Python."""
+"""The kit: a questionnaire for browsers that draws reports on the respondent's own device, and the same in Python."""

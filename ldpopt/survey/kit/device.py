@@ -1,4 +1,4 @@
-"""One respondent's reports, drawn where the answers are."""
+"""The reports of one respondent, drawn on the respondent's own device."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ from ldpopt.survey.plan.spec import text
 SCHEMA = "ldpopt-submission"
 VERSION = 1
 ID = "device"
-"""The respondent of a device whose key is its own: it needs no name."""
+"""The respondent's id on a device with its own key, where no name is needed."""
 
 
 class Device:
-    """A respondent's device: answers go in, and nothing but reports comes out.
+    """A respondent's device. Answers go in, and only reports come out.
 
     plan : the plan.
-    randomness : as in `privatize`: `Fresh()`, or `Memoised(key_file)` for a plan that names a respondent column, with
-        the key file of this device. `Simulated(rng)` protects nobody.
-    respondent : the respondent's id under a memoised key, which matters where several share one device.
-
-    Fresh words are 64 bits of the operating system's generator for each report.
+    randomness : as in `privatize`. `Fresh()` draws 64 bits of the operating system's generator for each report.
+        `Memoised(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
+        protects nobody.
+    respondent : the respondent's id under a memoised key. It is needed if several people share one device.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
@@ -55,11 +54,12 @@ class Device:
         self._source = WordSource(plan, made.mode, made.key()) if made.mode == "memoised" else None
 
     def respond(self, answers: Mapping[str, Label]) -> dict[str, int]:
-        """The position of a report for each question, by name, among its `PlannedQuestion.reports`.
+        """For each question, by name, the position of the drawn report in `PlannedQuestion.reports`.
 
-        answers : by the names of questions, in the plan's categories; 7 and "7" are one answer. None, or a question
-            that is left out, counts as the plan's category for missing answers. Nothing is drawn unless every answer
-            is in order; `InvalidInput` otherwise, which never quotes an answer.
+        answers : by question name, each one of the plan's categories; 7 and "7" are the same answer. None, or a
+            question that is left out, counts as the plan's category for missing answers.
+
+        `InvalidInput` unless every answer is valid; then nothing is drawn. The message never quotes an answer.
         """
         if not isinstance(answers, Mapping):
             raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
@@ -73,9 +73,10 @@ class Device:
         }
 
     def submission(self, answers: Mapping[str, Label], invitation: str | None = None) -> dict[str, Any]:
-        """What a collector is sent for these answers, as JSON-ready values, under a new random id.
+        """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
 
-        A retry sends the same again; two calls are two submissions. `InvalidInput` as from `respond`.
+        To retry, send the same submission again; a second call makes a second submission. `InvalidInput` as in
+        `respond`.
         """
         reports = self.respond(answers)
         said = {} if invitation is None else {"invitation": text(invitation, "invitation")}
@@ -94,7 +95,7 @@ class Device:
 
 
 def report(question: PlannedQuestion, answer: int, word: int) -> int:
-    """The position of the report for the answer at a position and a 64-bit word; the client's `drawReport`."""
+    """The position of the report for an answer's position and a 64-bit word; `drawReport` in the JavaScript client."""
     channel = question.channel
     steps = list(accumulate(channel.weights[answer].tolist()))
     return bisect_right(steps, word >> (64 - channel.bits))

@@ -26,12 +26,12 @@ _PLAIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,300}(/[A-Za-z0-9._~/\-]{0,3
 def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = ()) -> dict[str, bytes]:
     """The files of the questionnaire for `plan`, by name: a page, its module, the public plan and test vectors.
 
-    collector : the base of the address that reports are posted to, to which ``submissions`` is added: ``./`` is the
-        page's own place, anything else an https address (http on this machine alone).
+    collector : the start of the address for reports; ``submissions`` is added to it. ``./`` is the address of the page
+        itself. Anything else must be an https address (http is allowed on this machine).
     texts : texts of the survey in its languages, as `ldpopt.survey.kit.texts.languages` reads them.
 
-    The files hold no key, no answer and no pilot shares. Raises `InvalidInput` for a plan with a question that
-    guarantees nothing, and for a collector or texts that do not fit.
+    The files hold no key, no answer and no pilot shares (the shares of answers that are expected). Raises
+    `InvalidInput` for a plan with a question that guarantees nothing, and for a collector or texts that do not fit.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
@@ -49,7 +49,7 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
         languages=escape(" ".join(found)),
         survey=escape(plan.name),
     )
-    stand_in = {LANGUAGES[0]: shipped(LANGUAGES[0])}  # for what another language lacks, whether it is offered or not
+    stand_in = {LANGUAGES[0]: shipped(LANGUAGES[0])}  # used for missing texts, even if not offered itself
     package = {**json.loads(_static("package.json")), "version": __version__}
     return {
         "index.html": page.encode(),
@@ -62,12 +62,12 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
 
 
 def _collector(given: str) -> tuple[str, str]:
-    """The base of the collector's address, ending with a slash, and the origin that the page must be let reach."""
+    """The start of the collector's address, ending with a slash, and the origin that the page's policy must allow."""
     what = "collector"
     if given == HERE:
         return HERE, ""
     expected = "an https address such as https://collect.example.org/, or http://localhost"
-    if not isinstance(given, str) or not _PLAIN.fullmatch(given):  # the policy of the page has no other characters
+    if not isinstance(given, str) or not _PLAIN.fullmatch(given):  # the page's policy allows no other characters
         raise invalid(what, expected, given)
     try:
         parts = urlsplit(given)

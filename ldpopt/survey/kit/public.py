@@ -1,4 +1,4 @@
-"""The public plan: what a respondent's device needs of a plan, and nothing that the plan's owner knows beside it."""
+"""The public plan: the part of a plan that a respondent's device needs, without the owner's confidential data."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ VERSION = 1
 def public_plan(plan: Plan) -> dict[str, Any]:
     """The public plan as JSON-ready values (schema ``ldpopt-public-plan``, version 1), under the plan's checksum.
 
-    It has the integers of every channel, since everybody may know how the reports are drawn, and the tags of memoised
-    words, which are no secret without a device's key. It leaves out what a device does not need: pilot shares, which
-    may come from confidential data, expected precision, and the names of columns.
+    It has the integers of every channel, since everybody may know how reports are drawn. It also has the tags of the
+    questions, from which memoised words are computed together with a device's secret key. It leaves out the pilot
+    shares (expected shares of the answers, perhaps from confidential data), the expected precision, and column names.
 
-    Raises `InvalidInput` for a plan with a question whose integers prove nothing: such a report can give the answer
-    away, and nobody should be told that it is protected.
+    Raises `InvalidInput` for a plan with a question whose integers prove no guarantee. Its reports could reveal the
+    answer, and nobody should be told that they are protected.
     """
     memoised = plan.respondent is not None
     return {

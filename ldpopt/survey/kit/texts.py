@@ -1,4 +1,4 @@
-"""The words of the questionnaire, by language: those that come with the package, and those of a survey."""
+"""The texts of the questionnaire in each language: those of the package, and those of a survey."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldpopt.labels import as_text
 from ldpopt.survey.plan.plan import Plan
 
 LANGUAGES = ("en", "de", "ar")
-"""The languages that come with the package; the first has every text and stands in for what another lacks."""
+"""The languages that come with the package. The first has every text, and replaces texts that another lacks."""
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _PLACE = re.compile(r"\{(\w*)\}")
@@ -28,14 +28,15 @@ def shipped(language: str) -> dict[str, Any]:
 
 
 def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
-    """The texts of every language, by its code: the package's, and over them those of the survey.
+    """The texts of every language, by its code. A text of the survey replaces the package's text.
 
-    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), any keys of the package's English texts,
-        and perhaps ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: by the name of a question
-        its ``"text"`` and, by the plan's categories, its ``"answers"``. What a language lacks is taken from English,
-        and from the plan's own names. With `given` only the languages that it names are offered.
+    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
+        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: for each
+        question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
+        taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
 
-    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with other places to fill in.
+    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
+    does not have.
     """
     built = {language: shipped(language) for language in LANGUAGES}
     english, made = built[LANGUAGES[0]], dict(built) if not given else {}

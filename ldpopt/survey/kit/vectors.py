@@ -1,4 +1,4 @@
-"""Test vectors: what every client must draw from a plan, word for word."""
+"""Test vectors: random words, and the reports that every client must draw from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = 1
 
 ROWS = 6
 STEPS = 8
-"""Answers and steps of a question of which there are vectors: the first and last, and some between."""
+"""The most answers and steps of a question with vectors: the first, the last, and some between."""
 
 IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
 
@@ -25,10 +25,10 @@ IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``, version 1).
 
-    reports : [question, answer, word, report]: positions, and 64-bit words in hexadecimal digits. There are words on
-        both sides of the steps of the cumulative weights, the first and last of all words, and random ones.
-    words : [key, id, tag, word]: 256-bit AES keys made for this test, ids, tags of the plan, and the words that
-        follow.
+    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits. The words
+        are those on both sides of each step of the cumulative weights, the first and the last word, and random ones.
+    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word
+        that results.
     """
     rng = random.Random(seed)
     drawn = [
@@ -46,13 +46,13 @@ def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -
     every = list(accumulate(question.channel.weights[answer].tolist()))
     found = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4))}
     for step in (every[at] for at in _some(len(every), STEPS)):
-        # The first word at the step, the last before it, and the last whose top bits are the step's.
+        # The first word at the step, the last word before it, and the last word with the same top bits as the step.
         found |= {step << spare, (step << spare) - 1, (step << spare) + (1 << spare) - 1}
     return sorted(word for word in found if 0 <= word < 1 << 64)
 
 
 def memo_key(key: SecretKey) -> bytes:
-    """The AES-256 key of memoised words: what a browser keeps as its device's own key."""
+    """The AES-256 key of memoised words, which a browser keeps as the key of its device."""
     return key.derive(b"ldpopt memo")
 
 
@@ -73,7 +73,7 @@ def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
 
 
 def _some(count: int, most: int) -> list[int]:
-    """At most `most` positions below `count`, spread evenly, the first and the last among them."""
+    """At most `most` positions below `count`, spread evenly and including the first and the last."""
     if count <= most:
         return list(range(count))
     return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)})

@@ -1,1 +1,1 @@
-"""Surveys on paper: sheets with which people randomize by hand, and the entry of what they report."""
+"""Surveys on paper: sheets with which people randomize by hand, and the entry of their reports."""

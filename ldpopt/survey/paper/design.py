@@ -1,8 +1,8 @@
-"""From a plan to its version on paper: for every question the best channel that the device can run, in integers."""
+"""From a plan to its version on paper: for every question, the best channel that a device such as dice can run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from types import MappingProxyType
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import (
     Constraint,
     Denominator,
@@ -32,23 +33,25 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 Integers = npt.NDArray[np.int64]
 
 SHEET = "sheet"
-"""The column of the numbers of the lines on the interviewers' sheets."""
+"""The column with the numbers of the lines on the interviewers' sheets."""
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 """Without I and O, which look like digits."""
 
 SIMPLER = 0.01
-"""What fewer reports may cost: this share more error, by default."""
+"""The share by which the error may grow, by default, when reports are merged."""
 
 
 @dataclass(frozen=True, eq=False)
 class PaperSurvey(Result):
     """A plan whose reports are letters that people find by hand.
 
-    plan : with channels over the device's denominator; reports are counted and estimated under it. device : what people
-    randomize with. losses : by question, the share by which its error exceeds that of the best channel of the same
-    epsilon without a denominator; so many more respondents are needed. intended : by question, the epsilon of the plan
-    that it was made from, which the integers are within.
+    plan : the plan under which reports are counted and estimated. Its probabilities are multiples of 1/D, where D is
+        the number of outcomes of the device.
+    device : the thing that people randomize with, such as two dice.
+    losses : for each question, the share by which its variance exceeds that of the best channel with the same epsilon
+        and any probabilities. The survey needs this share more respondents.
+    intended : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
     """
 
     plan: Plan
@@ -62,7 +65,7 @@ class PaperSurvey(Result):
         return {"question": names, **columns}
 
     def table(self, question: str, answer: int) -> tuple[str, ...]:
-        """The report of every outcome under an answer, given by its position, in the order of the device's table.
+        """The report for every outcome, in the order of the device's table, for the answer at position `answer`.
 
         >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
         >>> from ldpopt.survey.paper.devices import DICE
@@ -76,17 +79,22 @@ class PaperSurvey(Result):
 
 
 def paper_survey(
-    plan: Plan, device: PaperDevice, simpler: float = SIMPLER, progress: Callable[[str], None] | None = None
+    plan: Plan,
+    device: PaperDevice,
+    simpler: float = SIMPLER,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> PaperSurvey:
     """The version of a plan that people run by hand with a device.
 
-    Every question gets the channel of the least error at its pilot (equal shares where it has none), among those whose
-    probabilities are multiples of 1/D and whose epsilon is at most the question's, in rational arithmetic. Reports are
-    then merged as long as the error stays within a share `simpler` of the least one, since fewer letters are easier.
-    progress : called with the name of each question that is done.
+    Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
+    device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
+    the pilot (the expected shares of the answers; equal shares if there are none). Then reports are merged, since fewer
+    letters are easier, as long as the error exceeds the least one by at most the share `simpler`.
+    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
 
-    Raises `InvalidInput` where the device is too coarse for a question: then no channel over D tells all of its answers
-    apart.
+    Raises `InvalidInput` if the device is too coarse, so that no channel over D separates all answers of a question.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, device_named, plan_survey
     >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
@@ -96,8 +104,12 @@ def paper_survey(
     simpler = unit_interval(simpler, "simpler")
     letters = _letters()
     questions, losses = [], {}
-    for question in plan.questions:
-        sheet = _sheet(question, device, simpler)
+    with watched(time_limit, progress) as deadline:
+        turns = [
+            _sheet(question, device, simpler, deadline.turn(at, len(plan.questions)))
+            for at, question in enumerate(plan.questions)
+        ]
+    for question, sheet in zip(plan.questions, turns, strict=True):
         names = tuple(next(letters) for _ in range(sheet.weights.shape[1]))
         channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
         channel.verify(question.epsilon)
@@ -105,28 +117,27 @@ def paper_survey(
         made = PlannedQuestion(question.name, question.column, channel, pilot=question.pilot, expected=told)
         questions.append(made)
         losses[question.name] = sheet.loss
-        if progress is not None:
-            progress(question.name)
     on_paper = Plan(plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample)
     intended = {question.name: question.epsilon for question in plan.questions}
     return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
 
 
 def _letters() -> Iterator[str]:
-    """A, B, ..., then AA, AB, ...: no letter stands for two reports of a survey."""
+    """A, B, ..., then AA, AB, ...: a supply of letters, so that each report of a survey has its own."""
     yield from LETTERS
     for pair in product(LETTERS, repeat=2):
         yield "".join(pair)
 
 
-def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float) -> Sheet:
+def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline) -> Sheet:
     """The sheet of a question, or `InvalidInput`."""
     k, D = len(question.categories), device.denominator
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if question.name == SHEET:
         raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
-    made = design_sheet(np.full(k, 1 / k) if question.pilot is None else question.pilot, question.epsilon, D, simpler)
+    pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot
+    made = design_sheet(pilot, question.epsilon, D, simpler, deadline)
     if made is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
@@ -137,8 +148,12 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float) -> Sh
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """weights : (k, m) integers, each row adding up to D. loss : the share by which its error exceeds that of the best
-    channel of the same epsilon without a denominator. least : the same before reports were merged.
+    """The channel of one question over a device with D outcomes.
+
+    weights : (k, m) integers; each row adds up to D.
+    loss : the share by which its error exceeds the error of the best channel with the same epsilon and any
+        probabilities.
+    least : this share before reports were merged.
     """
 
     weights: Integers
@@ -146,10 +161,12 @@ class Sheet:
     least: float
 
 
-def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER) -> Sheet | None:
-    """The integers of the least error at `pilot`, (k,), within epsilon (nats), reports merged for a share `simpler`.
+def design_sheet(
+    pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER, deadline: Deadline = UNLIMITED
+) -> Sheet | None:
+    """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
 
-    None where no channel over D that was found tells all answers apart.
+    Merging may raise the error by the share `simpler`. None if no channel over D was found that separates all answers.
 
     >>> import numpy as np
     >>> design_sheet(np.array([0.5, 0.5]), 1.0, 6).weights.tolist()
@@ -157,21 +174,26 @@ def design_sheet(pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER)
     """
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
-    found = [optimal_channel(utility, asked, certify=False)]
+    turn = deadline.turn(0, 3)
+    found = [optimal_channel(utility, asked, certify=False, **turn.passed)]
     if not IntegerProgram().refuses(Problem.of(utility, asked)):
-        found.append(optimal_channel(utility, asked, method=Rounded(), certify=False))  # often with fewer reports
+        turn = deadline.turn(1, 3)
+        rounded = Rounded()  # often with fewer reports
+        found.append(optimal_channel(utility, asked, method=rounded, certify=False, **turn.passed))
     least = min(one.value for one in found)
     if not least < np.inf:
         return None
     few = [_fewer(one.channel, utility, D, least * (1 + simpler)) for one in found if one.value < np.inf]
     weights = min(few, key=lambda one: (one.shape[1], utility.value(one / D)))
-    free = optimal_channel(utility, LocalDP(epsilon), certify=False).value
+    turn = deadline.turn(2, 3)
+    limit = LocalDP(epsilon)
+    free = optimal_channel(utility, limit, certify=False, **turn.passed).value
     loss = float(utility.value(weights / D) / free - 1)
     return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
 
 
 def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) -> Integers:
-    """The reports of a channel merged, the cheapest pair first, while its error is at most `most`."""
+    """The channel after merging reports, the pair that costs least first, as long as its error is at most `most`."""
     weights = np.rint(channel.matrix * D).astype(np.int64)
     while weights.shape[1] > 2:
         tried = []
@@ -183,6 +205,6 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
         if not value <= most:
             break
         weights = kept
-    # The report that an answer makes likeliest comes first, in the order of the answers.
+    # Reports are put in the order of the answers that make them likeliest.
     order = sorted(range(weights.shape[1]), key=lambda y: (int(weights[:, y].argmax()), -int(weights[:, y].max())))
     return np.ascontiguousarray(weights[:, order])

@@ -1,4 +1,4 @@
-"""Things that people randomize with: how an outcome is drawn, and the table that the outcomes stand in."""
+"""Things that people randomize with, such as dice: how to draw an outcome, and the table of the outcomes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ldpopt.errors import invalid
 class PaperDevice:
     """Something with D equally likely outcomes, laid out as a table of rows and columns.
 
-    name : what commands call it. title : what people call it. rows, columns : the headings of its table.
-    row_means, column_means : what a heading stands for. draw : what to do, a sentence each. find : how an outcome leads
-    to a report. assumption : what must be true of it. spins : whether it is drawn as a wheel.
+    name : its name in commands. title : its name on the sheets. rows, columns : the headings of its table.
+    row_means, column_means : the meaning of a heading, such as "first die".
+    draw : the instructions, one sentence for each step. find : how to look up the report for an outcome.
+    assumption : what must hold for equally likely outcomes. spins : whether the picture shows a wheel.
 
     >>> TWO_DICE.denominator, TWO_DICE.rows
     (36, ('1', '2', '3', '4', '5', '6'))
@@ -122,7 +123,7 @@ DEVICES = ("dice", "two-dice", "d10", "two-d10", "cards", "spinner", "coins")
 
 
 def device_named(name: str, tosses: int = 5) -> PaperDevice:
-    """The device that commands call `name`; tosses : of the coin, for ``"coins"`` alone.
+    """The device with this name in commands. tosses : the number of tosses, for ``"coins"`` only.
 
     >>> device_named("two-d10").denominator
     100

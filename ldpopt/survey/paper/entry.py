@@ -1,4 +1,4 @@
-"""Reports from paper: typed into a CSV file, checked, and written as reports that say whose plan they follow."""
+"""Reports from paper: codes that were typed into a CSV file are checked and written as a file of reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ldpopt.survey.plan.plan import Plan
 
 @dataclass(frozen=True)
 class Entered:
-    """What came of an entry: `rows` of reports written, and rows left out because a code was missing."""
+    """The result of an entry: the number of `rows` written, and of rows left out because a code was missing."""
 
     rows: int
     left_out: int
@@ -30,13 +30,12 @@ class Entered:
 def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_incomplete: bool = False) -> Entered:
     """Check the codes that were typed from the interviewers' sheets, and write them as reports of `plan`.
 
-    codes : a CSV file in UTF-8 with a column ``sheet``, one for each question by its name, one for each carried column
-        of the plan, and no other. Codes may be in small letters. Every sheet number is there once.
-    reports : a new file, ``*.csv`` or ``*.parquet``, as `privatize` writes them: `aggregate`, `estimate` and the report
-        read it, and refuse another plan's.
-    leave_out_incomplete : count rows that lack a code and leave them out; they are refused otherwise.
+    codes : a CSV file in UTF-8. Its columns are ``sheet``, one for each question by its name, and one for each carried
+        column of the plan. Codes may be in small letters. Every sheet number must be there once.
+    reports : a new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
+    leave_out_incomplete : whether to leave out and count the rows without a code; by default they are refused.
 
-    Raises `InvalidInput` with the row and the column, and without what stands there, which may be an answer.
+    Raises `InvalidInput`, which names the row and the column but not the entry, since it may be an answer.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, aggregate, plan_survey
@@ -73,7 +72,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
 
 
 def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[list[dict[str, str]], int, list[str]]:
-    """The complete rows with codes as the plan has them, how many were left out, and the sheet numbers."""
+    """The complete rows with codes written as in the plan, the number of rows left out, and the sheet numbers."""
     reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
     owner = {code: question.name for question in plan.questions for code in question.reports}
     known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}
@@ -121,7 +120,7 @@ def _once(sheet: str, number: int, seen: dict[str, int]) -> None:
 def _codes(
     row: dict[str, str], number: int, known: Mapping[str, Mapping[str, str]], owner: Mapping[str, str], leave_out: bool
 ) -> bool:
-    """Whether the row has a code for every question, each put as the plan has it."""
+    """Whether the row has a code for every question. The codes in the row are rewritten as in the plan."""
     for question, codes in known.items():
         typed, where = row[question].upper(), f"row {number}, column {question!r}"
         if typed in codes:
@@ -129,7 +128,7 @@ def _codes(
             continue
         if not typed and leave_out:
             return False
-        # What was typed is not shown: it may be somebody's answer.
+        # The entry is not shown: it may be somebody's answer.
         got = "no code" if not typed else "something else"
         if typed in owner:
             got = f"a code of the question {owner[typed]!r}"
@@ -138,5 +137,5 @@ def _codes(
 
 
 def _mark(plan: Plan, sheet: str) -> str:
-    """A number for each sheet of a plan, so that the same sheets are not counted twice."""
+    """A fingerprint of one sheet of a plan, so that the same sheet is not counted twice."""
     return hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest()

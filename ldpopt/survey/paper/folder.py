@@ -9,9 +9,9 @@ from ldpopt.survey.paper.design import SHEET, PaperSurvey
 
 
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
-    """By name: the plan under which reports are counted, a channel for each question, and the head of the entry file.
+    """The files by name: the plan under which reports are counted, each question's channel, and the empty entry file.
 
-    The channels are what `ldpopt check` proves again.
+    `ldpopt check` proves the guarantees of the channel files again.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> from ldpopt.survey.paper.design import paper_survey

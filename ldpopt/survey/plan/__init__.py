@@ -1,1 +1,1 @@
-"""Before a survey: what is asked, of whom, at which epsilon, through which channels."""
+"""Planning a survey: the questions, the number of respondents, the privacy budget and the channels."""

@@ -1,4 +1,4 @@
-"""One respondent's budget, split over the questions so that the fewest respondents meet every target."""
+"""Splitting one respondent's privacy budget over the questions, so that the fewest respondents meet every target."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.composition import compose
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
@@ -18,20 +19,21 @@ from ldpopt.survey.plan.precision import HalfWidth, Precision
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
 
 DESIGNED = 10
-"""Up to this many categories the curves are of optimal channels; beyond, of stand-ins brought to their height."""
+"""Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
 CORRECTIONS = 4
-"""Times that the heights are brought."""
+"""The most times that the heights of such curves are corrected."""
 
 ACCURACY = 1e-3
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one respondent may give away over all questions: (epsilon, delta)-DP, epsilon in nats.
+    """The privacy budget of one respondent over all questions: (epsilon, delta)-DP, with epsilon in nats.
 
-    With delta = 0 epsilons add up. With delta > 0 the questions, of total variation eta_i each, are composed exactly,
-    which for equal questions is Theorem 2 [GI, Thm 2]. eta caps the total variation of all reports together.
+    With delta = 0 the epsilons of the questions add up. With delta > 0 the questions, each with its total variation
+    eta_i, are composed exactly; for equal questions this is Theorem 2 [GI, Thm 2]. eta caps the total variation of all
+    reports together.
 
     >>> Budget(2.0).allows([(0.5, 0.25), (1.5, 0.5)])
     True
@@ -63,7 +65,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Split(Result):
-    """The epsilon of every question, by name, and the respondents that then meet every target."""
+    """The epsilon of every question, by name, and the number of respondents that then meet every target."""
 
     epsilons: Mapping[str, float]
     respondents: int
@@ -86,43 +88,65 @@ def split_budget(
     budget: Budget,
     spent: Sequence[tuple[float, float]] = (),
     designed: int = DESIGNED,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> Split:
-    """Split `budget` over questions, each given by its pilot, shape (k,), and its target, for the fewest respondents.
+    """Split `budget` over questions so that the fewest respondents meet every target.
 
-    A target is a `HalfWidth` or a `TestPower`; for the latter the channel is the one that serves all shares, since the
-    question is estimated, too.
+    questions : for each name a pilot (the expected shares of the answers), shape (k,), and a target, a `HalfWidth` or a
+        `TestPower`. For a test the channel is the one that estimates all shares well, since the question is estimated,
+        too.
+    spent : (epsilon, eta) of other questions that draw on the same budget.
+    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, the
+        best subset selection gives the shape of the curve of respondents over epsilon, and optimal channels fix its
+        height to 1 %. With 0 this is done for all questions, which takes a tenth of the time.
+    time_limit, progress : as for `optimal_channel`. When the time is over, the split is one that the budget allows, not
+        the best one.
 
-    The respondents that a question needs fall as its epsilon rises, so in the best split every question needs the
-    same number N: for each N the smallest epsilons follow, and the least N whose epsilons the budget allows is found
-    by bisection. Beyond `designed` categories a stand-in gives the shape of a question's curve, and the optimal channel
-    at the split its height, until both agree to 1 %; with 0 that is so for all, which takes a tenth of the time.
-    spent : (epsilon, eta) of questions that draw on the same budget. Raises `InvalidInput` if no split in range does.
+    A question needs fewer respondents if its epsilon is larger. So in the best split all questions need the same number
+    N. For each N the smallest epsilons follow, and bisection finds the least N whose epsilons fit the budget. Raises
+    `InvalidInput` if no split within the range of epsilons fits.
 
     >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
     >>> split_budget(even, Budget(2.0))
     Split(a: 1, b: 1; 1,663 respondents)
     """
+    with watched(time_limit, progress) as deadline:
+        return split_within(questions, budget, spent, deadline, designed)
+
+
+def split_within(
+    questions: Mapping[str, tuple[Array, Precision]],
+    budget: Budget,
+    spent: Sequence[tuple[float, float]],
+    deadline: Deadline,
+    designed: int = DESIGNED,
+) -> Split:
+    """`split_budget` within a deadline."""
     if not questions:
         raise invalid("questions", "at least one", "none")
     made: dict[str, _Curve] = {}
     known: dict[tuple[bytes, Any], _Curve] = {}
     for name, (given, target) in questions.items():
         pilot = distribution(given, f"{name}: pilot")
-        made[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target, designed))
-    for _ in range(CORRECTIONS):
-        split = _split(made, budget, spent)
+        made[name] = known.setdefault((pilot.tobytes(), target), _Curve(pilot, target, designed, deadline.inner))
+    for _ in deadline.rounds(range(CORRECTIONS)):
+        split = _split(made, budget, spent, deadline.inner)
         if all([curve.settled(split.epsilons[name]) for name, curve in made.items()]):
             break
     return split
 
 
-def _split(curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]]) -> Split:
+def _split(
+    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
+) -> Split:
     most = budget.epsilon
 
     def parts(n: float) -> dict[str, float] | None:
         made = {}
         for name, curve in curves.items():
-            epsilon = _least_epsilon(curve, n, most)
+            epsilon = _least_epsilon(curve, n, most, deadline)
             if epsilon is None:
                 return None
             made[name] = epsilon
@@ -136,11 +160,13 @@ def _split(curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[f
     low = max(curve(most) for curve in curves.values())
     high = low
     while not allowed(high):
+        if deadline.late:
+            return _even(curves, budget, spent, deadline)
         high *= 2
         if high > 1e15:
             raise InvalidInput(f"budget: expected enough for {len(curves) + len(spent)} questions, got {budget}")
     low = max(low, high / 2)
-    while high > low * (1 + ACCURACY):
+    while high > low * (1 + ACCURACY) and not deadline.over():
         middle = math.sqrt(low * high)
         low, high = (low, middle) if allowed(middle) else (middle, high)
     made = parts(high)
@@ -148,8 +174,19 @@ def _split(curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[f
     return Split(_filled(made, budget, math.fsum(epsilon for epsilon, _ in spent)), math.ceil(high))
 
 
+def _even(
+    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
+) -> Split:
+    """Even shares, for want of time; `SolverError` where the budget does not allow them."""
+    share = (budget.epsilon - math.fsum(epsilon for epsilon, _ in spent)) / len(curves) * (1 - 1e-12)
+    if not share >= LEAST_EPSILON or not budget.allows([*spent, *[(share, math.tanh(share / 2))] * len(curves)]):
+        raise SolverError(f"time_limit: {deadline.seconds:g} s were over before a split within the budget was known")
+    needed = max(curve(share) for curve in curves.values())
+    return Split(dict.fromkeys(curves, share), math.ceil(needed))
+
+
 def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[str, float]:
-    """What bisection left of the budget, given to all questions in proportion."""
+    """The epsilons scaled up in proportion, so that they use the small rest of the budget that bisection left."""
     if budget.delta > 0 or budget.eta < 1:
         return epsilons
     share = (budget.epsilon - spent) * (1 - 1e-12) / math.fsum(epsilons.values())
@@ -159,7 +196,8 @@ def _filled(epsilons: dict[str, float], budget: Budget, spent: float) -> dict[st
 class _Curve:
     """Respondents needed, as a number, for every epsilon."""
 
-    def __init__(self, pilot: Array, target: Precision, designed: int) -> None:
+    def __init__(self, pilot: Array, target: Precision, designed: int, deadline: Deadline) -> None:
+        self.deadline = deadline
         self.planner, self.target, self.height = QuestionPlanner(pilot), target, 1.0
         self.shape_of = target if isinstance(target, HalfWidth) else None
         self.uniform = self.shape_of is not None and self.shape_of.category is None and uniform(pilot)
@@ -171,10 +209,10 @@ class _Curve:
         return self.height * self._shape(epsilon)
 
     def settled(self, epsilon: float) -> bool:
-        """Whether the height is that of the optimal channel at `epsilon`; it is from now on."""
+        """Whether the height already was that of the optimal channel at `epsilon`. After the call it is."""
         if not self.stands_in:
             return True
-        before, channel = self.height, self.planner.channel(epsilon, precision=self.shape_of)
+        before, channel = self.height, self._channel(epsilon)
         self.height = self._respondents(channel) / self._shape(epsilon)
         return abs(self.height / before - 1) <= 0.01
 
@@ -183,9 +221,12 @@ class _Curve:
         if self.uniform and self.shape_of is not None:
             return float(self.shape_of.respondents_for(variance_at_uniform(k, epsilon)))
         if not self.stands_in:
-            return self._respondents(self.planner.channel(epsilon, precision=self.shape_of))
+            return self._respondents(self._channel(epsilon))
         sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]
         return min(self._respondents(subset_selection(k, epsilon, size)) for size in sizes)
+
+    def _channel(self, epsilon: float) -> Channel:
+        return self.planner.channel(epsilon, precision=self.shape_of, **self.deadline.passed)
 
     def _respondents(self, channel: Channel) -> float:
         return float(self.target.respondents(channel, self.planner.pilot))
@@ -199,8 +240,8 @@ def uniform(pilot: Array) -> bool:
 def variance_at_uniform(k: int, epsilon: float) -> float:
     """The variance of each share, for one respondent, through the optimal channel for k equal shares.
 
-    That channel is subset selection of the best size d, whose information is k d (k-d)/(k-1) times
-    ((e^eps - 1)/(d e^eps + k - d))^2 in every direction [YB].
+    This channel is subset selection with the best size d. Its information is k d (k-d)/(k-1) times ((e^eps - 1)/(d
+    e^eps + k - d))^2 in every direction [YB].
     """
     fall = math.exp(-epsilon)
     reach = [-math.expm1(-epsilon) / (d + (k - d) * fall) for d in range(1, k)]
@@ -208,15 +249,17 @@ def variance_at_uniform(k: int, epsilon: float) -> float:
     return (1 - 1 / k) / information
 
 
-def _least_epsilon(curve: Callable[[float], float], n: float, most: float) -> float | None:
-    """The smallest epsilon up to `most` at which n respondents are enough; on a grid of steps of 0.2 %, then lines."""
+def _least_epsilon(curve: Callable[[float], float], n: float, most: float, deadline: Deadline) -> float | None:
+    """The smallest epsilon up to `most` at which n respondents suffice, by interpolation on a grid of 0.2 % steps."""
     try:
         if curve(most) > n:
             return None
         low, high = math.log(LEAST_EPSILON), math.log(most)
-        while high - low > ACCURACY:
+        while high - low > ACCURACY and not deadline.over():
             middle = (low + high) / 2
             low, high = (middle, high) if curve(math.exp(round(middle, 4))) > n else (low, middle)
     except SolverError:
+        if deadline.late:
+            raise
         return None
     return math.exp(high)

@@ -1,4 +1,4 @@
-"""A proposal as a ``survey.toml`` that plans at once and says in comments what to look at."""
+"""A proposal as a ``survey.toml``. It can be planned at once, and its comments say what to check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 
 MOST_QUESTIONS = 10
-"""Questions that are asked from the start; each further one leaves less of the budget to all."""
+"""The most questions that the draft asks. With each further question, all have less of the budget."""
 
 EPSILON = 2.0
 DESIGN = ("weights", "strata", "clusters")
@@ -29,7 +29,7 @@ _POLICIES = {
 
 
 def asked_first(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
-    """The questions that the draft asks; it has the others in comments."""
+    """The questions that the draft asks. The other questions are in its comments."""
     return proposal.questions[:MOST_QUESTIONS]
 
 
@@ -52,7 +52,7 @@ def draft_spec(
 def draft(found: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[Needed] | None = None) -> str:
     """The text of ``survey.toml`` for `spec`, with the rest of the proposal in comments.
 
-    table : the respondents needed, computed where it is not given. `SurveySpec.from_toml` reads the text back.
+    table : the respondents needed for each budget; computed if None. `SurveySpec.from_toml` reads the text back.
 
     >>> from collections import Counter
     >>> from pathlib import Path
@@ -160,7 +160,7 @@ def _points(spec: SurveySpec) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """A text or number as TOML has it."""
+    """A text or number in the syntax of TOML."""
     if isinstance(value, float):
         return repr(value) if value != int(value) else str(int(value))
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

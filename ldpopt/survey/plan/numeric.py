@@ -1,4 +1,4 @@
-"""Questions whose answer is a number: bins and a channel for the mean, beside the mechanisms of the literature."""
+"""Questions whose answer is a number: a grid and a channel for the mean, compared with mechanisms of the literature."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress, watched
 from ldpopt.design import COptimal, Design, FisherInformation, LocalDP, optimal_channel
 from ldpopt.distribution import Array, distribution, number, positive_epsilon
 from ldpopt.errors import invalid
@@ -26,7 +27,7 @@ POINTS = (2, 3, 5, 9)
 
 @dataclass(frozen=True, eq=False)
 class NumericRow(Result):
-    """A way to ask: what it is, the variance of one respondent's part of the mean, and respondents for the target."""
+    """One mechanism: its name, the variance of the mean for one respondent, and the respondents for the target."""
 
     name: str
     variance: float
@@ -38,7 +39,7 @@ class NumericQuestion(Result):
     """A number between `low` and `high`, reported through a grid; made by `numeric_question`.
 
     grid : the points that numbers are moved to. design : the channel between grid points, with its certificate.
-    rows : all the ways that were compared, the fewest respondents first.
+    rows : all mechanisms that were compared, the fewest respondents first.
     """
 
     low: float
@@ -58,9 +59,10 @@ class NumericQuestion(Result):
         return Channel(q.matrix, [float(x) for x in self.grid], q.outputs)
 
     def on_grid(self, numbers: Any, rng: np.random.Generator) -> Array:
-        """Numbers moved at random to a grid point beside them, so that their mean stays; those outside, to the ends.
+        """Numbers moved at random to one of the two grid points around them, so that the mean is unchanged.
 
-        This step needs no secrecy: what protects is the channel after it.
+        Numbers outside the range are moved to its ends. The channel that follows gives the protection, so this step may
+        be public.
         """
         x = np.clip(np.asarray(numbers, dtype=np.float64), self.low, self.high)
         if not np.isfinite(x).all():
@@ -81,16 +83,27 @@ class NumericQuestion(Result):
 
 
 def numeric_question(
-    low: float, high: float, epsilon: float, half_width: float, pilot: Any = None, level: float = 0.95
+    low: float,
+    high: float,
+    epsilon: float,
+    half_width: float,
+    pilot: Any = None,
+    level: float = 0.95,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> NumericQuestion:
-    """The grid and the channel that need the fewest respondents for a mean, beside other mechanisms [KW; PM].
+    """The grid and the channel that need the fewest respondents for a mean, compared with other mechanisms [KW; PM].
 
-    low, high : the range that answers are cut to. half_width : of the mean's interval, in the units of the answers.
-    pilot : a sample of numbers such as are expected, (n,); evenly spread ones without it.
+    low, high : the range that answers are cut to.
+    epsilon : in nats. level : confidence of the interval, in (0, 1).
+    half_width : half the width of the mean's confidence interval, in the units of the answers.
+    pilot : numbers like the expected answers, shape (n,); without them, evenly spread numbers.
 
-    Numbers are moved at random to one of two grid points beside them; the channel over the grid is the optimal one for
-    the mean at the pilot. More points move numbers less, and fewer are told apart more easily: all of `POINTS` are
-    tried. `InvalidInput` for an empty range, or a half-width beyond it.
+    Numbers are moved at random to one of the two grid points around them. The channel over the grid is optimal for the
+    mean at the pilot. With more points numbers move less, but points are harder to tell apart; so all sizes in `POINTS`
+    are tried. time_limit : in seconds, for all of them together. progress : as for `optimal_channel`. Raises
+    `InvalidInput` for an empty range, or a half-width beyond it.
 
     >>> made = numeric_question(0, 100, 1.0, 2.0)
     >>> [row.name for row in made.rows if "optimal" not in row.name]
@@ -113,11 +126,12 @@ def numeric_question(
         return NumericRow(name, variance, math.ceil(z**2 * variance / width**2))
 
     found = []
-    for points in POINTS:
-        grid = np.linspace(low, high, points)
-        shares = _shares(fine, grid)
-        design = optimal_channel(FisherInformation(shares, COptimal(grid)), LocalDP(epsilon))
-        found.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
+    with watched(time_limit, progress) as deadline:
+        for at, points in enumerate(POINTS):
+            grid, turn = np.linspace(low, high, points), deadline.turn(at, len(POINTS))
+            wanted = FisherInformation(_shares(fine, grid), COptimal(grid))
+            design = optimal_channel(wanted, LocalDP(epsilon), **turn.passed)
+            found.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
     best = min(found, key=lambda one: one[0].variance)
     half = (high - low) / 2
     scaled = (fine - (low + high) / 2) / half

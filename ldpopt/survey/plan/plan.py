@@ -1,4 +1,4 @@
-"""The plan: every question's exact channel with what it guarantees, in one file that proves itself."""
+"""The plan: the exact channel of every question with its guarantees, in a file from which they are proved again."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from ldpopt.survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"
 VERSION, WITH_READINGS = 2, 3
-"""Version 3 says how answers stand in files; where that is not needed, plans keep version 2 and their checksum."""
+"""Version 3 says how answers are written in files. Plans that do not need this keep version 2 and their checksum."""
 
 DERIVATIONS = (1, 2)
-"""How memoised words follow from the key: of (round, respondent, question), or of these and the answer."""
+"""The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedQuestion(Result):
     """A question with its exact channel; the channel's inputs are the categories.
 
-    epsilon (nats), eta : what is claimed of the channel; what its integers prove, by default. Claims that
-        they do not prove are `CertificateError`.
-    unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
-    pilot : the shares that the channel was designed for, if any.
+    epsilon (nats), eta : the claimed guarantees of the channel; by default the best that its integers prove. A claim
+        that they do not prove is `CertificateError`.
+    unknown, missing : the category for an answer that is not listed, and for a missing one; None refuses the file.
+    pilot : the expected shares of the answers, for which the channel was designed, if any.
     expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
-    reading : how the answers stand in files, and what becomes of missing ones.
+    reading : how answers are written in files, and how missing answers are treated.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -108,7 +108,7 @@ class PlannedQuestion(Result):
 
     @property
     def plainly_read(self) -> bool:
-        """Whether the file holds the categories themselves, and nothing is left out."""
+        """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
         return self.reading == Reading(missing_answers="refuse" if self.missing is None else "counted")
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,11 +128,11 @@ class PlannedQuestion(Result):
 
 @dataclass(frozen=True, eq=False)
 class Plan(Pictured):
-    """A survey ready to be run: frozen, and identified by the checksum of its content.
+    """A survey that is ready to be run. It cannot be changed, and the checksum of its content identifies it.
 
-    The fields are those of `SurveySpec`, with planned questions; the columns of `sample` are among those carried.
-    derivation : how memoised words are derived (`ldpopt.survey.collect.randomness.memo`): 2, or 1 for plans of
-        version 1, under which an answer that is changed inside a round meets the word of the first.
+    The fields are those of `SurveySpec`, with planned questions. The columns of `sample` are among the carried columns.
+    derivation : how the random words of memoised reports are computed: 2, or 1 for plans of version 1. Under 1, an
+        answer that changes inside a round uses the same word again, so that both reports together may reveal it.
     """
 
     name: str
@@ -169,17 +169,17 @@ class Plan(Pictured):
 
     @property
     def epsilon(self) -> float:
-        """What one respondent's reports of one round leak at most: the sum of the claims, rounded up."""
+        """A bound on the epsilon (nats) of a respondent's reports in one round: the sum of the claims, rounded up."""
         claims = [question.epsilon for question in self.questions]
         return math.inf if math.inf in claims else float_up(sum(map(Fraction, claims), Fraction(0)))
 
     @property
     def eta(self) -> float:
-        """The distance bound of all reports of one round together: 1 - product of (1 - eta), rounded up."""
+        """A bound on the total variation of all reports of one round together: 1 - product of (1 - eta), rounded up."""
         return float_up(1 - math.prod((1 - Fraction(question.eta) for question in self.questions), start=Fraction(1)))
 
     def over_rounds(self, rounds: int) -> tuple[float, float]:
-        """(epsilon, eta) after `rounds` rounds under such plans, which compose."""
+        """(epsilon, eta) of all reports after `rounds` rounds under plans with these guarantees."""
         rounds = positive_integer(rounds, "rounds")
         epsilon = math.inf if math.isinf(self.epsilon) else float_up(Fraction(self.epsilon) * rounds)
         return epsilon, float_up(1 - (1 - Fraction(self.eta)) ** rounds)
@@ -197,7 +197,7 @@ class Plan(Pictured):
         return _checksum(self._content())
 
     def _content(self) -> dict[str, Any]:
-        # Version 1 names no derivation: plans keep their checksum, and their words, as long as they last.
+        # Version 1 names no derivation, so that old plans keep their checksum and their words.
         derivation = {} if self.derivation == 1 else {"derivation": self.derivation}
         read = self.file != PLAIN or not all(question.plainly_read for question in self.questions)
         if read and self.derivation == 1:
@@ -222,16 +222,17 @@ class Plan(Pictured):
     def to_json(self) -> str:
         """The plan as JSON text (schema ``ldpopt-plan``), with its checksum.
 
-        It has version 2, or 1 where it was read so, and 3 where it says how the answers stand in files.
+        It has version 2; version 1 if it was read from such a file; and version 3 if it says how answers are written in
+        files.
         """
         content = self._content()
         return strictjson.dumps({**content, "checksum": _checksum(content)})
 
     @classmethod
     def from_json(cls, content: str | bytes) -> Plan:
-        """The plan written by `to_json`, its checksum compared and its guarantees proved again.
+        """The plan written by `to_json`. Its checksum is compared and its guarantees are proved again.
 
-        Malformed or altered plans are `InvalidInput`; claims that the integers do not prove, `CertificateError`.
+        Malformed or altered plans are `InvalidInput`. Claims that the integers do not prove are `CertificateError`.
         """
         data = strictjson.loads(content, "plan")
         fields = {"format", "version", "name", "round", "respondent", "duplicates", "carry", "questions", "checksum"}
@@ -261,7 +262,7 @@ class Plan(Pictured):
             file=_dialect(data["file"]) if read else PLAIN,
             sample=SampleSpec.from_dict(data["sample"]) if "sample" in data else None,
         )
-        if made.checksum != claimed:  # a version 3 that says nothing of files would be another plan when it is written
+        if made.checksum != claimed:  # version 3 without file settings would get another checksum when written
             raise invalid("plan", "the version that its content asks for", data["version"])
         return made
 
@@ -320,7 +321,7 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
 
 
 def composed_epsilon(plan: Plan, delta: float) -> float:
-    """The epsilon of all questions together at `delta`, from what each is proved to keep [GI, Thm 2]."""
+    """The epsilon (nats) of all questions together at `delta`, composed from each question's guarantees [GI, Thm 2]."""
     from ldpopt.composition import compose
 
     parts = [(question.epsilon, 0.0, question.eta) for question in plan.questions]

@@ -1,4 +1,4 @@
-"""What a survey must reach: an interval narrow enough, or a test strong enough."""
+"""Targets of precision that a survey must reach: a narrow enough interval, or a test with enough power."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
 MANY = 14
-"""Up to this many categories the largest variance is made least; beyond, that takes minutes to gain one per cent."""
+"""Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""
 
 
 DEFAULT_WIDTH = 0.05
-"""The half-width that stands for a target where a question names none."""
+"""The target half-width of a question that names no target."""
 
 
 @runtime_checkable
 class Precision(Protocol):
-    """A target that more respondents, or a more telling channel, always brings nearer."""
+    """A target that comes nearer with more respondents, or with a more informative channel."""
 
     def criterion(self, k: int) -> Criterion:
-        """What the optimal channel is to make small."""
+        """The criterion that the optimal channel minimises."""
         ...
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
@@ -46,7 +46,7 @@ class Precision(Protocol):
 class HalfWidth:
     """A half-width z sqrt(V/n) of the interval for a share, at most `width`, in (0, 1).
 
-    level : confidence. category : position of the one category that counts; the widest interval counts if None.
+    level : confidence, in (0, 1). category : position of the category whose interval counts; None for the widest one.
 
     >>> from ldpopt.survey import QuestionPlanner
     >>> QuestionPlanner([0.3, 0.7]).respondents(HalfWidth(0.05), epsilon=1.0)
@@ -67,7 +67,7 @@ class HalfWidth:
             raise invalid("category", "a position from 0", self.category)
 
     def criterion(self, k: int) -> Criterion:
-        """The variance of the category, or the largest of all; beyond `MANY` categories their sum stands for it."""
+        """The variance of the category, or else the largest one (the sum of all beyond `MANY` categories)."""
         if self.category is None:
             return MVOptimal() if k <= MANY else AOptimal()
         if self.category >= k:
@@ -75,17 +75,17 @@ class HalfWidth:
         return COptimal(np.eye(k)[self.category])
 
     def variance(self, variances: Array) -> float:
-        """The one that counts of the categories' variances for one respondent, (k,)."""
+        """The variance of the chosen category, or else the largest, among variances for one respondent, shape (k,)."""
         return float(variances.max() if self.category is None else variances[self.category])
 
     def variance_of(self, channel: Channel, pilot: Array) -> float:
-        """The variance that counts, of the efficient estimate from one report; inf if it cannot be estimated."""
-        if self.category is not None:  # a channel may tell of this category alone
+        """The chosen or largest variance of the efficient estimate from one report; inf if it cannot be estimated."""
+        if self.category is not None:  # a channel may identify this category only
             return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
         return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
 
     def worth(self, variance: float) -> float:
-        """z^2 V / width^2, rounded up: the respondents as a number that need not be whole."""
+        """z^2 V / width^2, an upper bound in floating point: the respondents, not rounded to a whole number."""
         return up((two_sided(self.level) / self.width) ** 2 * variance, 16)
 
     def respondents_for(self, variance: float) -> int:
@@ -107,7 +107,7 @@ class HalfWidth:
 
 @dataclass(frozen=True, eq=False)
 class TestPower(ByValue):
-    """A goodness-of-fit test of the pilot at significance `level` that finds `alternative` with probability `power`.
+    """A goodness-of-fit test of the pilot at significance `level` that detects `alternative` with probability `power`.
 
     >>> from ldpopt.survey import QuestionPlanner
     >>> QuestionPlanner([0.3, 0.7]).respondents(TestPower([0.5, 0.5]), epsilon=1.0)
@@ -129,7 +129,7 @@ class TestPower(ByValue):
             raise invalid("power", f"a number above the level {self.level:g}", self.power)
 
     def criterion(self, k: int) -> Criterion:
-        """The sum of all variances: the test looks in every direction."""
+        """The sum of all variances, since the test looks for differences in every direction."""
         if len(self.alternative) != k:
             raise invalid("alternative", f"{k} entries, as many as the pilot", len(self.alternative))
         return AOptimal()
@@ -145,7 +145,7 @@ class TestPower(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Together(ByValue):
-    """Several targets at once; the respondents that meet all of them.
+    """Several targets, all of which the respondents must meet.
 
     >>> from ldpopt.survey import QuestionPlanner
     >>> both = Together((HalfWidth(0.05), TestPower([0.5, 0.5])))
@@ -156,7 +156,7 @@ class Together(ByValue):
     precisions: tuple[Precision, ...]
 
     def criterion(self, k: int) -> Criterion:
-        """That of the first."""
+        """The criterion of the first target."""
         return self.precisions[0].criterion(k)
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
@@ -165,9 +165,9 @@ class Together(ByValue):
 
 
 def targets(question: QuestionSpec, width: float = DEFAULT_WIDTH) -> tuple[Array, Precision]:
-    """A question's pilot, uniform where there is none, and what it must reach.
+    """A question's pilot (uniform if it has none) and its target.
 
-    That is its half-width, its power, or both; the half-width `width` where it names neither.
+    The target is its half-width, its power, or both. If the question names neither, it is the half-width `width`.
     """
     k = len(question.categories)
     pilot = np.full(k, 1 / k) if question.pilot is None else question.pilot

@@ -1,4 +1,7 @@
-"""Which columns of a file could be questions, with which answers: a proposal that a person then reads and mends."""
+"""A proposal of questions for a file: which columns could be asked, and with which answers.
+
+A person then corrects it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from ldpopt.survey.plan.spec import QuestionSpec
 from ldpopt.survey.sample.spec import SampleSpec
 
 FEW_NUMBERS = 12
-"""Up to this many different whole numbers are answers of their own; more are cut into bins."""
+"""Up to this many different whole numbers are separate answers. More are cut into bins."""
 
 NO_ANSWER = "no answer"
 HALF_WIDTH = 0.05
@@ -43,7 +46,7 @@ _SAID_MISSING = {
 
 @dataclass(frozen=True, eq=False)
 class ProposedQuestion(Result):
-    """A question that a column could be, and what a person should know of it.
+    """A question that a column could become, with remarks for the person who checks the proposal.
 
     >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), ("Seen once in the file: 'yes'.",)).spec.name
     'vote'
@@ -64,9 +67,10 @@ class ProposedQuestion(Result):
 class Proposal(Result):
     """A proposal for a survey over a file: questions, bins, respondents' ids, and how respondents were drawn.
 
-    questions : the columns that could be asked. aside : other columns, each with why.
-    respondent : the column of ids, if one looks like it.
-    sample : columns that look like the weights, strata or clusters of the sample. carry : other public columns.
+    questions : the columns that could be asked. aside : the other columns, each with the reason.
+    respondent : the column of respondents' ids, if one looks like it.
+    sample : columns that look like the weights, strata or clusters of the sample. carry : other public columns, which
+        go into the reports unchanged.
     """
 
     questions: tuple[ProposedQuestion, ...]
@@ -91,12 +95,14 @@ class Proposal(Result):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a person already knows of a file's columns, so that `propose` need not guess it.
+    """What a person already knows about a file's columns, so that `propose` need not guess it.
 
-    questions : the columns to ask, in this order; all that could be by default. respondent, carry : as in `Proposal`.
-    bins : by column, the edges of bins, or how many. missing_codes : by column, or under "" for all of them.
-    missing_answers : what becomes of missing answers, as in `Reading`; where the file has none, they are refused.
-    half_width : the target of every question.
+    questions : the columns to ask, in this order; by default all that could be asked. respondent, carry : as in
+        `Proposal`.
+    bins : for a column, the edges of its bins or their number. missing_codes : for a column, or under "" for all of
+        them, the codes that stand for "no answer".
+    missing_answers : how missing answers are treated, as in `Reading`. A column without any refuses them.
+    half_width : the target half-width of every question.
 
     >>> Wishes(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
     'category'
@@ -114,7 +120,7 @@ class Wishes:
 def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
     """A proposal for every column of a file: categories, codes for missing answers, bins at round numbers.
 
-    What stands in the proposal comes from the answers themselves: whoever publishes it tells which answers occur.
+    The proposal is made from the answers themselves, without privacy. Publishing it reveals which answers occur.
     `InvalidInput` for wishes that the file cannot fulfil.
 
     >>> import tempfile
@@ -154,7 +160,7 @@ def propose(found: FileProfile, wishes: Wishes | None = None) -> Proposal:
 
 
 def _sample(found: FileProfile, taken: set[str | None]) -> SampleSpec | None:
-    """The first columns whose names say that they are the design of the sample, and that are full."""
+    """The first columns without empty cells whose names say that they are weights, strata or clusters of the sample."""
     made: dict[str, str] = {}
     for column in found.columns:
         if column.name in taken or column.empty or not column.plain or not column.name.isprintable():
@@ -172,7 +178,7 @@ def _is_id(column: ColumnProfile) -> bool:
 
 
 def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
-    """The question, or why the column is none."""
+    """The question, or the reason why the column cannot be one."""
     if not column.name.strip() or not column.name.isprintable() or len(column.name) > 200:
         return "its name is empty, too long or has signs that cannot be printed"
     if not column.plain:
@@ -255,7 +261,7 @@ def _made(
 
 
 def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
-    """What stands for no answer: what was said, else words for it, and numbers apart from the others."""
+    """The codes for "no answer": the given ones, or else words that mean it and numbers far from the others."""
     if column.name in wishes.missing_codes or "" in wishes.missing_codes:
         own = [*wishes.missing_codes.get(column.name, ()), *wishes.missing_codes.get("", ())]
         return tuple(dict.fromkeys(own))
@@ -268,7 +274,10 @@ def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[str, ...]:
 
 
 def _apart(column: ColumnProfile) -> list[float]:
-    """Negative whole numbers beside others that are not, and 7, 8, 9 (97 to 99, and so on) far above the others."""
+    """Numbers that look like codes for "no answer".
+
+    They are negative whole numbers in a column of others, or 7 to 9 (97 to 99, and so on) far above the others.
+    """
     if column.values is not None:
         found = sorted({float(value) for value in column.values if _is_number(value)})
     else:
@@ -289,7 +298,7 @@ def _apart(column: ColumnProfile) -> list[float]:
 
 
 def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
-    """Whole numbers in their order, as numbers; else texts, numbers among them first."""
+    """The values in order: as numbers if all are whole numbers, else as texts, with numbers first."""
     if all(re.fullmatch(r"0|-?[1-9][0-9]{0,15}", value) for value in values):
         return sorted(int(value) for value in values)
     return _texts_sorted(values)

@@ -1,4 +1,7 @@
-"""Every protocol of the package for one question, by how many respondents each needs: the design effect [Kish]."""
+"""All protocols of the package for one question, compared by the respondents that each needs.
+
+The design effect of a protocol is this number divided by the number without privacy [Kish].
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 
 from ldpopt import mechanisms
 from ldpopt.channel import Channel
+from ldpopt.deadline import Progress
 from ldpopt.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.mechanisms import FrequencyOracle
@@ -23,12 +27,12 @@ from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.question import QuestionPlanner
 
 LARGEST = 2**22
-"""Entries of the largest channel that is tabulated for a comparison."""
+"""The most entries of a channel that is tabulated for a comparison."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProtocolRow(Result):
-    """One protocol: its guarantees, the respondents that it needs, and how many times those without privacy."""
+    """One protocol: its guarantees, the respondents that it needs, and their ratio to the number without privacy."""
 
     protocol: str
     epsilon: float
@@ -41,7 +45,7 @@ class ProtocolRow(Result):
 class ProtocolTable(Pictured):
     """Protocols for one question, the fewest respondents first.
 
-    rows : `ProtocolRow`s. precision : the target. unprivate : respondents that it takes without privacy.
+    rows : the `ProtocolRow` of each protocol. precision : the target. unprivate : respondents needed without privacy.
     """
 
     rows: tuple[ProtocolRow, ...]
@@ -95,14 +99,25 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 
 
 def compare_protocols(
-    pilot: Any, precision: HalfWidth, epsilon: float, eta: float = 1.0, optimal: Channel | None = None
+    pilot: Any,
+    precision: HalfWidth,
+    epsilon: float,
+    eta: float = 1.0,
+    optimal: Channel | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> ProtocolTable:
     """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
 
-    Channels count with their efficient estimate at the pilot; frequency oracles with reports too many to tabulate,
-    with the variance of their own estimate. Those above eta are left out, and so are those that cannot tell all
-    categories apart. pilot : distribution, shape (k,). epsilon : nats. optimal : the optimal channel, where it is
-    known already. `InvalidInput` where nothing fits eta.
+    pilot : the expected distribution of the answers, shape (k,). epsilon : in nats. eta : largest total variation
+        allowed.
+    optimal : the optimal channel, if it is already known; otherwise it is computed.
+    time_limit, progress : of that computation, as for `optimal_channel`.
+
+    The variance of a channel is that of the efficient estimate at the pilot. For frequency oracles with too many
+    reports to tabulate it is the variance of their own estimate. Protocols above eta are left out, and so are protocols
+    that cannot tell all categories apart. `InvalidInput` if no protocol fits eta.
 
     >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
     >>> table.rows[0].protocol, table["randomized response"].respondents
@@ -113,7 +128,7 @@ def compare_protocols(
     if not isinstance(precision, HalfWidth):
         raise invalid("precision", "a HalfWidth", type(precision).__name__)
     if optimal is None:
-        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision)
+        optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
     plain = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
     rows = []
     found: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]
@@ -129,7 +144,7 @@ def compare_protocols(
 
 
 def _measured(made: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
-    """The variance that counts for one respondent (inf if nothing can be estimated), epsilon and eta."""
+    """The variance for one respondent that the target uses (inf if nothing can be estimated), epsilon and eta."""
     if isinstance(made, FrequencyOracle):
         own = np.array([made.variance(float(p), 1) for p in pilot])
         return precision.variance(own), made.epsilon, made.eta

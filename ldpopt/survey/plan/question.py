@@ -1,8 +1,9 @@
 """Planning one question: any one of respondents, epsilon, eta, half-width and power from the others.
 
-The channel is the optimal one for the pilot within epsilon and eta. More respondents, a larger epsilon and a larger
-eta never lose precision, so each is found by a bracketed secant, and returned on the safe side: the number of
-respondents, epsilon or eta that comes back reaches the target; a half-width is rounded up.
+The channel is the optimal one for the pilot (the expected shares of the answers) within epsilon and eta. More
+respondents, a larger epsilon and a larger eta never lose precision. So each can be found by a bracketed secant method.
+The result is on the safe side: the returned respondents, epsilon or eta reach the target, and a half-width is rounded
+up.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.design import (
     AOptimal,
     Divergence,
@@ -28,16 +30,16 @@ from ldpopt.design.constraints import Constraint
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.divergences import CHI_SQUARED
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.results import ByValue
 from ldpopt.survey.plan.precision import HalfWidth, Precision, TestPower, require_precision
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 16.0
-"""Where epsilon is looked for: beyond, a survey needs millions of respondents, or has no privacy to speak of."""
+"""The range of epsilon. Below, a survey needs millions of respondents; above, it has hardly any privacy."""
 
 LEAST_ETA = 1e-2
-"""The same for eta, as a share of tanh(epsilon/2)."""
+"""The smallest eta that is searched, as a share of tanh(epsilon/2)."""
 
 ACCURACY = 1e-4
 """Relative accuracy of an epsilon or eta that is solved for."""
@@ -45,7 +47,13 @@ ACCURACY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class QuestionPlanner(ByValue):
-    """Answers for one question, from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
+    """Plans one question from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
+
+    pilot : the expected shares of the answers. neighbourhood : the distributions around it to be safe for, if any.
+
+    All take `time_limit` and `progress` as `optimal_channel` does. When the time is over, they speak of the best
+    channel so far, which may need more respondents than the best one would; the epsilon or eta that comes back still
+    reaches the target, and `SolverError` says where none is known that does.
 
     >>> question = QuestionPlanner([0.1, 0.9])
     >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
@@ -60,13 +68,27 @@ class QuestionPlanner(ByValue):
     def __post_init__(self) -> None:
         object.__setattr__(self, "pilot", distribution(self.pilot, "pilot"))
 
-    def channel(self, epsilon: float, eta: float = 1.0, precision: Precision | None = None) -> Channel:
-        """The optimal channel within epsilon (nats) and eta, for the precision's criterion: the sum of variances.
+    def channel(
+        self,
+        epsilon: float,
+        eta: float = 1.0,
+        precision: Precision | None = None,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> Channel:
+        """The optimal channel within epsilon (nats) and eta for a precision; by default for the sum of variances.
 
-        Under a neighbourhood the sum of variances stands for the largest one. For a test, that channel, or the one
-        that keeps the most of the chi-squared distance between pilot and alternative, or a binary question, on whose
-        reports the test has one degree of freedom: the one that needs the fewest respondents.
+        With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
+        one of three channels that needs the fewest respondents: the channel for the sum of variances, the channel that
+        keeps most of the chi-squared distance between pilot and alternative, and a binary question, on whose reports
+        the test has one degree of freedom.
+        time_limit, progress : as for `optimal_channel`.
         """
+        with watched(time_limit, progress) as deadline:
+            return self._designed(epsilon, eta, precision, deadline)
+
+    def _designed(self, epsilon: float, eta: float, precision: Precision | None, deadline: Deadline) -> Channel:
         k = len(self.pilot)
         criterion = AOptimal() if precision is None else require_precision(precision).criterion(k)
         if self.neighbourhood is not None and isinstance(criterion, MVOptimal):
@@ -75,15 +97,21 @@ class QuestionPlanner(ByValue):
         if unit_interval(eta, "eta") < 1:
             constraints.append(TotalVariation(eta))
         utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
-        every = optimal_channel(utility, constraints, certify=False).channel
+        tested = isinstance(precision, TestPower) and self.neighbourhood is None
+        turn = deadline.turn(0, 1 + tested)
+        every = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
         if not isinstance(precision, TestPower) or self.neighbourhood is not None:
             return every
+        turn = deadline.turn(1, 2)
         moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
-        pointed = [optimal_channel(moved, constraints, certify=False).channel, *self._cuts(precision, epsilon, eta)]
-        return min([every, *pointed], key=lambda channel: precision.respondents(channel, self.pilot))
+        near = optimal_channel(moved, constraints, certify=False, **turn.passed).channel
+        return min(
+            [every, near, *self._cuts(precision, epsilon, eta)],
+            key=lambda channel: precision.respondents(channel, self.pilot),
+        )
 
     def _cuts(self, precision: TestPower, epsilon: float, eta: float) -> Iterator[Channel]:
-        """Binary questions: whether the answer is among the likelier ones under the alternative, for every cut."""
+        """Binary questions "is the answer one that the alternative makes likelier?", for every cut of the ratio."""
         binary, reach = randomized_response(2, epsilon), math.tanh(epsilon / 2)
         order = np.argsort(np.arctan2(precision.alternative, self.pilot), kind="stable")  # by likelihood ratio
         for cut in range(1, len(order)):
@@ -93,53 +121,106 @@ class QuestionPlanner(ByValue):
             if cut_moves:
                 yield asked if eta >= reach else asked.erase(min(1.0, 1 - eta / reach + 1e-15))
 
-    def respondents(self, precision: Precision, epsilon: float, eta: float = 1.0) -> int:
+    def respondents(
+        self,
+        precision: Precision,
+        epsilon: float,
+        eta: float = 1.0,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> int:
         """The fewest respondents that reach `precision`."""
-        return self._needed(require_precision(precision), epsilon, eta)
+        with watched(time_limit, progress) as deadline:
+            return self._needed(require_precision(precision), epsilon, eta, deadline)
 
     def half_width(
-        self, n: int, epsilon: float, eta: float = 1.0, level: float = 0.95, category: int | None = None
+        self,
+        n: int,
+        epsilon: float,
+        eta: float = 1.0,
+        level: float = 0.95,
+        category: int | None = None,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
     ) -> float:
-        """The half-width of the widest interval (or a category's) that n respondents reach."""
+        """The half-width that n respondents reach, of the widest interval or of one category's."""
         precision = HalfWidth(0.5, level, category)
-        return precision.reached(self.channel(epsilon, eta, precision), self.pilot, positive_integer(n, "n"))
+        channel = self.channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
+        return precision.reached(channel, self.pilot, positive_integer(n, "n"))
 
-    def power(self, n: int, alternative: Any, epsilon: float, eta: float = 1.0, level: float = 0.05) -> float:
+    def power(
+        self,
+        n: int,
+        alternative: Any,
+        epsilon: float,
+        eta: float = 1.0,
+        level: float = 0.05,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
         """The power of a goodness-of-fit test of the pilot against `alternative` that n respondents reach."""
         precision = TestPower(alternative, level=level)
-        return precision.reached(self.channel(epsilon, eta, precision), self.pilot, positive_integer(n, "n"))
+        channel = self.channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
+        return precision.reached(channel, self.pilot, positive_integer(n, "n"))
 
-    def epsilon(self, precision: Precision, n: int, eta: float = 1.0) -> float:
+    def epsilon(
+        self,
+        precision: Precision,
+        n: int,
+        eta: float = 1.0,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
         """The smallest epsilon at which n respondents reach `precision`."""
         precision, n = require_precision(precision), positive_integer(n, "n")
-        return _smallest(
-            lambda epsilon: self._worth(precision, epsilon, eta), n, (LEAST_EPSILON, MOST_EPSILON), -2.0, "epsilon"
-        )
+        ends = LEAST_EPSILON, MOST_EPSILON
+        with watched(time_limit, progress) as deadline:
+            inner = deadline.inner
+            return _smallest(lambda e: self._worth(precision, e, eta, inner), n, ends, -2.0, "epsilon", deadline)
 
-    def eta(self, precision: Precision, n: int, epsilon: float) -> float:
+    def eta(
+        self,
+        precision: Precision,
+        n: int,
+        epsilon: float,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
         """The smallest eta at which n respondents reach `precision` with `epsilon`."""
         precision, n = require_precision(precision), positive_integer(n, "n")
         most = math.tanh(positive_epsilon(epsilon) / 2)
-        return _smallest(lambda eta: self._worth(precision, epsilon, eta), n, (LEAST_ETA * most, most), -1.0, "eta")
+        ends = LEAST_ETA * most, most
+        with watched(time_limit, progress) as deadline:
+            inner = deadline.inner
+            return _smallest(lambda eta: self._worth(precision, epsilon, eta, inner), n, ends, -1.0, "eta", deadline)
 
-    def _needed(self, precision: Precision, epsilon: float, eta: float) -> int:
-        return precision.respondents(self.channel(epsilon, eta, precision), self.pilot)
+    def _needed(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> int:
+        return precision.respondents(self._designed(epsilon, eta, precision, deadline), self.pilot)
 
-    def _worth(self, precision: Precision, epsilon: float, eta: float) -> float:
-        """The same as a number that need not be whole, where there is one: it falls evenly."""
+    def _worth(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> float:
+        """The respondents as a number that need not be whole, for a half-width; for other targets the whole number."""
         if not isinstance(precision, HalfWidth):
-            return float(self._needed(precision, epsilon, eta))
-        return precision.worth(precision.variance_of(self.channel(epsilon, eta, precision), self.pilot))
+            return float(self._needed(precision, epsilon, eta, deadline))
+        return precision.worth(precision.variance_of(self._designed(epsilon, eta, precision, deadline), self.pilot))
 
 
-def _smallest(needed: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, what: str) -> float:
+def _smallest(
+    needed: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, what: str,
+    deadline: Deadline = UNLIMITED,
+) -> float:  # fmt: skip
     """The smallest argument at which at most n are needed, to `ACCURACY`; `InvalidInput` if the largest is too small.
 
-    In logarithms of both, a line of `slope` and then secants lead to the root from 1, or from the nearer end; each step
-    goes a little too far, so that a good one leaves a bracket of the accuracy asked for. Where steps do not help, as
-    where the numbers are whole, the bracket is halved.
+    The search is in logarithms. It starts at 1 or at the nearer end, follows a line of `slope` and then secants. Each
+    step goes a little too far, so that a good step leaves a bracket of the wanted accuracy. If steps do not help, as
+    with whole numbers, the bracket is halved. When the time is over, the smallest argument so far
+    that reaches is returned.
     """
-    low, high = 0.0, math.inf  # fails, reaches
+    low, high = 0.0, math.inf  # the largest argument that fails, the smallest that reaches
     at, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), ACCURACY / 3
     for step in range(200):
         off = math.log(max(needed(at), 1e-300) / n)
@@ -148,11 +229,16 @@ def _smallest(needed: Callable[[float], float], n: int, ends: tuple[float, float
             break
         if high <= ends[0] or high <= low * (1 + ACCURACY):
             return high
+        deadline.tell(1 - 0.8**step)
+        if deadline.over():
+            if high < math.inf:
+                return high
+            raise SolverError(f"time_limit: {deadline.seconds:g} s were over before any {what} was known to be enough")
         if math.isfinite(off):
             found = (off - before[1]) / (math.log(at) - before[0]) if math.log(at) != before[0] else math.nan
             if found < 0:
                 slope = min(max(found, -50.0), -0.05)
-            # On one side twice in a row, the next step goes further beyond: a flat stretch ends.
+            # After two steps on the same side the next one goes further beyond, to leave a flat stretch.
             further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else ACCURACY / 3
             before = math.log(at), off
             aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))

@@ -1,4 +1,4 @@
-"""How the answers to a question stand in a file: codes for categories, bins of numbers, codes for no answer."""
+"""How the answers to a question are written in a file: codes for categories, bins of numbers, codes for "no answer"."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ MOST_CODES = 10_000
 
 @dataclass(frozen=True)
 class Reading:
-    """From what stands in a file to a category, and what becomes of missing answers.
+    """How an entry of a file becomes a category, and how missing answers are treated.
 
-    codes : what stands in the file, as text, with the category that it means, as ``{"1": "yes", "2": "no"}`` or pairs.
+    codes : the category for each entry, with the entry as text: ``{"1": "yes", "2": "no"}`` or pairs.
     bins : the m - 1 rising edges between m categories of numbers; a number on an edge belongs to the category above it.
-    missing_codes : what stands for no answer besides an empty cell, such as -9, 99 or "refused". Before anything else.
-    missing_answers : what becomes of them.
+    missing_codes : entries that mean "no answer", besides an empty cell, such as -9, 99 or "refused". They are
+        recognised before codes and bins.
+    missing_answers : how missing answers are treated.
 
-        - ``"refuse"``: the file is refused.
-        - ``"counted"``: they count as the category `missing`, as if it had been answered.
-        - ``"category"``: `missing` stands for them alone; whether somebody answered is protected like the answer, and
-          shares among those who answered are estimated too.
-        - ``"left out"``: their report is empty. Who did not answer is seen by everybody; answers are protected as ever.
+    - ``"refuse"``: the file is refused.
+    - ``"counted"``: they count as the category `missing`, as if it had been answered.
+    - ``"category"``: the category `missing` stands for them and for nothing else. Whether somebody answered is
+    protected like the answer. Shares among the people who answered are estimated, too.
+    - ``"left out"``: their report is empty. Everybody sees who did not answer; given answers are protected.
 
     Anything else is `InvalidInput`.
 
@@ -100,7 +101,7 @@ class Reading:
 
     @classmethod
     def from_dict(cls, data: Any) -> Reading:
-        """The reading behind `to_dict`; anything else is `InvalidInput`."""
+        """The reading that `to_dict` gave; anything else is `InvalidInput`."""
         if not isinstance(data, dict) or set(data) != set(Reading().to_dict()) or not isinstance(data["codes"], list):
             raise invalid("plan question", "a reading of codes, bins, missing_codes and missing_answers", "another")
         if any(not isinstance(pair, list) or len(pair) != 2 for pair in data["codes"]):
@@ -113,7 +114,7 @@ PLAIN_READING = Reading()
 
 
 def _text(code: Any, what: str) -> str:
-    """A code as it stands in a file."""
+    """A code as text, in the form of data files."""
     if isinstance(code, float) and code.is_integer():
         code = int(code)
     if isinstance(code, bool) or not isinstance(code, (str, int, float)) or code != code:

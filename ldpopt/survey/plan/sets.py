@@ -1,4 +1,4 @@
-"""Questions with several answers at once: one channel over the sets of options, or one option at a time."""
+"""Questions of which several options may be chosen: one channel over the sets of options, or one option at a time."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ldpopt.survey.estimate.estimate import Estimate, estimate_contrasts
 from ldpopt.survey.estimate.intervals import two_sided
 
 MOST_OPTIONS = 10
-"""Sets of more options than this are too many to list with their reports."""
+"""The most options of a question. The sets of more options are too many to list with their reports."""
 
 SEARCHED = 3
-"""Up to as many options, the best of all channels over the sets is found, with a certificate."""
+"""Up to this many options, the best of all channels over the sets is found, with a certificate."""
 
 
 @dataclass(frozen=True, eq=False)
 class SetDesign(Result):
-    """One way to ask: a `channel` over the sets, and the largest `variance` of an option's share, per respondent.
+    """One way to ask: a `channel` over the sets, and the largest `variance` of an option's share for one respondent.
 
-    why : what it does, in words. respondents : for the half-width that was asked for.
+    why : what the channel does, in words. respondents : the number needed for the half-width.
     """
 
     name: str
@@ -45,8 +45,8 @@ class SetDesign(Result):
 class MultiSelect(Result):
     """A question of which any number of J options may be chosen; made by `multi_select`.
 
-    options : the J options. epsilon : in nats, for the whole answer. designs : the ways to ask, the fewest respondents
-    first.
+    options : the J options. epsilon : in nats, for the whole answer.
+    designs : the ways to ask, the fewest respondents first.
     """
 
     options: tuple[Label, ...]
@@ -59,7 +59,7 @@ class MultiSelect(Result):
 
     @property
     def best(self) -> SetDesign:
-        """The way that needs the fewest respondents; its channel is for `make_plan`, which makes it exact."""
+        """The way that needs the fewest respondents. `make_plan` makes its channel exact."""
         return self.designs[0]
 
     @property
@@ -83,10 +83,12 @@ def multi_select(
 ) -> MultiSelect:
     """Compare ways to ask a question of which any number of options may be chosen, within one `epsilon` for all [DJW].
 
-    The best of all channels over the 2^J sets, for up to `SEARCHED` options, with its certificate; a report of a whole
-    set, likely if it differs from the answer in few options; each option through its own coin with epsilon/J; and one
-    option, drawn at random, with all of epsilon. Respondents are for intervals of +- half_width about an option's
-    share, where all sets are equally likely. 2 to 10 options; `InvalidInput` otherwise.
+    options : 2 to 10 of them. epsilon : in nats. half_width, level : of the interval of an option's share.
+
+    It compares four ways: the best of all channels over the 2^J sets, with its certificate (up to `SEARCHED` options);
+    a report of a whole set, likely if it differs from the answer in few options; a coin with epsilon/J for each option;
+    and one option, drawn at random, with all of epsilon. The numbers of respondents hold if all sets are equally
+    likely. `InvalidInput` for other values.
 
     >>> made = multi_select(["cash", "card", "phone"], 1.0)
     >>> made.best.name, made.best.respondents, made.designs[1].why
@@ -120,13 +122,13 @@ def multi_select(
         found = optimal_channel(wanted, LocalDP(epsilon))
         proof = "no channel over the sets needs fewer" if found.certified else "not certified"
         designs.append(made("best channel over the sets", found.channel, found.value / j, proof))
-    # Where ways need the same, but for what a certificate leaves open, the one that was searched for is not first.
+    # Ways that need the same number within the tolerance of a certificate: the one from the search is not put first.
     designs.sort(key=lambda way: (round(math.log(way.variance), 6), way.name == "best channel over the sets"))
     return MultiSelect(named, epsilon, tuple(designs))
 
 
 def _ball(options: tuple[Label, ...], epsilon: float, radius: int) -> Channel:
-    """Reports within `radius` options of the answer e^epsilon times likelier than the others."""
+    """The channel whose reports within `radius` options of the answer are e^epsilon times likelier than the others."""
     likely, rare = _probabilities(len(options), epsilon, radius)
     bits = _members(len(options)).astype(np.int8)
     distance = (bits[:, None, :] != bits[None, :, :]).sum(axis=2)
@@ -137,7 +139,7 @@ def _ball(options: tuple[Label, ...], epsilon: float, radius: int) -> Channel:
 def _coins(options: tuple[Label, ...], epsilon: float) -> Channel:
     """A coin for each option; the reports are sets."""
     matrix = np.ones((1, 1))
-    for _ in options:  # the first option is the last factor, as in the order of sets
+    for _ in options:  # the first option is the last factor, since sets are ordered so
         matrix = np.asarray(np.kron(matrix, randomized_response(2, epsilon).matrix), dtype=np.float64)
     return Channel(matrix / matrix.sum(axis=1, keepdims=True), _names(options), _names(options))
 
@@ -159,7 +161,7 @@ def _probabilities(j: int, epsilon: float, radius: int) -> tuple[float, float]:
 
 
 def _slope(j: int, epsilon: float, radius: int) -> float:
-    """Pr(an option's bit is kept) - Pr(it is changed): inside the ball more are kept; outside it cancels."""
+    """Pr(an option's bit is kept) - Pr(it is changed). Only reports inside the ball count; outside the two cancel."""
     likely, rare = _probabilities(j, epsilon, radius)
     kept = sum(math.comb(j - 1, d) - (math.comb(j - 1, d - 1) if d else 0) for d in range(radius + 1))
     return (likely - rare) * kept

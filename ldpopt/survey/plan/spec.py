@@ -1,4 +1,4 @@
-"""What a survey asks for: the contents of ``survey.toml``, checked."""
+"""The description of a survey: the contents of ``survey.toml``, checked."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ldpopt.survey.sample.spec import SampleSpec
 class QuestionSpec(ByValue):
     """A question to plan: its name, its answers, and how precise the estimate shall be.
 
-    name : unique in the survey; column : where the answers stand, `name` by default.
-    categories : the possible answers, at least two; distinct as text too.
-    unknown, missing : the category that an unlisted answer, or none, counts as; None refuses the file.
-    pilot : the expected shares of the categories, if known.
-    epsilon, eta : the guarantee asked for this question alone, if fixed.
+    name : unique in the survey. column : the column of the answers in files; `name` by default.
+    categories : the k possible answers, at least two; they must also differ when written as text.
+    unknown, missing : the category for an answer that is not listed, and for a missing one; None refuses the file.
+    pilot : the expected shares of the categories, shape (k,), if known.
+    epsilon (nats), eta : the guarantee of this question alone, if fixed.
     half_width : the target half-width of a 95 % interval, if any.
-    power, alternative : the power that a goodness-of-fit test of the pilot at level 0.05 is to have against shares
-        `alternative`, (k,), if any; power is 0.8 where only the alternative is given.
-    reading : how the answers stand in the file, and what becomes of missing ones.
+    power, alternative : the target power of a goodness-of-fit test of the pilot, at level 0.05, against the shares
+        `alternative`, shape (k,). The power is 0.8 if only the alternative is given.
+    reading : how answers are written in files, and how missing answers are treated.
 
     >>> QuestionSpec("vote", ("no", "yes"), epsilon=1.0).categories
     ('no', 'yes')
@@ -84,17 +84,19 @@ class QuestionSpec(ByValue):
 class SurveySpec:
     """A survey to plan: its questions, and the privacy budget of one respondent.
 
-    name, round : the survey and its wave; a new round is new randomness and new privacy loss.
+    name, round : the survey, and the number of its wave. A new round has new randomness and new privacy loss.
     questions : at least one, with distinct names.
-    epsilon, eta : the budget of one respondent over all questions, if limited.
-    delta : with it the budget is (epsilon, delta) for all questions composed [GI, Thm 2]; 0 by default, epsilons add.
-    respondent : the column of respondent ids, or None; naming it makes privatization memoised by default.
-    first_of_duplicates : what to do with a respondent's second row: keep the first, or (False) refuse the file.
+    epsilon (nats), eta : the budget of one respondent over all questions, if limited.
+    delta : if positive, all questions composed must be (epsilon, delta)-DP [GI, Thm 2]. If 0, epsilons add up.
+    respondent : the column of respondent ids, or None. With ids, privatization should repeat a respondent's report
+        instead of drawing a second one (memoised words), and asks for a key file.
+    first_of_duplicates : if a respondent has several rows, whether to keep the first (True) or refuse the file (False).
     carry : columns that are public and go into the reports unchanged.
-    file : how files of answers are written, where they are text.
-    nonresponse : the share of those invited who will not answer, in [0, 1); the plan then says how many to invite.
-    design_effect : how many times more respondents the sample needs than a simple random one (clusters, weights).
-    sample : how respondents were drawn; its columns (weights, strata) are carried, too.
+    file : how files of answers are written, if they are text.
+    nonresponse : the share of invited people who will not answer, in [0, 1). The plan says how many to invite.
+    design_effect : the factor by which clusters and weights raise the respondents needed, compared with a simple random
+        sample.
+    sample : how respondents were drawn. Its columns (weights, strata) are carried, too.
 
     >>> SurveySpec.from_toml('''
     ... [survey]
@@ -175,7 +177,7 @@ class SurveySpec:
 
 
 def check_columns(questions: Any, respondent: str | None, carry: tuple[str, ...], first_of_duplicates: bool) -> None:
-    """Names and columns of a survey fit together, and no column of answers is carried into the reports."""
+    """`InvalidInput` unless names and columns of a survey fit together, and no column of answers is carried."""
     if not questions:
         raise invalid("questions", "at least one", "none")
     names, columns = [q.name for q in questions], {q.column for q in questions}
@@ -198,21 +200,21 @@ def check_columns(questions: Any, respondent: str | None, carry: tuple[str, ...]
 
 
 def duplicates_from_text(value: Any) -> bool:
-    """Whether the first of duplicate rows is kept, from its word in a file."""
+    """Whether the first of duplicate rows is kept, from the word "refuse" or "first" in a file."""
     if value not in ("refuse", "first"):
         raise invalid("duplicates", '"refuse" or "first"', value)
     return bool(value == "first")
 
 
 def distinct_as_text(labels: tuple[Label, ...], what: str) -> None:
-    """Labels stay distinct when they are written in a data file."""
+    """`InvalidInput` unless the labels differ when they are written as text."""
     written = [as_text(label) for label in labels]
     if len(set(written)) != len(written) or "" in written:
         raise invalid(what, "labels that are distinct and not empty as text", written)
 
 
 def category_or_none(value: Any, categories: tuple[Label, ...], what: str) -> None:
-    """`value` is one of the categories, or None."""
+    """`InvalidInput` unless `value` is one of the categories, or None."""
     if value is not None and not any(type(value) is type(label) and value == label for label in categories):
         raise invalid(what, f"one of the categories {categories[:8]}", value)
 

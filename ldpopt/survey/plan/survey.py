@@ -1,9 +1,8 @@
-"""From a survey's description to its plan: split the budget, design every channel, round it, say what to expect."""
+"""From a survey's description to its plan: split the budget, design and round every channel, predict the precision."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, positive_integer
@@ -30,7 +30,7 @@ from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.waves import estimate_waves
-from ldpopt.survey.plan.budget import Budget, split_budget
+from ldpopt.survey.plan.budget import Budget, split_within
 from ldpopt.survey.plan.needed import invited
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEVEL = 0.95
+
+SPLITTING = 0.3
+"""The share of the progress that the split of the budget is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,38 +79,49 @@ class PlannedSurvey(Pictured):
         return "\n".join(lines)
 
 
-def plan_survey(spec: SurveySpec, n: int | None = None, progress: Callable[[str], None] | None = None) -> PlannedSurvey:
+def plan_survey(
+    spec: SurveySpec, n: int | None = None, *, time_limit: float | None = None, progress: Progress = False
+) -> PlannedSurvey:
     """Design the optimal channel of every question of `spec` and make the plan.
 
-    A question's epsilon is its own, or its share of the budget: what the fixed ones leave is split so that the fewest
-    respondents meet every target half-width (0.05 where there is none). Without a pilot the shares are taken to be
-    equal. n : respondents at hand, if known; the plan then says the half-width to expect, too.
+    n : the number of available people, if known; the plan then says the half-width to expect, too.
+    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
 
-    Raises `InvalidInput` when a question has neither an epsilon nor a budget to draw on.
+    A question uses its own epsilon, or a part of the budget. The budget that fixed epsilons leave is split so that the
+    fewest respondents meet every target half-width (0.05 if there is none). Without a pilot all shares are taken as
+    equal.
+
+    Raises `InvalidInput` when a question has neither an epsilon nor a budget to draw on, `SolverError` when the time is
+    over before a question has a channel.
 
     >>> from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), half_width=0.05),), epsilon=1.0)
     >>> plan_survey(spec, n=2000).plan.question("vote").expected["respondents"]
     1799.0
     """
-    epsilons = _epsilons(spec)
+    with watched(time_limit, progress) as deadline:
+        designs = _designs(spec, deadline)
+        made = make_plan(spec, {name: design.channel for name, design in designs.items()})
+        asked = {question.name: question for question in spec.questions}
+        questions = tuple(_expecting(planned, asked[planned.name], spec, n) for planned in made.questions)
+        return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
+
+
+def _designs(spec: SurveySpec, deadline: Deadline) -> dict[str, Design]:
+    epsilons = _epsilons(spec, deadline.part(0.0, SPLITTING))
     designs: dict[str, Design] = {}
-    for question in spec.questions:
+    for at, question in enumerate(spec.questions):
         caps = [cap for cap in (question.eta, spec.eta if len(spec.questions) == 1 else None) if cap is not None]
         constraints: list[Constraint] = [LocalDP(epsilons[question.name])]
         if caps:
             constraints.append(TotalVariation(min(caps)))
         utility = FisherInformation(_pilot(question), inputs=question.categories)
-        designs[question.name] = optimal_channel(utility, constraints)
-        if progress is not None:
-            progress(question.name)
-    made = make_plan(spec, {name: design.channel for name, design in designs.items()})
-    asked = {question.name: question for question in spec.questions}
-    questions = tuple(_expecting(planned, asked[planned.name], spec, n) for planned in made.questions)
-    return PlannedSurvey(replace(made, questions=questions), designs, spec.delta)
+        turn = deadline.part(SPLITTING, 1.0).turn(at, len(spec.questions))
+        designs[question.name] = optimal_channel(utility, constraints, **turn.passed)
+    return designs
 
 
-def _epsilons(spec: SurveySpec) -> dict[str, float]:
+def _epsilons(spec: SurveySpec, deadline: Deadline) -> dict[str, float]:
     fixed = {question.name: question.epsilon for question in spec.questions if question.epsilon is not None}
     free = [question for question in spec.questions if question.epsilon is None]
     if not free:
@@ -121,7 +135,7 @@ def _epsilons(spec: SurveySpec) -> dict[str, float]:
         raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
     if len(free) == 1 and not spec.delta:
         return {**fixed, free[0].name: left * (1 - 1e-12)}
-    return {**fixed, **split_budget({q.name: targets(q) for q in free}, budget, spent).epsilons}
+    return {**fixed, **split_within({q.name: targets(q) for q in free}, budget, spent, deadline.turn(0, 2)).epsilons}
 
 
 def _pilot(question: QuestionSpec) -> Array:
@@ -130,9 +144,10 @@ def _pilot(question: QuestionSpec) -> Array:
 
 
 def _expecting(planned: PlannedQuestion, question: QuestionSpec, spec: SurveySpec, n: int | None) -> PlannedQuestion:
-    """The question with what its exact channel leads one to expect at the pilot.
+    """The question with the precision that its exact channel should reach at the pilot.
 
-    n people at hand: of these `1 - nonresponse` answer, who are worth 1 / `design_effect` as many in a simple sample.
+    n : the number of available people. Of them a share `1 - nonresponse` answers, which is as good as a simple sample
+        smaller by the factor `design_effect`.
     """
     pilot = _pilot(question)
     variances = np.diag(asymptotic_covariance(planned.channel.matrix, pilot))
@@ -147,7 +162,7 @@ def _expecting(planned: PlannedQuestion, question: QuestionSpec, spec: SurveySpe
     if test is not None:
         needed = test.respondents(Channel(planned.channel.matrix), pilot)
         expected["power"], expected["respondents_for_power"] = test.power, float(needed)
-        if question.half_width is None:  # the power alone is asked for
+        if question.half_width is None:  # the only target is the power
             del expected["half_width"], expected["respondents"]
     if spec.nonresponse or spec.design_effect > 1:
         most = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
@@ -165,7 +180,7 @@ def _expecting(planned: PlannedQuestion, question: QuestionSpec, spec: SurveySpe
 
 @dataclass(frozen=True, eq=False)
 class Survey(ByValue):
-    """A planned survey in Python: privatize frames, count reports, estimate.
+    """A planned survey in Python: privatize data frames, count reports, estimate.
 
     >>> survey = Survey.from_toml('''
     ... [survey]
@@ -205,10 +220,13 @@ class Survey(ByValue):
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
     ) -> tuple[dict[str, Findings], Counts]:
-        """The `Findings` of every question, and the counts that they are of.
+        """The `Findings` (estimates with intervals) of every question, and the counts that they come from.
 
-        reports : in files, as `privatize` wrote them, or counts, which are enough where no public column is needed.
-        analysis : by default the design that the plan declares. `InvalidInput` for counts where columns are needed.
+        reports : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
+        analysis : groups, conditions and the design of the sample; by default the design that the plan declares.
+        unlabelled : as in `aggregate`.
+
+        `InvalidInput` for counts if columns are needed.
         """
         asked = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
         if isinstance(reports, Counts):
@@ -238,13 +256,13 @@ class Survey(ByValue):
         return made
 
     def estimate(self, question: str, reports: Any, estimator: Estimator | None = None) -> Estimate:
-        """The `Estimate` of a question from its counts, or from reports: a column, or a frame with the question's.
+        """The `Estimate` of a question from its counts, or from reports: a column, a data frame, or a path.
 
-        Frames may be what `privatize` gave, or their file read back by pandas, Polars or pyarrow. A path is that of
-        reports in files, which `aggregate` checks and counts. `InvalidInput` for reports that say they are of another
-        plan; what says nothing of itself, such as a pandas frame, is taken at its word.
-        If the plan declares how the sample was drawn, files and frames are estimated so, and must have its columns;
-        counts, and a column alone, are taken for a simple sample.
+        A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
+        of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
+        frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares how the
+        sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
+        treated as a simple sample.
         """
         declared = self.plan.sample is not None and not self.plan.sample.trivial
         planned = self.plan.question(question)
@@ -267,7 +285,7 @@ class Survey(ByValue):
 
 
 def _designed(column: Any, question: PlannedQuestion, frame: Any, sample: SampleSpec) -> SampledReports:
-    """The reports of a frame with the design that its columns hold; empty ones, if allowed, are outside the group."""
+    """The reports of a frame with the design in its columns. Empty reports, if allowed, are outside the group."""
     channel = report_channel(question)
     names = list(getattr(frame, "column_names", None) or frame.columns)
     public = {name: as_column(frame[name], name) for name in sample.columns if name in names}
@@ -280,7 +298,7 @@ def _designed(column: Any, question: PlannedQuestion, frame: Any, sample: Sample
 
 
 def _from_counts(question: PlannedQuestion, counts: Any, estimator: Estimator | None = None) -> Estimate:
-    """The estimate from an array that holds counts, which alone could be taken for as many reports."""
+    """The estimate from an array of counts, marked as counts, since an array alone could also be reports."""
     channel = report_channel(question)
     return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
 

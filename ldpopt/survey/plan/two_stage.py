@@ -1,4 +1,4 @@
-"""A survey in two stages: a pilot wave estimates the shares, and the second wave gets the channel that suits them."""
+"""A survey in two stages: a pilot wave estimates the shares, and the second wave's channel is designed for them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.constraints import Constraint
 from ldpopt.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
@@ -26,11 +27,13 @@ SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Shares of the respondents that are tried for the pilot wave."""
 
 UNIFORM = 0.02
-"""How much of the uniform distribution is mixed into a pilot's estimate: shares of zero are never certain."""
+"""The share of the uniform distribution mixed into a pilot's estimate, since shares of zero are never certain."""
 
 
 def pilot_shares(first: Estimate | Array) -> Array:
-    """The distribution (k,) that a second wave is designed for: the estimate on the simplex, and a little uniform.
+    """The distribution (k,) for which a second wave is designed.
+
+    It is the first estimate, projected on the simplex and mixed with a little of the uniform distribution.
 
     >>> pilot_shares(np.array([1.1, -0.1])).round(3)
     array([0.99, 0.01])
@@ -40,25 +43,35 @@ def pilot_shares(first: Estimate | Array) -> Array:
     return np.asarray((1 - UNIFORM) * p + UNIFORM / len(p))
 
 
-def second_channel(first: Estimate, epsilon: float, eta: float = 1.0) -> Channel:
-    """The optimal channel within epsilon (nats) and eta for what the pilot wave estimates.
+def second_channel(
+    first: Estimate,
+    epsilon: float,
+    eta: float = 1.0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> Channel:
+    """The optimal channel within epsilon (nats) and eta for the shares that the pilot wave estimated.
 
-    Every respondent is in one wave only, so that each gives away one report within epsilon. `InvalidInput` for a bad
-    epsilon or eta.
+    Every respondent is in one wave only, so each gives one report within epsilon. `InvalidInput` unless epsilon is
+    positive and eta is in [0, 1]. time_limit, progress : as for `optimal_channel`.
 
     >>> from ldpopt.survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> second_channel(estimate({0: 300, 1: 700}, q), 1.0).shape
     (2, 2)
     """
-    made = _optimal(pilot_shares(first), positive_epsilon(epsilon), unit_interval(eta, "eta"))
+    epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
+    with watched(time_limit, progress) as deadline:
+        made = _optimal(pilot_shares(first), epsilon, eta, deadline)
     return Channel(made.matrix, first.labels, made.outputs)
 
 
 def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
-    """The survey of a second wave: what the first estimated is the pilot of its questions, and it is a later round.
+    """The survey of a second wave: a later round, with the estimates of the first wave as the pilots of its questions.
 
-    first : the estimates of the first wave, by question, with the same categories; `InvalidInput` for others.
+    first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
+    earlier_round : the round of the first wave.
 
     >>> from ldpopt.survey import QuestionSpec, estimate
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -74,25 +87,26 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
 
 
-def _optimal(p: Array, epsilon: float, eta: float) -> Channel:
+def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channel:
     constraints: list[Constraint] = [LocalDP(epsilon)]
     if eta < 1:
         constraints.append(TotalVariation(eta))
-    return optimal_channel(FisherInformation(p), constraints, certify=False).channel
+    return optimal_channel(FisherInformation(p), constraints, certify=False, **deadline.passed).channel
 
 
 LEAST = 0.005
-"""The least share of the respondents that a second stage must be expected to save to be worth its trouble."""
+"""Two stages are proposed only if they should save at least this share of the respondents."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoStagePlan(Result):
-    """How many respondents the pilot wave takes, through which channel, and what two stages are expected to gain.
+    """How many respondents the pilot wave takes, through which channel, and the expected gain of two stages.
 
-    pilot, second : respondents of the waves; no pilot where one stage is expected to do as well.
-    channel : that of the pilot wave, or of the only one.
-    shares, variances : the shares tried and the expected sum of the shares' variances at each.
-    single, informed : the same of one stage, and of one whose channel knew the truth.
+    pilot, second : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
+    channel : the channel of the pilot wave, or of the only wave.
+    shares, variances : the sizes of the pilot wave that were tried, as shares of n, and for each the expected sum of
+        the variances of the estimated shares.
+    single, informed : this expected sum for one stage, and for one stage whose channel is designed for the truth.
     """
 
     pilot: int
@@ -126,18 +140,23 @@ def plan_two_stages(
     shares: tuple[float, ...] = SHARES,
     draws: int = 10,
     seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
 ) -> TwoStagePlan:
     """Choose the share of `n` respondents that the pilot wave takes.
 
     Parameters
     ----------
-    scenarios : (s, k) or (k,), distributions that the truth may be; the expected variance is averaged over them.
-    guess : (k,) what the first channel is designed for, the uniform distribution by default.
-    shares : shares of the pilot wave to try. draws : pilots simulated for each share and scenario.
+    epsilon : in nats, for each respondent. eta : cap on the total variation.
+    scenarios : (s, k) or (k,), possible true distributions; the expected variance is averaged over them.
+    guess : (k,), the distribution for which the first channel is designed; uniform by default.
+    shares : sizes of the pilot wave to try, as shares of n. draws : pilot waves simulated for each share and scenario.
+    time_limit, progress : as for `optimal_channel`. When the time is over, the remaining shares are not tried.
 
-    For every share w, pilots of w n respondents are simulated and the second channel is designed for each; what is
-    expected is the mean trace of the inverse information of both waves [Rao, chapter 5], J = w J_1 + (1 - w) J_2.
-    Raises `InvalidInput` for scenarios that are no distributions, and shares outside (0, 1).
+    For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
+    expected variance is the mean trace of the inverse of J = w J_1 + (1 - w) J_2, the information of both waves
+    [Rao, chapter 5]. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
 
     >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
     TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)
@@ -146,32 +165,44 @@ def plan_two_stages(
     rows = np.atleast_2d(np.asarray(scenarios, dtype=np.float64))
     truths = [distribution(row, "scenario") for row in rows]
     k = len(truths[0])
-    first = _optimal(np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k), epsilon, eta)
+    guessed = np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k)
     if not shares or not (min(shares) > 0 and max(shares) < 1):
         raise invalid("shares", "numbers between 0 and 1", shares)
     rng, draws = np.random.default_rng(seed), positive_integer(draws, "draws")
-    expected = np.zeros(len(shares))
-    for at, share in enumerate(shares):
-        size = max(1, round(share * n))
-        for p in truths:
-            for _ in range(draws):
-                drawn = rng.multinomial(size, first.push(p)) / size
-                second = _optimal(pilot_shares(_fit(first, drawn)), epsilon, eta)
-                expected[at] += _variance([first, second], [size, n - size], p)
-    expected /= len(truths) * draws
-    single = float(np.mean([_variance([first], [n], p) for p in truths]))
-    informed = float(np.mean([_variance([_optimal(pilot_shares(p), epsilon, eta)], [n], p) for p in truths]))
-    best = int(np.argmin(expected))
-    pilot = round(shares[best] * n) if expected[best] < (1 - LEAST) * single else 0
-    return TwoStagePlan(pilot, n - pilot, first, np.array(shares), expected, single, min(informed, single))
+    expected: list[float] = []
+    with watched(time_limit, progress) as deadline:
+        inner = deadline.inner
+        first = _optimal(guessed, epsilon, eta, inner)
+        single = float(np.mean([_variance([first], [n], p) for p in truths]))
+        knowing = [_optimal(pilot_shares(p), epsilon, eta, inner) for p in truths]
+        informed = float(np.mean([_variance([channel], [n], p) for channel, p in zip(knowing, truths, strict=True)]))
+        for share in deadline.rounds(shares):
+            size, total = max(1, round(share * n)), 0.0
+            for p in truths:
+                for _ in range(draws):
+                    drawn = rng.multinomial(size, first.push(p)) / size
+                    second = _optimal(pilot_shares(_fit(first, drawn)), epsilon, eta, inner)
+                    total += _variance([first, second], [size, n - size], p)
+            expected.append(total / (len(truths) * draws))
+    tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
+    pilot = round(tried[best] * n) if expected[best] < (1 - LEAST) * single else 0
+    return TwoStagePlan(pilot, n - pilot, first, tried, np.array(expected), single, min(informed, single))
 
 
-def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int = 0) -> TwoStagePlan:
-    """What two stages of `n` respondents are expected to gain for a planned question, within its epsilon and eta.
+def advise_stages(
+    question: PlannedQuestion,
+    n: int,
+    draws: int = 2,
+    seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> TwoStagePlan:
+    """The expected gain of two stages with `n` respondents for a planned question, within its epsilon and eta.
 
-    The truths that are thought possible are four distributions drawn around the question's pilot (Dirichlet, as much
-    spread as twenty answers leave), or with equal chances of all if it has none. `InvalidInput` for a plan without
-    privacy.
+    The scenarios are four distributions drawn around the question's pilot (from a Dirichlet law, as uncertain as after
+    twenty answers), or from all distributions if it has no pilot. time_limit, progress : as for
+    `plan_two_stages`. `InvalidInput` for a question without privacy.
 
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -182,7 +213,10 @@ def advise_stages(question: PlannedQuestion, n: int, draws: int = 2, seed: int =
     rng = np.random.default_rng(seed)
     around = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
     eta = 1.0 if question.eta >= math.tanh(question.epsilon / 2) * (1 - 1e-9) else question.eta
-    return plan_two_stages(n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed)
+    return plan_two_stages(
+        n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed,
+        time_limit=time_limit, progress=progress,
+    )  # fmt: skip
 
 
 def _fit(channel: Channel, frequencies: Array) -> Array:

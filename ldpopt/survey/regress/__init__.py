@@ -1,1 +1,1 @@
-"""Regression where the outcome, or some of the predictors, were privatized."""
+"""Regression when the outcome or some of the predictors were privatized."""

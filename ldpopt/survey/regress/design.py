@@ -22,20 +22,23 @@ from ldpopt.survey.regress.formula import Formula
 Codes = npt.NDArray[np.intp]
 
 MOST_CELLS = 256
-"""Combinations of private answers that a likelihood is summed over."""
+"""The most combinations of private answers over which a likelihood is summed."""
 
 MOST_LEVELS = 100
-"""Levels of a public predictor that is not a number."""
+"""The most levels of a public predictor that is not a number."""
 
 
 @dataclass(frozen=True)
 class Regressors:
-    """The design of n respondents: public values are the same in all rows of one `group`.
+    """The design of n respondents. Respondents of one `group` have the same public values.
 
-    names : what the d columns are. values : (u, z, d), for each of u different public rows and z private cells.
-    public : (u, q) the public columns with a constant, which a model of the private predictors is made of.
-    group : (n,) the public row of each respondent. cell_channel : (z, r) through which the private predictors of one
-    person were reported, together; reports : (n,) what came out. levels : the reference level of each factor.
+    names : the names of the d regressors.
+    values : (u, z, d), the regressors for each of u different rows of public values and each of z cells. A cell is a
+        combination of answers to the private predictors.
+    public : (u, q), the public columns with a constant, from which the private predictors are modelled.
+    group : (n,), the public row of each respondent.
+    cell_channel : (z, r), the channel from a person's cell to the reports of all private predictors together.
+    reports : (n,), the positions of these reports. levels : the reference level of each factor.
     """
 
     names: tuple[str, ...]
@@ -53,7 +56,10 @@ class Regressors:
 
 
 def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike], n: int) -> Regressors:
-    """The design of `formula` from the columns of `data`; those in `channels` hold reports of private answers."""
+    """The design of `formula` from the columns of `data`.
+
+    The columns named in `channels` hold reports of private answers.
+    """
     private = {name: as_channel(channels[name]) for name in formula.columns if name in channels}
     cells = list(product(*(range(channel.shape[0]) for channel in private.values())))
     if len(cells) > MOST_CELLS:
@@ -146,9 +152,9 @@ def numbers_of(kinds: list[Any]) -> Array | None:
 def _coded(
     name: str, kinds: list[Any], code: Codes, categorical: bool, levels: dict[str, Label], ordered: bool = False
 ) -> list[tuple[str, Array]]:
-    """The columns of one variable: itself if it is a number, else one for each level but the first.
+    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first.
 
-    `ordered` : the levels are in the order of their question; else they are sorted.
+    ordered : whether the levels are in the order of their question already; otherwise they are sorted.
     """
     numbers = None if categorical else numbers_of(kinds)
     if numbers is not None:

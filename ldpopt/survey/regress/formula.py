@@ -1,4 +1,4 @@
-"""Formulas such as ``evade ~ age + sex``: what is explained, and by which terms."""
+"""Formulas such as ``evade ~ age + sex``: the outcome, and the terms that explain it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _TOKEN = re.compile(r"\s*(?:(`[^`]+`)|(C)\s*\(|([^\W\d]\w*(?:\.\w+)*)|(\d+)|([~+
 
 @dataclass(frozen=True)
 class Factor:
-    """A column that a term names; `categorical` where it stands in ``C(...)``."""
+    """A column that a term names; `categorical` if it is written ``C(...)``."""
 
     name: str
     categorical: bool = False
 
 
 Term = tuple[Factor, ...]
-"""One column, or several whose products are meant."""
+"""One column, or several columns whose products are the regressors."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,16 @@ class Formula:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every predictor that is named, once."""
+        """All predictors in the formula, each once."""
         return tuple(dict.fromkeys(factor.name for term in self.terms for factor in term))
 
 
 def parse_formula(text: str) -> Formula:
-    """A formula: ``outcome ~ term + term``; a term is ``a``, ``C(a)``, ``a:b`` or ``a*b``, which is ``a + b + a:b``.
+    """A formula from its text: ``outcome ~ term + term``.
 
-    ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs stands in backticks. Anything else is
-    `InvalidInput`.
+    A term is a column ``a``, a column taken as labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for
+    ``a + b + a:b``. ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks. Anything
+    else is `InvalidInput`.
     """
     words = _words(text)
     if len(words) < 3 or words[0][0] != "name" or words[1] != ("sign", "~"):
@@ -102,7 +103,7 @@ def _words(text: str) -> list[tuple[str, str]]:
         if not text[at:].strip():
             break
     if ("sign", "~") in words and words[words.index(("sign", "~")) + 1 :][:1] == [("sign", "-")]:
-        # "y ~ -1 + x": a sign before the first term.
+        # "y ~ -1 + x" has a sign before the first term.
         first = words.index(("sign", "~")) + 1
         if words[first + 1 : first + 2] == [("number", "1")]:
             words[first : first + 2] = [("number", "0")]
@@ -110,7 +111,7 @@ def _words(text: str) -> list[tuple[str, str]]:
 
 
 def _product(words: list[tuple[str, str]], at: int, text: str) -> tuple[list[Term], int]:
-    """The terms of ``a``, ``a:b`` and ``a*b*c`` at a position, and where they end."""
+    """The terms of ``a``, ``a:b`` or ``a*b*c`` at a position, and the position after them."""
     made, at = _interaction(words, at, text)
     terms = [made]
     while at < len(words) and words[at] == ("sign", "*"):

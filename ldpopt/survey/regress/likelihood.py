@@ -1,4 +1,4 @@
-"""The likelihood of reports whose answers follow a multinomial logit, summed over what was not reported."""
+"""The likelihood of reports whose answers follow a multinomial logit, summed over the unknown answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldpopt.errors import SolverError
 from ldpopt.survey.regress.design import Regressors
 
 CHUNK = 1 << 21
-"""Numbers of scores that are held at once."""
+"""The most entries of score arrays that are in memory at once."""
 
 TINY = 1e-300
 
@@ -33,9 +33,10 @@ class Fitted:
 class CellLikelihood:
     """Reports (r1, r2) of private predictors z and an answer a, given public values x.
 
-    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2], where Pr(a | x, z) is a multinomial logit of
-    the design with answer 0 as its reference, and Pr(z | x) one of the public columns [VHG]. The coefficients are first
-    those of the answers (a - 1 rows of d), then those of the predictors (z - 1 rows of q).
+    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Here Pr(a | x, z) is a multinomial
+    logit in the design, with answer 0 as its reference, and Pr(z | x) is a multinomial logit in the public columns. The
+    vector of coefficients has those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of
+    q).
 
     answers : Q, (a, r2). outcome : (n,) positions of the answers' reports. weights : (n,) positive.
     """
@@ -47,11 +48,14 @@ class CellLikelihood:
 
     @property
     def split(self) -> int:
-        """How many coefficients are about the answers."""
+        """The number of coefficients that belong to the answers."""
         return int((len(self.answers) - 1) * self.design.values.shape[2])
 
     def fit(self) -> Fitted:
-        """Fisher scoring with step halving: a stationary point of the likelihood, which never falls on the way."""
+        """Fisher scoring with step halving, to a stationary point of the likelihood.
+
+        The likelihood never falls on the way.
+        """
         scale = self._scale()
         b = np.zeros(len(scale))
         cells = self._counted()
@@ -60,14 +64,14 @@ class CellLikelihood:
             move = _solved(information / np.outer(scale, scale), score / scale)
             if move is None:
                 break
-            # Half of this is the likelihood still to be won; under separation it vanishes but the moves do not.
+            # Half of this is about the log-likelihood left to gain. Under separation it vanishes, but the moves do not.
             won = float(score / scale @ move)
             if won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max()):
                 return Fitted(b, information, now, self._scores(b), step)
             size = min(1.0, 4.0 / float(np.abs(move).max()))
             trial = b + size * move / scale
             value = self._value(trial, cells)
-            # A sum of many logarithms is known to its rounding only.
+            # A sum of many logarithms has a rounding error, which is allowed for.
             while not value >= now - 1e-12 * max(1.0, abs(now)) and size > 1e-12:
                 size /= 2
                 trial = b + size * move / scale
@@ -82,7 +86,7 @@ class CellLikelihood:
         )
 
     def _scale(self) -> Array:
-        """The size of each regressor, so that a step means the same for all of them."""
+        """The root mean square of each regressor, by which steps are scaled, so that units do not matter."""
         d, public = self.design.values, self.design.public
         first = np.tile(np.sqrt((d**2).mean(axis=(0, 1))), len(self.answers) - 1)
         second = np.tile(np.sqrt((public**2).mean(axis=0)), d.shape[1] - 1)
@@ -177,7 +181,7 @@ def _softmax(odds: Array) -> Array:
 
 
 def _solved(information: Array, score: Array) -> Array | None:
-    """The Newton step, with a little of the diagonal added where the information has no inverse."""
+    """The Newton step. A little of the diagonal is added if the information has no inverse."""
     if not (np.isfinite(information).all() and np.isfinite(score).all()):
         return None
     for ridge in (0.0, 1e-10, 1e-6, 1e-3):

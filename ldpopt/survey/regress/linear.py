@@ -33,15 +33,16 @@ def linear_regression(
     clusters: Any = None,
     sample: Sample | None = None,
 ) -> Regression:
-    """Least squares where the outcome is a number, or predictors are private [Rao, chapter 4].
+    """Least squares when the outcome is a number, or when predictors are private [Rao, chapter 4].
 
     formula, data, channels, weights, strata, clusters, sample : as in `logit_regression`.
-    scores : (k,) what the k categories of a private outcome count as; their numbers or the middles
-        of their bins by default.
+    scores : (k,) the numbers that the k categories of a private outcome count as; by default their own numbers or the
+        middles of their bins.
 
-    A report enters by its unbiased value, which has the answer as its mean whatever that is: the moments X^T X and
-    X^T y are those of the answers plus noise of mean zero. Nothing is assumed of the residuals; the errors allow for
-    unequal variances (those of a simple sample are statsmodels' HC1). Raises as `logit_regression` does.
+    Each report is replaced by an unbiased value, whose mean is the answer. So the moments X^T X and X^T y are those of
+    the answers plus noise of mean zero. Nothing is assumed about the residuals, and the standard errors allow for
+    unequal variances (for a simple sample they are those that statsmodels calls HC1). Raises as `logit_regression`
+    does.
 
     >>> data = {"hours": [2.0, 4.0, 3.0, 7.0, 1.0, 6.0], "works": [0, 0, 1, 1, 0, 1]}
     >>> linear_regression("hours ~ works", data, {"works": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
@@ -91,7 +92,7 @@ def linear_regression(
 
 
 def _numbers(data: Any, name: str, channels: Mapping[str, Any], scores: Any) -> Array:
-    """The outcome of each respondent: the number itself, or the unbiased value of the report."""
+    """The outcome of each respondent: a public number itself, or the unbiased value of a report."""
     if name not in channels:
         n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
         code, kinds = public_column(data, name, n)

@@ -30,24 +30,24 @@ def logit_regression(
     clusters: Any = None,
     sample: Sample | None = None,
 ) -> Regression:
-    """Logistic or multinomial regression, where the outcome or predictors are private [VHG].
+    """Logistic or multinomial regression, when the outcome or predictors are private [VHG].
 
     Parameters
     ----------
-    formula : such as ``evade ~ age + C(region) + age:sex``; text columns are factors, number columns are numbers.
-    data : the columns by name, each (n,): a mapping, or a data frame. Private columns hold reports.
-    channels : the channel of each private column; what is not named here is public.
-    reference : the category whose log-odds the others are compared with; the first by default.
-    weights, strata, clusters : (n,) of a complex sample; or the `sample`, a `SampleDesign`
-        or a `Subsample` of one, for a subgroup.
+    formula : such as ``evade ~ age + C(region) + age:sex``. Text columns are factors, number columns are numbers.
+    data : the columns by name, each (n,), as a mapping or a data frame. Private columns hold reports.
+    channels : the channel of each private column. All other columns are public.
+    reference : the category with which the log-odds of the others are compared; the first by default.
+    weights, strata, clusters : (n,), for a complex sample.
+    sample : a `SampleDesign`, or a `Subsample` of one for a subgroup, instead of these three.
 
-    Maximises the likelihood of the reports. The private predictors are summed over, with a multinomial logit of the
-    public predictors as their own model [BIZ]. On a simple sample the covariance is the inverse of the information;
-    otherwise the scores are weighted and their total has the sample's variance (pseudo-likelihood) [SSW]. Reports of
-    one person must have been made independently of one another.
+    The coefficients maximise the likelihood of the reports. The unknown private predictors are summed over; their own
+    model is a multinomial logit in the public predictors [BIZ]. For a simple sample the covariance is the inverse of
+    the information. Otherwise the scores are weighted, and the variance of their total is that of the sample
+    (pseudo-likelihood) [SSW]. The reports of one person must have been made independently of one another.
 
     Raises `InvalidInput` for a formula or columns that do not fit, `NotIdentifiable` for a channel that does not
-    determine the answers, `SolverError` where the likelihood has no peak.
+    determine the answers, and `SolverError` if the likelihood has no finite maximum.
 
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).kind
@@ -91,7 +91,7 @@ def logit_regression(
 
 
 def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
-    """The channel of the outcome, the identity for a public one, and the position of every report in it."""
+    """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
     if channel is not None:
         return channel, positions(data[name], channel.outputs)
     n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
@@ -105,7 +105,7 @@ def _outcome(data: Any, name: str, channel: Channel | None) -> tuple[Channel, An
 
 
 def _from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
-    """The rows of the channel and their labels, the reference first."""
+    """The rows of the channel and their labels, with the reference first."""
     labels = list(answers.inputs)
     at = 0
     if reference is not None:

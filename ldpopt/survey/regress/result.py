@@ -1,4 +1,4 @@
-"""What a regression found: coefficients with errors, intervals and tests."""
+"""The result of a regression: coefficients with errors, intervals and tests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from ldpopt.survey.test.hypothesis_tests import TestResult, wald_result
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Pictured):
-    """A fitted regression; coefficients are of the true answers, not of the reports.
+    """A fitted regression. Its coefficients describe the true answers, not the reports.
 
     formula : as it was given. kind : "logistic", "multinomial" or "linear".
-    names : the d regressors. equations : the e categories whose log-odds against `reference` are explained; of a
+    names : the d regressors. equations : the e categories whose log-odds against `reference` are explained; for a
         linear regression the outcome alone.
     coefficients : (e, d). covariance : (e d, e d), in the order of the rows of `coefficients`.
-    n : respondents. degrees : of freedom; inf for a likelihood of a simple sample, else units less strata (less d).
-    log_likelihood : of the reports; None for a linear regression and a weighted sample.
-    levels : the first level of each factor, which the others are compared with.
+    n : number of respondents. degrees : degrees of freedom: for a simple sample n - d (linear) or inf (likelihood), for
+        a complex one units minus strata.
+    log_likelihood : of the reports, in nats; None for a linear regression and a weighted sample.
+    levels : the first level of each factor, with which the others are compared.
 
     >>> from ldpopt.survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
@@ -49,7 +50,7 @@ class Regression(Pictured):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each coefficient is of; with the equation before it where there are several."""
+        """The regressor of each coefficient, after the name of the equation if there are several."""
         if len(self.equations) == 1:
             return self.names
         return tuple(f"{equation}: {name}" for equation in self.equations for name in self.names)
@@ -89,7 +90,7 @@ class Regression(Pictured):
         return Intervals(made.labels, np.exp(made.lower), np.exp(made.upper), level, "Wald, odds ratio")
 
     def slopes(self) -> TestResult:
-        """Test that everything but the intercepts is zero, by Wald's statistic."""
+        """Test that all coefficients except the intercepts are zero, by Wald's statistic."""
         kept = np.array([name != "Intercept" for _ in self.equations for name in self.names])
         inside = self.covariance[np.ix_(kept, kept)]
         return wald_result("all slopes zero", self.values[kept], inside, self.degrees)

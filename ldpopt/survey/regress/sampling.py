@@ -1,4 +1,4 @@
-"""The sample that a regression is of: nothing for a simple one, else its design, or a part of it."""
+"""The sample of a regression: None for a simple sample, else its design, or a subgroup of a design."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ldpopt.survey.sample.strata import SamplingVariance
 
 @dataclass(frozen=True, eq=False)
 class Subsample(ByValue):
-    """Some of the respondents of a design, who are meant alone.
+    """A subgroup of the respondents of a design.
 
-    design : of all. inside : (n,) who is meant, a mask. Those outside stay in the design with no share in a total: that
-    is what makes the variance of a subgroup right [SSW, section 5.8].
+    design : the design of all n respondents. inside : (n,) mask of the subgroup. The others stay in the design, with no
+        share in a total. This makes the variance of a subgroup right [SSW, section 5.8].
 
     >>> from ldpopt.survey import SampleDesign
     >>> Subsample(SampleDesign(weights=[1.0, 3.0, 2.0]), np.array([True, False, True])).n
@@ -32,16 +32,16 @@ class Subsample(ByValue):
 
     @property
     def n(self) -> int:
-        """How many are meant."""
+        """The number of respondents in the subgroup."""
         return int(self.inside.sum())
 
     @property
     def weights(self) -> Array:
-        """Their weights."""
+        """The weights of the subgroup."""
         return np.asarray(self.design.weights[self.inside])
 
     def total_variance(self, scores: Array) -> SamplingVariance:
-        """The covariance of their weighted total of scores, one row for each who is meant."""
+        """The covariance of the weighted total of scores, which have one row for each respondent of the subgroup."""
         every = np.zeros((self.design.n, scores.shape[1]))
         every[self.inside] = scores
         return self.design.total_variance(every)

@@ -1,1 +1,1 @@
-"""How respondents were drawn: weights, strata, clusters, finite populations, known margins, and what follows."""
+"""How respondents were drawn: weights, strata, clusters, finite populations, known margins, and the variances."""

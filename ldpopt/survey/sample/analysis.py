@@ -1,4 +1,4 @@
-"""An analysis of a survey's reports: under which design, for whom, by which groups, at which level."""
+"""The settings of an analysis of reports: design of the sample, conditions, groups and confidence level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_GROUPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Findings(Pictured):
-    """The estimates of one question: of all who are meant, and of every group by name.
+    """The estimates of one question: for all respondents of the analysis, and for every group by name.
 
     >>> Findings(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), {}).whole.n
     100
@@ -41,7 +41,7 @@ class Findings(Pictured):
         return self.whole._drawn()
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The table of the whole, and then that of every group."""
+        """The table for all respondents, followed by the table for every group."""
         parts = [(name, made._columns()) for name, made in [("all", self.whole), *self.groups.items()]]
         heads = list(parts[0][1])
         groups = [name for name, columns in parts for _ in columns[heads[0]]]
@@ -50,12 +50,12 @@ class Findings(Pictured):
 
 @dataclass(frozen=True, eq=False)
 class Analysis(ByValue):
-    """How the reports of a survey are analysed: estimator, intervals, weights and groups.
+    """How the reports of a survey are analysed: design of the sample, groups, conditions and confidence level.
 
     sample : the public columns that hold the design; a simple sample by default.
-    by : public columns whose values make groups.
-    where : conditions that all hold of the respondents who are meant.
-    level : confidence of the intervals.
+    by : public columns whose values form the groups.
+    where : conditions; the analysis is about the respondents who fulfil all of them.
+    level : confidence of the intervals, in (0, 1).
 
     >>> Analysis(by=("sex",), where=(Condition.parse("age >= 30"),)).columns
     ('sex', 'age')
@@ -77,16 +77,19 @@ class Analysis(ByValue):
 
     @property
     def of_counts(self) -> bool:
-        """Whether counts are enough, and respondents need not be looked at one by one."""
+        """Whether counts are enough, so that single respondents are not needed."""
         return not self.columns
 
     @property
     def plain(self) -> bool:
-        """Whether it is the analysis of a simple sample, whole, at 95 %."""
+        """Whether it is the analysis of all respondents of a simple sample, at 95 %."""
         return self.of_counts and self.level == 0.95
 
     def estimates(self, plan: Plan, rows: ReportRows, estimator: Estimator | None = None) -> dict[str, Findings]:
-        """The `Findings` of every question; `InvalidInput` for rows of another plan, and where nobody is meant."""
+        """The `Findings` of every question.
+
+        `InvalidInput` for rows of another plan, and if nobody fulfils the conditions.
+        """
         if rows.counts.plan != plan.checksum:
             raise invalid("reports", f"those of the plan {plan.name!r}", Phrase("another plan's"))
         design = self.sample.design(rows.columns) if self.sample.columns else None
@@ -104,13 +107,13 @@ class Analysis(ByValue):
         for question in plan.questions:
             channel = Channel(question.channel.matrix, question.categories, question.reports)
             y = rows.reports[question.name]
-            answered = meant & (y >= 0)  # an empty report is outside the group that the shares are of
+            answered = meant & (y >= 0)  # an empty report does not count in the shares
             y = np.maximum(y, 0)
             if not answered.any():
                 raise invalid(f"reports of {question.name!r}", "at least one that is not empty", Phrase("none"))
 
             def of(mask: Any, y: Any = y, channel: Channel = channel) -> Estimate:
-                if design is None:  # a simple sample of those who are meant
+                if design is None:  # a simple sample of those who fulfil the conditions
                     counts = np.bincount(y[mask], minlength=len(channel.outputs))
                     return estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
                 return estimate(SampledReports(y, channel, design).where(mask), channel, estimator)
@@ -136,7 +139,7 @@ class Analysis(ByValue):
         return cls(SampleSpec.from_dict(data["sample"]), tuple(data["by"]), where, data["level"])
 
     def __str__(self) -> str:
-        """What differs from the plainest analysis, in words; empty for that one."""
+        """The settings that differ from the default, in words; empty for the default."""
         s, said = self.sample, []
         named = (("weights", s.weights), ("strata", s.strata), ("clusters", s.clusters), ("finite population", s.fpc))
         said += [f"{what} {column}" for what, column in named if column is not None]

@@ -1,4 +1,4 @@
-"""Conditions on public columns, as they are written after ``--where``, and groups of their values."""
+"""Conditions on public columns, in the form written after ``--where``, and groups of their values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ldpopt.errors import Phrase, invalid
 _FORM = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 MISSING = "missing"
-"""What a group without a value is called."""
+"""The name of the group of respondents without a value."""
 
 
 @dataclass(frozen=True)
 class Condition:
     """A comparison of a public column: ``sex = f``, ``region != north``, ``age >= 30``.
 
-    = and != compare text, or numbers where both sides are; the others compare numbers. A missing value fulfils
-    none, but for ``column = `` (nothing after the sign), which asks for it.
+    = and != compare numbers if both sides are numbers, else text; the other signs compare numbers. A missing value
+    fulfils only the condition ``column = ``, with nothing after the sign.
 
     >>> Condition.parse("age >= 30").holds({"age": ["29", "30", None]})
     array([False,  True, False])
@@ -37,7 +37,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """The condition that a text writes; `InvalidInput` for another form."""
+        """The condition that is written in a text; `InvalidInput` for another form."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise invalid("condition", "column = value (or !=, <, <=, >, >=)", text)
@@ -47,7 +47,7 @@ class Condition:
         return cls(found["column"], sign, value)
 
     def holds(self, table: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
-        """(n,) whether each respondent fulfils it."""
+        """(n,) mask of the respondents who fulfil it."""
         column = list(table[self.column])
         return np.fromiter((self._holds(value) for value in column), dtype=bool, count=len(column))
 
@@ -67,7 +67,7 @@ class Condition:
 
 
 def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[Any]:
-    """(n,) the values of public columns as text, several joined by ×.
+    """(n,) the values of public columns as text. Values of several columns are joined by ×.
 
     >>> groups_of({"sex": ["f", "m"], "age": [1, None]}, ["sex", "age"]).tolist()
     ['f × 1', 'm × missing']

@@ -1,4 +1,4 @@
-"""The sample design: how the respondents were drawn, and the variance of anything that adds up over them."""
+"""The sample design: how the respondents were drawn, and the variance of any sum over them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ class SampleDesign(ByValue):
 
     Parameters
     ----------
-    weights : (n,) positive numbers, how many of the population a respondent stands for; 1 by default.
-    strata : (n,) labels; every stratum was drawn from independently.
-    clusters : (n,) labels of the primary units (villages, schools) that were drawn; respondents by default. The
-        same label in two strata is two units.
-    fpc : (n,) for every respondent the number of primary units that the stratum has in the population, or the share
-        of them that was drawn (all at most 1); without it, as if units were drawn with replacement.
-    lonely : what a stratum with one unit counts as.
-    method : of variance: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or `GivenReplicates(...)`.
-    size : n, where nothing else gives it.
-    margins : set by `post_stratify` and `rake`.
+    weights : (n,) positive numbers: how many people of the population a respondent stands for; 1 by default.
+    strata : (n,) labels of the parts of the population, from each of which a sample was drawn independently.
+    clusters : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
+        unit. The same label in two strata means two units.
+    fpc : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
+        population, or the share of them that was drawn (all at most 1). Without it, units count as drawn with
+        replacement.
+    lonely : how a stratum with a single unit enters the variance.
+    method : how variances are computed: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or
+        `GivenReplicates(...)`.
+    size : n, needed only if no other argument shows it.
+    margins : known totals of the population, set by `post_stratify` and `rake`.
 
     Raises `InvalidInput` for other lengths, missing labels, and populations smaller than their samples.
 
@@ -71,7 +73,7 @@ class SampleDesign(ByValue):
         if not self.fractions.max() <= 1:
             raise invalid("fpc", "sampling fractions of at most 1", float(self.fractions.max()))
 
-    # -- what it says ------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -108,7 +110,7 @@ class SampleDesign(ByValue):
         return np.zeros(len(self.stratum_names)) if self.fpc is None else self._codes.fractions(self.fpc)
 
     def degrees(self, inside: Any = None) -> float:
-        """Degrees of freedom: primary units less strata, of those that have somebody `inside`, a mask (n,)."""
+        """Degrees of freedom: the primary units minus the strata that have a respondent `inside`, a mask (n,)."""
         if inside is None:
             return float(len(self.unit_stratum) - len(self.stratum_names))
         units = np.unique(self.unit[_mask(inside, self.n)])
@@ -129,10 +131,12 @@ class SampleDesign(ByValue):
     def total_variance(self, scores: Any, noise: Any = None) -> SamplingVariance:
         """The covariance (r, r) of `total(scores)`, with its degrees of freedom.
 
-        scores : (n,) or (n, r). For a ratio, a regression or any smooth estimate, its influence values: their weighted
-            sum is then the estimate's error in large samples (Taylor linearisation). Outside a subgroup they are 0.
-        noise : (H, r, r), in every stratum the sum of w_i^2 times the covariance that the channel alone gives score i.
-            A finite population needs it, and so do certainty units; zeros for scores that are not private.
+        scores : (n,) or (n, r). For a ratio, a regression or another smooth estimate these are its influence values,
+            whose weighted sum is the estimate's error in large samples (Taylor linearisation). They are 0 outside a
+            subgroup.
+        noise : (H, r, r), for every stratum the sum of w_i^2 times the covariance of score i due to the channel alone.
+            It is needed for finite populations and for units that were certain to be drawn; zeros for scores that are
+            not private.
         """
         s = _columns(scores, self.n)
         extra = None if noise is None else finite_array(noise, "noise", 3)
@@ -151,14 +155,16 @@ class SampleDesign(ByValue):
         return found
 
     def replicate(self, statistic: Callable[[Array], Array], noise: Array | None = None) -> SamplingVariance:
-        """The covariance of a statistic of the weights by replication; `InvalidInput` under linearisation.
+        """The covariance of a statistic by replication, that is from its values under other weights.
 
-        statistic : from weights (R, n) to values (R, r); it is called with a few replicates at a time.
+        statistic : a function from weights (R, n) to values (R, r); it is called with a few replicates at a time.
+
+        `InvalidInput` if the method is linearisation.
         """
         return self.method.variance(self, statistic, noise)
 
     def residuals(self, scores: Array) -> Array:
-        """(n, r) scores less what the known margins explain of them, by weighted least squares [SSW, section 6.5]."""
+        """(n, r) residuals of the scores after weighted least squares on the known margins [SSW, section 6.5]."""
         if not self.margins:
             return scores
         x = self._indicators
@@ -170,7 +176,7 @@ class SampleDesign(ByValue):
         return np.hstack([np.eye(len(totals))[codes] for codes, totals in self.margins])
 
     def _scatter(self, scores: Array) -> Array:
-        """(H, r, r) scatter of the unit totals around the mean of their stratum, or of all for a lonely one."""
+        """(H, r, r) scatter of the unit totals around the mean of their stratum (of all units for a single one)."""
         totals = self.unit_totals(scores)
         made = np.zeros((len(self.units), scores.shape[1], scores.shape[1]))
         order = np.argsort(self.unit_stratum, kind="stable")
@@ -186,10 +192,10 @@ class SampleDesign(ByValue):
         u = len(self.unit_stratum)
         return np.stack([np.bincount(self.unit, self.weights * column, u) for column in scores.T], axis=1)
 
-    # -- designs from designs ----------------------------------------------------------------------
+    # -- changed designs ---------------------------------------------------------------------------
 
     def weighted(self, weights: Array, margins: tuple[Margin, ...] | None = None) -> SampleDesign:
-        """The same sample with other weights, and perhaps known margins that they meet."""
+        """The same sample with other weights, and perhaps with known margins that the weights meet."""
         return replace(self, weights=weights, margins=self.margins if margins is None else margins)
 
     def by(self, method: Replication) -> SampleDesign:

@@ -1,4 +1,4 @@
-"""Known margins of the population: designs whose weights meet them, by post-stratification or raking."""
+"""Known margins (totals of groups in the population): weights are changed to meet them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from ldpopt.survey.sample.raking import raked
 
 
 def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]) -> SampleDesign:
-    """The design weighted so that every group has its known total [SSW, section 7.6].
+    """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
 
     groups : (n,) labels. totals : the population of every group, as a number of people or as shares that sum to 1.
+
     `InvalidInput` for a group without a total, or a total without a respondent (merge the group with another).
 
     >>> from ldpopt.survey import SampleDesign
@@ -28,11 +29,13 @@ def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]
 
 
 def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]]) -> SampleDesign:
-    """The design weighted so that every margin has its known totals: iterative proportional fitting [DemingStephan].
+    """Raking: the design with weights that meet the known totals of every margin [DemingStephan].
 
-    margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares. The variance is then that of
-    the residuals from the margins, and replicates are raked anew. `SolverError` if no weights meet all
-    margins, as when two of them have different sums.
+    margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares.
+
+    The method is iterative proportional fitting. Afterwards variances are those of the residuals from the margins, and
+    replicates are raked, too. `SolverError` if no weights meet all margins, for example if two of them have different
+    sums.
 
     >>> from ldpopt.survey import SampleDesign
     >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]

@@ -11,13 +11,16 @@ from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 
 CLOSE = 1e-10
-"""Relative: how near to every known total the raked weights must come."""
+"""The relative accuracy to which raked weights must meet every known total."""
 
 CYCLES = 2000
 
 
 def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]]) -> Array:
-    """Weights (n,), zeros allowed, in proportion to the given ones within every cell of the margins."""
+    """The raked weights (n,).
+
+    Within every cell of the margins they are proportional to `weights`, which may be zero.
+    """
     w = np.array(weights)
     for _ in range(CYCLES):
         worst = 0.0

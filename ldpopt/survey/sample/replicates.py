@@ -1,4 +1,7 @@
-"""Replicate weights: the jackknife, the rescaled bootstrap, and those that come with a file."""
+"""Replicate weights: the jackknife, the rescaled bootstrap, and weights that come with a file.
+
+A variance by replication computes the estimate again under many sets of changed weights (the replicates).
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ from ldpopt.survey.sample.raking import raked
 from ldpopt.survey.sample.strata import LonelyUnit, SamplingVariance, refuse_lonely
 
 CELLS = 4_000_000
-"""Weights that are held at a time."""
+"""The most weights in memory at a time."""
 
 MOST = 2_000_000_000
-"""Weights in all, beyond which replication takes too long."""
+"""The most weights of all replicates. With more, replication takes too long."""
 
 
 class Sample(Protocol):
-    """What replication needs of a `SampleDesign`, which documents each."""
+    """The part of a `SampleDesign` that replication needs. `SampleDesign` explains each name."""
 
     @property
     def n(self) -> int:
@@ -43,7 +46,7 @@ class Sample(Protocol):
 
     @property
     def lonely(self) -> LonelyUnit:
-        """What a single unit counts as."""
+        """How a stratum with a single unit counts."""
         ...
 
     @property
@@ -78,13 +81,13 @@ class Sample(Protocol):
 
 @dataclass(frozen=True)
 class Replication:
-    """A method of variance: by linearisation, or by computing the statistic again with other weights."""
+    """A method for variances: linearisation, or computing the statistic again with other weights."""
 
     replicates: ClassVar[bool] = True
     name: ClassVar[str] = "replication"
 
     def scales(self, design: Sample) -> Array:
-        """(R,) what the square of every replicate's deviation counts."""
+        """(R,) the factor of every replicate's squared deviation in the variance."""
         raise NotImplementedError
 
     def factors(self, design: Sample) -> Iterator[Array]:
@@ -92,7 +95,7 @@ class Replication:
         raise NotImplementedError
 
     def variance(self, design: Sample, statistic: Callable[[Array], Array], noise: Array | None) -> SamplingVariance:
-        """sum_r c_r (t_r - t)(t_r - t)^T around the estimate t of all; known margins are met by every replicate."""
+        """sum_r c_r (t_r - t)(t_r - t)^T, where t is the full estimate. Every replicate meets the known margins."""
         scales = self.scales(design)
         if len(scales) * design.n > MOST:
             expected = f"at most {MOST // design.n} for {design.n} respondents (linearisation has no such limit)"
@@ -132,7 +135,7 @@ class Replication:
 
 @dataclass(frozen=True)
 class Linearization(Replication):
-    """Taylor linearisation: no replicates; the variance of the sum of influence values [SSW, section 5.5].
+    """Taylor linearisation: the variance of the sum of influence values, without replicates [SSW, section 5.5].
 
     >>> from ldpopt.survey import SampleDesign
     >>> SampleDesign(size=4, method=Linearization()).total_variance([1, 2, 3, 6]).covariance.round(6)
@@ -143,16 +146,16 @@ class Linearization(Replication):
     name: ClassVar[str] = "linearisation"
 
     def variance(self, design: Sample, statistic: Callable[[Array], Array], noise: Array | None) -> SamplingVariance:
-        """There are no replicates: `InvalidInput`."""
+        """Always `InvalidInput`, since there are no replicates."""
         raise invalid("method", "one with replicates (Jackknife, RescaledBootstrap, GivenReplicates)", self.name)
 
 
 @dataclass(frozen=True)
 class Jackknife(Replication):
-    """One primary unit left out at a time: JK1 without strata, JKn with [Wolter, chapter 4].
+    """The jackknife, which leaves out one primary unit at a time [Wolter, chapter 4].
 
-    The unit's weight goes to the others of its stratum, n_h / (n_h - 1), and its square counts
-    (1 - f_h)(n_h - 1) / n_h.
+    It is called JK1 without strata and JKn with strata. The weights of the other units of the stratum are multiplied by
+    n_h / (n_h - 1), and the factor of the squared deviation is (1 - f_h)(n_h - 1) / n_h.
 
     >>> from ldpopt.survey import SampleDesign
     >>> SampleDesign(size=4, method=Jackknife()).total_variance([1, 2, 3, 6]).covariance.round(6)
@@ -162,7 +165,7 @@ class Jackknife(Replication):
     name: ClassVar[str] = "jackknife"
 
     def scales(self, design: Sample) -> Array:
-        """(U,) one a primary unit."""
+        """(U,) one factor for each primary unit."""
         each = (1 - design.fractions) * (design.units - 1) / np.maximum(design.units, 1)
         return np.asarray(each[design.unit_stratum])
 
@@ -182,8 +185,8 @@ class Jackknife(Replication):
 class RescaledBootstrap(Replication):
     """Rao and Wu's bootstrap: n_h - 1 primary units drawn again with replacement in every stratum [RaoWu].
 
-    Factors 1 - s + s n_h / (n_h - 1) r, r the times that a unit was drawn and s = sqrt(1 - f_h). The seed makes a
-    result repeatable.
+    A unit that was drawn r times has its weights multiplied by 1 - s + s n_h / (n_h - 1) r, where s = sqrt(1 - f_h).
+    The seed makes a result repeatable.
 
     >>> from ldpopt.survey import SampleDesign
     >>> made = SampleDesign(size=4, method=RescaledBootstrap(4000)).total_variance([1, 2, 3, 6]).covariance
@@ -220,17 +223,19 @@ class RescaledBootstrap(Replication):
             yield made
 
     def degrees(self, design: Sample) -> float:
-        """Units less strata, or one less than there are replicates if that is less."""
+        """The smaller of two numbers: units minus strata, and replicates minus one."""
         return min(design.degrees(), self.replications - 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class GivenReplicates(ByValue, Replication):
-    """Replicate weights that come with a data file: what a statistical office publishes in the place of its design.
+    """Replicate weights that come with a data file. Statistical offices publish them instead of the design.
 
-    weights : (n, R), a column a replicate, non-negative, as whole weights. scales : (R,) or one number, what the square
-    of a replicate's deviation counts: 1 / R for the bootstrap, 4 / R for Fay's method with 0.5,
-    (R - 1) / R for JK1. `InvalidInput` for other shapes and negative numbers.
+    weights : (n, R), non-negative, one column for each replicate; full weights, not factors of the weights.
+    scales : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, 4 / R for Fay's method
+        with 0.5, (R - 1) / R for JK1.
+
+    `InvalidInput` for other shapes and negative numbers.
 
     >>> from ldpopt.survey import SampleDesign
     >>> halves = GivenReplicates([[2, 0], [0, 2]], 0.5)
@@ -266,5 +271,5 @@ class GivenReplicates(ByValue, Replication):
             yield self.weights[:, start : start + step].T / design.weights
 
     def degrees(self, design: Sample) -> float:
-        """One less than there are replicates."""
+        """The number of replicates minus one."""
         return float(self.weights.shape[1] - 1)

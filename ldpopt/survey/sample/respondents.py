@@ -1,4 +1,4 @@
-"""Respondents with their reports and public columns, and the analyses that look at several of these together."""
+"""Respondents with their reports and public columns, and analyses that need several columns together."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.test.hypothesis_tests import TestResult, two_sample
 
 MOST_GROUPS = 100
-"""Groups, or values of a public column in a table."""
+"""The most groups, or values of a public column in a table."""
 
 Differences = dict[tuple[str, str, str], Difference]
 
 
 @dataclass(frozen=True, eq=False)
 class Respondents(ByValue):
-    """The reports of a plan with public columns, respondent by respondent, and whom an analysis is about.
+    """The reports and public columns of single respondents, and the settings of an analysis of them.
 
-    plan : what the reports are of. rows : reports and columns. asked : the design of the sample, and conditions.
+    plan : the plan of the reports. rows : reports and columns. asked : the design of the sample, and conditions.
 
-    Made by `read`, from files of reports.
+    `Respondents.read` makes it from files of reports.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, Simulated, SurveySpec, make_plan
@@ -74,7 +74,7 @@ class Respondents(ByValue):
         names: Sequence[str] = (),
         unlabelled: bool = False,
     ) -> Respondents:
-        """Read reports with the public columns among `names` and those that the analysis needs."""
+        """Read reports with public columns: those among `names`, and those that the analysis needs."""
         asked = Analysis() if asked is None else asked
         questions = [question.name for question in plan.questions]
         public = [name for name in names if name not in questions]
@@ -87,7 +87,7 @@ class Respondents(ByValue):
 
     @cached_property
     def meant(self) -> npt.NDArray[np.bool_]:
-        """(n,) who is meant: those of whom every condition holds. `InvalidInput` if that is nobody."""
+        """(n,) mask of the respondents who fulfil every condition. `InvalidInput` if nobody does."""
         made = np.ones(self.rows.n, dtype=bool)
         for condition in self.asked.where:
             made &= condition.holds(self.rows.columns)
@@ -97,11 +97,11 @@ class Respondents(ByValue):
 
     @property
     def n(self) -> int:
-        """How many are meant."""
+        """The number of respondents who fulfil every condition."""
         return int(self.meant.sum())
 
     def estimate(self, question: str, mask: Any = None) -> Estimate:
-        """The shares of a question, of all who are meant or of some of them."""
+        """The shares of a question among the respondents who fulfil the conditions and are in `mask` (n,), if given."""
         who = self.meant if mask is None else self.meant & mask
         channel = report_channel(self.plan.question(question))
         y = self.rows.reports[question]
@@ -112,7 +112,7 @@ class Respondents(ByValue):
         return estimate(SampledReports(y, channel, self.design).where(who), channel)
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
-        """The table of two questions, or of a question and a public column, which went through the identity."""
+        """The table of two questions, or of a question and a public column, whose channel is the identity."""
         if row == column:
             raise invalid("table", "two different questions or columns", row)
         sides = [self._side(name) for name in (row, column)]
@@ -124,7 +124,7 @@ class Respondents(ByValue):
         return two_way(a, b, first, second, sample=self.design, inside=None if self.meant.all() else self.meant)
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
-        """The positions and the channel of a question, or of a public column."""
+        """The positions of the reports and the channel of a question, or of a public column."""
         if name in self.rows.reports:
             channel = report_channel(self.plan.question(name))
             return self.rows.reports[name], Channel(channel.matrix, channel.inputs)
@@ -134,10 +134,10 @@ class Respondents(ByValue):
     def compare(
         self, by: str, questions: Sequence[str] = (), against: str | None = None
     ) -> tuple[Differences, dict[str, TestResult]]:
-        """Every group of a public column against one of them, and a test that all agree, for each question.
+        """The differences of the groups of a public column from one of them, and a test that all agree, by question.
 
-        The test is that of independence of answer and group. Raises `InvalidInput` for fewer than two groups, or a
-        group that is none.
+        against : the group with which the others are compared; the first by default. The test is for independence of
+            answer and group. Raises `InvalidInput` for fewer than two groups, or an unknown group.
         """
         if by in self.rows.reports:
             raise invalid("groups", "a public column (two questions make a table)", by)
@@ -157,17 +157,17 @@ class Respondents(ByValue):
         return made, tests
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
-        """Logistic or multinomial regression of those who are meant; `logit_regression` says how."""
+        """Logistic or multinomial regression for the respondents of the analysis, by `logit_regression`."""
         data, channels = self._columns()
         return logit_regression(formula, data, channels, reference, sample=self._drawn())
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
-        """Linear regression of those who are meant; `linear_regression` says how."""
+        """Linear regression for the respondents of the analysis, by `linear_regression`."""
         data, channels = self._columns()
         return linear_regression(formula, data, channels, scores, sample=self._drawn())
 
     def _columns(self) -> tuple[dict[str, Any], dict[str, Channel]]:
-        """Columns and channels for a formula, of those who are meant."""
+        """Columns and channels for a formula, for the respondents of the analysis."""
         made: dict[str, Any] = {name: column[self.meant] for name, column in self.rows.columns.items()}
         channels = {}
         for name, y in self.rows.reports.items():
@@ -177,7 +177,7 @@ class Respondents(ByValue):
         return made, channels
 
     def _drawn(self) -> Sample | None:
-        """Their sample, which keeps the strata and clusters of all."""
+        """The sample of the respondents of the analysis, which keeps the strata and clusters of all."""
         return self.design if self.design is None or self.meant.all() else Subsample(self.design, self.meant)
 
 
@@ -186,7 +186,9 @@ def against_wave(
 ) -> tuple[Differences, dict[str, TestResult]]:
     """The second wave minus the first, for each question that both ask with the same answers, and tests of no change.
 
-    The channels may differ. Raises `InvalidInput` where nothing, or not what was asked for, is in both.
+    questions : the questions to compare; by default all that both waves have. The channels may differ.
+
+    Raises `InvalidInput` if the waves share no question, or not those in `questions`.
     """
     known = {question.name: question.categories for question in second.plan.questions}
     shared = [q.name for q in first.plan.questions if known.get(q.name) == q.categories]
@@ -213,7 +215,7 @@ def _asked(plan: Plan, questions: Sequence[str]) -> list[str]:
 
 
 def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, ...]]:
-    """Codes of a public column and its values as text, in order; a missing one is a value of its own."""
+    """Codes of a public column and its values as text, in order. A missing value counts as a value of its own."""
     texts = groups_of({name: column}, [name])
     code, kinds = factor(texts, len(texts), f"column {name!r}")
     if not 2 <= len(kinds) <= MOST_GROUPS:
@@ -223,6 +225,6 @@ def _values(column: Any, name: str) -> tuple[npt.NDArray[np.intp], tuple[Label, 
 
 
 def _order(text: str) -> tuple[int, float, str]:
-    """Numbers by their size, then other text."""
+    """A key for sorting: numbers by their size, then other text."""
     number = numbers_of([text])
     return (1, 0.0, text) if number is None else (0, float(number[0]), text)

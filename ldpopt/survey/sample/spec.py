@@ -1,4 +1,4 @@
-"""The columns that say how respondents were drawn: the ``[sample]`` of ``survey.toml``, and a design from them."""
+"""The public columns that say how respondents were drawn: the ``[sample]`` table of ``survey.toml``."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class SampleSpec(ByValue):
     """The public columns that say how a sample was drawn, and how variances are computed from them.
 
     weights, strata, clusters, fpc : names of columns, as in `SampleDesign`.
-    lonely : what a stratum with one unit counts as, a word of `LonelyUnit`.
-    variance : "linearization", "jackknife", "bootstrap" (with `replications` and `seed`), or "replicates", the columns
-        `replicate_weights` with `replicate_scale`.
-    margins : for columns, the known totals or shares of their groups: one post-stratifies, several rake.
+    lonely : how a stratum with one unit enters the variance, a word of `LonelyUnit`.
+    variance : "linearization", "jackknife", "bootstrap" (with `replications` and `seed`), or "replicates" (with the
+        columns `replicate_weights` and the factor `replicate_scale`).
+    margins : for a column, the known totals or shares of its groups in the population. With one column the weights are
+        post-stratified, with several they are raked.
 
     >>> spec = SampleSpec(weights="w", margins={"sex": {"f": 0.5, "m": 0.5}})
     >>> spec.columns
@@ -90,12 +91,12 @@ class SampleSpec(ByValue):
 
     @property
     def method(self) -> Replication:
-        """The method of variance; that of given replicate weights is made with the design."""
+        """The method of variance. For given replicate weights the method is made later, by `design`."""
         made = {"jackknife": Jackknife(), "bootstrap": RescaledBootstrap(self.replications, self.seed)}
         return made.get(self.variance, Linearization())
 
     def design(self, table: Mapping[str, Any]) -> SampleDesign:
-        """The design of the respondents whose public columns are in `table`, (n,) each; `InvalidInput` if one lacks."""
+        """The design from the public columns in `table`, (n,) each; `InvalidInput` if one is missing."""
         found = {name: _found(table, name) for name in self.columns}
         size = len(next(iter(found.values()))) if found else len(next(iter(table.values())))
         made = SampleDesign(
@@ -123,25 +124,25 @@ class SampleSpec(ByValue):
         return cls(**data)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values; what is as by default is left out."""
+        """JSON-ready values, without those that are the default."""
         plain = SampleSpec()
         names = [n for n in sorted(FIELDS - {"margins"}) if getattr(self, n) != getattr(plain, n)]
         made = {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
         return {**made, **({"margins": {k: dict(v) for k, v in self.margins.items()}} if self.margins else {})}
 
     def changed(self, **fields: Any) -> SampleSpec:
-        """The same with the fields that are not None."""
+        """The same with some fields changed; fields given as None are kept."""
         given = {name: value for name, value in fields.items() if value is not None}
         return replace(self, **given) if given else self
 
     @property
     def trivial(self) -> bool:
-        """Whether nothing is declared but a simple sample."""
+        """Whether it declares a simple sample."""
         return not self.columns
 
 
 def numbers(values: Any, name: str) -> Array:
-    """A column of numbers, which files may hold as text; `InvalidInput` names the first that is none."""
+    """A column of numbers, which files may hold as text. `InvalidInput` names the first entry that is not a number."""
     column = np.asarray(values, dtype=object)
     made = np.empty(len(column))
     for row, value in enumerate(column.tolist()):

@@ -1,4 +1,4 @@
-"""Variances summed over strata: the one formula of stratified sampling, with finite populations and lonely units."""
+"""Variances summed over strata, with finite populations and strata that have a single unit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ldpopt.results import Result
 
 
 class LonelyUnit(Enum):
-    """What a stratum with a single primary unit adds to a variance, which one unit cannot show [SSW, section 3.7].
+    """What a stratum with a single primary unit adds to a variance, since one unit shows no spread [SSW, section 3.7].
 
-    REFUSE : nothing is estimated; merge such a stratum with a neighbour.
-    CERTAINTY : the unit was sure to be drawn, so that it adds no sampling variance (but still that of its channel).
-    CENTRED : its square around the mean of all units, which is more than enough where strata are similar.
+    REFUSE : `InvalidInput`; merge such a stratum with a neighbour.
+    CERTAINTY : nothing, since the unit was certain to be drawn (the variance of its channel still counts).
+    CENTRED : the square of its difference from the mean of all units, which is enough if strata are similar.
     AVERAGE : as much as the other strata add on average.
 
     >>> LonelyUnit.from_word("average")
@@ -42,7 +42,7 @@ class LonelyUnit(Enum):
 
 @dataclass(frozen=True, eq=False)
 class SamplingVariance(Result):
-    """The covariance (r, r) of r linear functions, and the degrees of freedom it rests on (inf if simple).
+    """The covariance (r, r) of r linear functions, and its degrees of freedom (inf for a simple sample).
 
     >>> from ldpopt.survey import SampleDesign
     >>> SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).total_variance([0, 1, 1, 0])
@@ -75,12 +75,12 @@ def over_strata(
 ) -> SamplingVariance:
     """sum_h (1 - f_h) n_h / (n_h - 1) S_h + f_h N_h [SSW, sections 3.7 and 4.3].
 
-    scatter : (H, r, r), S_h the scatter of the n_h unit totals of stratum h around their mean; of a lonely unit,
-        its square around the mean of all units.
-    units : (H,) n_h, zeros left out. fractions : (H,) f_h, the share of the population's units that was drawn.
-    noise : (H, r, r) N_h, what the channel's randomness alone adds. A census of a stratum has no sampling error, but
-        its reports are as random as ever: that part stays in full. Without `noise` the fractions are left out,
-        which is on the safe side.
+    scatter : (H, r, r), S_h, the scatter of the n_h unit totals of stratum h around their mean. For a single unit it is
+        the square around the mean of all units.
+    units : (H,), n_h; strata with n_h = 0 are left out. fractions : (H,), f_h, the share of the population's units that
+        was drawn.
+    noise : (H, r, r), N_h, the variance due to the channel's randomness alone. Even a census of a stratum, which has no
+        sampling error, has this part. Without `noise` the fractions are not used, which is on the safe side.
     """
     refuse_lonely(units, names, lonely)
     alone = units == 1

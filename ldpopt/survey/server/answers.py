@@ -1,4 +1,4 @@
-"""What the collector and the studio share: bodies read with limits, and answers that say no more than they must."""
+"""Shared by the collector and the studio: reading request bodies with limits, and answers that reveal nothing."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
 }
-"""Of every answer that does not say otherwise."""
+"""The headers of every answer, unless it sets them itself."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def encoded(headers: Mapping[str, str]) -> Headers:
-    """Headers as they are sent.
+    """Headers as pairs of bytes, as they are sent.
 
     >>> encoded({"cache-control": "no-store"})
     [(b'cache-control', b'no-store')]
@@ -41,7 +41,10 @@ def encoded(headers: Mapping[str, str]) -> Headers:
 
 
 class Sender:
-    """`send` of an ASGI application, with headers where an answer lacks them; `begun` once it has sent anything."""
+    """The `send` of an ASGI application, which adds headers that an answer lacks.
+
+    `begun` says whether it sent anything.
+    """
 
     def __init__(self, send: Any, headers: Headers) -> None:
         self._send, self._added, self.begun = send, headers, False
@@ -56,7 +59,10 @@ class Sender:
 
 
 async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
-    """The JSON of a request, at most `limit` bytes of it read; `Refused` for any other. what : "A submission", say."""
+    """The bytes of a JSON request, of which at most `limit` are read; `Refused` for any other request.
+
+    what : the name of the content in messages, such as "A submission". too_long : the message for longer requests.
+    """
     from starlette.requests import ClientDisconnect
 
     kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
@@ -82,7 +88,7 @@ async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
 
 
 def said(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON; what is no Unicode in it is replaced."""
+    """An answer in JSON. Characters that are not valid Unicode are replaced."""
     from starlette.responses import Response
 
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -96,13 +102,13 @@ def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None
 
 
 async def no_route(_: Request, error: Any) -> Response:
-    """The answer to what no route takes."""
+    """The answer to a request that no route accepts."""
     known = {404: "There is nothing here.", 405: "This is not asked for by that method."}
     return refusal(error.status_code, known.get(error.status_code, "The request is not understood."), error.headers)
 
 
 def file_of(files: Mapping[str, StaticFile], request: Request, policy: str) -> Response:
-    """A file of a page, from memory; policy : its Content-Security-Policy."""
+    """The answer with a file of a page, from memory. policy : its Content-Security-Policy."""
     from starlette.responses import Response
 
     file = files.get(request.scope["path"])

@@ -1,4 +1,4 @@
-"""The collector: an ASGI application that serves a kit and accepts reports, and keeps nothing else of the sender."""
+"""The collector: an ASGI application that serves a kit and accepts reports. It keeps nothing else about the sender."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 RATE = 2000.0
-"""Submissions a second that are let through, unless told otherwise."""
+"""Submissions a second that are accepted by default."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "
@@ -53,8 +53,10 @@ def collector(
 ) -> Starlette:
     """The ASGI application that collects reports of `plan` into `store`, which it closes when it ends.
 
-    kit : files by path, from `static_files`. token : whoever sends it may read ``/counts``; without one nobody may.
-    origins : other sites whose pages may submit, such as ``https://survey.example``. rate : submissions a second.
+    kit : the files of the questionnaire by path, from `static_files`.
+    token : a secret that allows its sender to read ``/counts``; without a token nobody may.
+    origins : other sites whose pages may submit, such as ``https://survey.example``.
+    rate : the average number of submissions a second that are accepted.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -94,7 +96,7 @@ def collector(
 
 
 class _Collector:
-    """The answers to requests."""
+    """The functions that answer requests."""
 
     def __init__(self, plan: Plan, store: Store, kit: Mapping[str, StaticFile], token: str | None, rate: float) -> None:
         self._plan, self._store, self._kit, self._token = plan, store, kit, token
@@ -105,7 +107,7 @@ class _Collector:
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Write while requests come, and let go of the database afterwards."""
+        """Run the writer while requests come, and close the database afterwards."""
         self._writer.start()
         try:
             yield
@@ -136,7 +138,7 @@ class _Collector:
         return await body(request, limit, "A submission", f"A submission to this plan has at most {limit} bytes.")
 
     def _complain(self, error: Unavailable) -> None:
-        """Log what is wrong with the database, at most every few seconds: its disk may be the log's, too."""
+        """Log an error of the database, at most every few seconds, since a full disk may be that of the log, too."""
         now = time.monotonic()
         if now - self._complained >= 5:
             self._complained = now
@@ -175,7 +177,7 @@ class _Collector:
 
 
 class _Headers:
-    """Headers of every answer, and an answer to what nobody thought of, whose message may quote what was sent."""
+    """Adds the headers of every answer, and answers unexpected errors, whose messages may quote what was sent."""
 
     def __init__(self, app: Any) -> None:
         self._app = app

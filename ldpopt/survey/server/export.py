@@ -1,4 +1,4 @@
-"""From a database to what privatizing writes: counts, or files of reports with their manifests."""
+"""From a database to files of reports with their manifests, as `privatize` writes them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ FILE_ROWS = 1 << 20
 
 
 def export_reports(plan: Plan, location: str | PathLike[str], output: str | PathLike[str]) -> int:
-    """Write the reports of a database as Parquet with the manifest that privatized reports carry; returns their number.
+    """Write the reports of a database as Parquet files with manifests, and return their number.
 
-    location : as in `database`. output : a new file ``*.parquet``, or a new folder, which has a file for every million
-    reports and is what `aggregate` counts on a cluster. Neither ids nor days are written. `InvalidInput` for a taken
-    path and for a database without reports of `plan`.
+    location : as in `database`. output : a new file ``*.parquet``, or a new folder with a file for every million
+        reports, which `aggregate` can count on a cluster.
+
+    Neither ids nor days are written. A manifest records the plan, the number of rows and which reports they are.
+    `InvalidInput` for a taken path, and for a database without reports of `plan`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt.survey import QuestionSpec, SurveySpec, aggregate, make_plan
@@ -58,7 +60,7 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
 
 
 def _write(plan: Plan, made: list[Any], days: dict[str, list[str]], path: Path) -> Manifest:
-    """One file of reports, with its manifest; `days` are the fingerprints of its rows."""
+    """Write one file of reports with its manifest. `days` are the fingerprints of its rows by day."""
     import pyarrow as pa
 
     schema = {question.name: _kind(question.reports) for question in plan.questions}
@@ -75,7 +77,7 @@ def _kind(labels: tuple[str, ...]) -> Any:
 
 
 def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
-    """A folder with a file for every `FILE_ROWS` reports, there at once when all are written."""
+    """Write a folder with a file for every `FILE_ROWS` reports. It appears when all files are written."""
     work = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     work.mkdir(0o700)
     try:

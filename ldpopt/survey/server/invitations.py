@@ -1,4 +1,4 @@
-"""Invitations: words that open a round once each, of which the database keeps only hashes."""
+"""Invitations: random words, each of which allows one submission to a round. The database keeps only their hashes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _AT_ONCE = 10_000
 
 
 def draw_invitations(plan: Plan, store: Store, count: int) -> list[str]:
-    """`count` new invitations to the round, 128 random bits each; from then on it takes no submission without one.
+    """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
 
-    The database keeps their hashes and which are used, and nothing that says by which report. `InvalidInput` for a
-    count that is no positive integer.
+    The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
+    a positive integer.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""A limit on requests that knows nobody: one bucket of tokens for all, since one for each address would keep those."""
+"""A limit on requests: one bucket of tokens for all senders, since one for each would require keeping addresses."""
 
 from __future__ import annotations
 

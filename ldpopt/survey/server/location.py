@@ -1,4 +1,4 @@
-"""Where reports are kept: a file of SQLite or a PostgreSQL database, by one text."""
+"""Where reports are kept: a text that names a SQLite file or a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_database(location: str | PathLike[str]) -> bool:
 
 
 def shown(location: str | PathLike[str]) -> str:
-    """The location as messages show it: of a PostgreSQL address, which may hold a password, the kind alone.
+    """The location as messages show it. A PostgreSQL address may hold a password, so only its kind is shown.
 
     >>> shown("postgresql://user:secret@host/name")
     'the PostgreSQL database'
@@ -38,11 +38,11 @@ def shown(location: str | PathLike[str]) -> str:
 
 @contextmanager
 def database(location: str | PathLike[str], plan: Plan, create: bool = False) -> Iterator[Store]:
-    """The round of `plan` in the database at `location`, for as long as the block runs.
+    """Open the round of `plan` in the database at `location`, for use in a ``with`` block.
 
     location : ``sqlite:///`` and a path (three slashes for a relative one, four for an absolute one), the path of a
         file that ends in .db, .sqlite or .sqlite3, or ``postgresql://user@host/name``.
-    create : whether the tables and the round are made where they are not there; else their absence is `InvalidInput`.
+    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
 
     Raises `InvalidInput` for another location, and `Unavailable` for a database that does not answer.
 

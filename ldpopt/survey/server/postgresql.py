@@ -12,7 +12,7 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.store import Outcome, RoundState, Rows, Summary, Unavailable, decide
 from ldpopt.survey.server.submission import Submission
 
-_LOCK = 0x6C647074  # of this program's schema; together with a round's number, of the round
+_LOCK = 0x6C647074  # the lock of this program's schema and, with a round's number, of the round
 _WAIT = 10  # seconds for a connection
 
 _SCHEMA = """
@@ -32,8 +32,9 @@ CREATE TABLE IF NOT EXISTS ldpopt.invitations (
 class PostgresqlStore:
     """The round of `plan` in the PostgreSQL database at `url`.
 
-    create : whether the tables and the round are made where they are not there; else their absence is `InvalidInput`.
-    The url may leave the password to PGPASSWORD or a password file, which no list of processes shows.
+    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
+
+    The password is better in PGPASSWORD or a password file than in the url, which the list of processes may show.
     """
 
     def __init__(self, url: str, plan: Plan, create: bool) -> None:
@@ -52,7 +53,7 @@ class PostgresqlStore:
 
         try:
             made = psycopg.connect(self._url, autocommit=True, connect_timeout=_WAIT, application_name="ldpopt")
-        except psycopg.OperationalError as error:  # why, which quotes names and addresses, but no password
+        except psycopg.OperationalError as error:  # the message quotes names and addresses, but no password
             reason = (str(error).splitlines() or ["no answer"])[0]
             raise Unavailable(f"PostgreSQL: {reason}") from None
         try:
@@ -67,7 +68,7 @@ class PostgresqlStore:
         return made
 
     def _connection(self) -> Any:
-        """The writer's connection, a new one after the last was lost."""
+        """The writer's connection; a new one if the last was lost."""
         if self._db is None or self._db.closed:
             self._db = self._connect()
         return self._db
@@ -75,7 +76,7 @@ class PostgresqlStore:
     def _open(self, plan: Plan, create: bool) -> int:
         db = self._connection()
         if create:
-            with db.transaction():  # two collectors that start at once make the tables one after the other
+            with db.transaction():  # if two collectors start at once, the second waits here
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 db.execute(_SCHEMA)
                 db.execute(
@@ -89,10 +90,10 @@ class PostgresqlStore:
         return int(found[0])
 
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
-        """Decide about a batch and store what is new, in one transaction.
+        """Decide about a batch and store its new submissions, in one transaction.
 
-        Batches without invitations run beside each other: of two that bring the same id at once, the second waits for
-        the first and then finds what it stored. Batches with invitations, and the end of a round, run alone.
+        Batches without invitations run at the same time. If two of them bring the same id, the second waits for the
+        first and then finds the stored submission. Batches with invitations, and the end of a round, run alone.
         """
         ids = sorted({one.id for one in batch})
         hashes = [one.invitation for one in batch if one.invitation is not None]
@@ -105,7 +106,7 @@ class PostgresqlStore:
                 stored = self._stored(db, ids)
                 made = decide(batch, stored, free, state)
                 inserted = self._insert(db, made.new, day)
-                if len(inserted) < len(made.new):  # another collector stored some of them meanwhile
+                if len(inserted) < len(made.new):  # another collector has stored some of them
                     stored |= self._stored(db, [one.id for one in made.new if one.id not in inserted])
                     made = decide(batch, stored, free, state)
                 if made.used:
@@ -134,9 +135,10 @@ class PostgresqlStore:
         return [row[0] for row in db.execute(select, (self._number, hashes)).fetchall()]
 
     def _insert(self, db: Any, new: Sequence[Submission], day: str) -> set[bytes]:
-        """Store what is new, and say which of it nobody else has stored.
+        """Store the new submissions and return the ids that no other collector has stored.
 
-        The order of the ids is the order of the locks, so that two collectors never wait for each other in a circle.
+        They are stored, and so locked, in the order of the ids. So two collectors never wait for each other in a
+        circle.
         """
         if not new:
             return set()
@@ -161,7 +163,7 @@ class PostgresqlStore:
             return dict(self._connection().execute(select, (self._number,)).fetchall())
 
     def summary(self) -> Summary:
-        """What the round holds."""
+        """The numbers of reports and invitations of the round."""
         with _errors(), self._connect() as db, db.transaction():
             db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             days = db.execute(
@@ -192,7 +194,7 @@ class PostgresqlStore:
                 )
 
     def close_round(self) -> None:
-        """Take no more submissions; the rows are written anew by one transaction, in the order of the ids."""
+        """Accept no more submissions. One transaction writes the rows anew, in the order of the ids."""
         with _errors():
             db = self._connection()
             with db.transaction():
@@ -214,7 +216,7 @@ class PostgresqlStore:
                 db.execute(f"VACUUM (FULL, ANALYZE) ldpopt.{table}")
 
     def rows(self, at_once: int) -> Iterator[Rows]:
-        """The round's reports as of one moment, in the order of their ids."""
+        """The round's reports at one moment, in the order of their ids."""
         with _errors(), self._connect() as db, db.transaction(), db.cursor(name="rows") as cursor:
             cursor.execute(
                 "SELECT id, day::text, codes FROM ldpopt.reports WHERE round = %s ORDER BY id", (self._number,)
@@ -223,14 +225,14 @@ class PostgresqlStore:
                 yield found
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         if self._db is not None:
             self._db.close()
 
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """PostgreSQL's errors as this package's, by their kind: their messages may quote addresses, names or values."""
+    """Replace PostgreSQL's errors by this package's, without messages, which may quote addresses, names or values."""
     import psycopg
 
     try:

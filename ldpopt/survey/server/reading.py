@@ -1,4 +1,4 @@
-"""Stored reports as the tables that privatized files hold: no ids, no days, and no order but that of random ids."""
+"""Stored reports as tables like those in privatized files: without ids and days, in the order of the random ids."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from ldpopt.survey.server.submission import CODE
 
 BATCH_ROWS = 1 << 16
 MODE = "collected"
-"""What stands where files of privatized answers name their source of randomness."""
+"""The mode of collected reports, in the place of a source of randomness such as "fresh"."""
 
 
 def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:
-    """All reports of the round as of one moment, as record batches; `InvalidInput` for what `plan` does not know.
+    """All reports of the round at one moment, as record batches; `InvalidInput` for a report that `plan` does not know.
 
-    parts : gets the fingerprints of the batches' rows by day. That of a report is a hash of its id, and that of several
-        the sum, so that an export and the database itself, or two exports, are known to hold the same reports.
+    parts : a dictionary that receives the fingerprints of the rows by day. The fingerprint of a report is a hash of its
+        id, and that of several reports is the sum. It shows whether two exports, or an export and the database, hold
+        the same reports.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""The collector as a process: uvicorn, with no log of requests and nothing read from a proxy's headers."""
+"""The collector as a process: uvicorn, which keeps no log of requests and ignores a proxy's headers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 CONNECTIONS = 4096
-"""Connections at once; others are told to come back."""
+"""The most connections at once. Others get an answer that asks them to try again."""
 
 
 def serve(app: Starlette, listener: socket.socket) -> None:
-    """Serve the application at a socket that listens, until the process is told to end."""
+    """Serve the application at a listening socket, until the process is told to end."""
     need("uvicorn")
     import uvicorn
 
     config = uvicorn.Config(
         app,
         access_log=False,
-        log_level="error",  # not a line for whatever somebody sends that is no HTTP
+        log_level="error",  # requests that are not HTTP are not logged
         server_header=False,
         proxy_headers=False,
         ws="none",
@@ -52,7 +52,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address(host: str, listener: socket.socket) -> str:
-    """Where a socket listens, as a browser is told."""
+    """The address of a listening socket, as one types it into a browser."""
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
@@ -69,7 +69,7 @@ def loopback(host: str) -> bool:
 
 
 def token_of(path: Path) -> str:
-    """The token in a file, which is made, for its owner alone, where it is not there."""
+    """The token in a file. A missing file is made, with a new token that only its owner can read."""
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
     token = read_text(path).strip()

@@ -13,13 +13,13 @@ from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.store import Outcome, RoundState, Rows, Summary, Unavailable, decide
 from ldpopt.survey.server.submission import Submission
 
-APPLICATION = 0x6C647074  # "ldpt": what `file` and this package know the file by
+APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
 VERSION = 1
 WAIT = 30.0
 """Seconds to wait for another program that holds the file."""
-_AT_ONCE = 500  # parameters of a statement; old versions take 999
+_AT_ONCE = 500  # parameters of a statement; old versions allow 999
 
-# Without row numbers the rows are kept in the order of their random ids: the tables have no order of arrival.
+# Without row numbers, rows are kept in the order of their random ids, so the order of arrival is not kept.
 _SCHEMA = """
 CREATE TABLE rounds (
     number INTEGER PRIMARY KEY, plan TEXT NOT NULL UNIQUE, survey TEXT NOT NULL, round INTEGER NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE invitations (
 class SqliteStore:
     """The round of `plan` in the SQLite file at `path`.
 
-    create : whether the file and the round are made where they are not there; else their absence is `InvalidInput`.
+    create : whether a missing file and a missing round are made; if not, they are `InvalidInput`.
     """
 
     def __init__(self, path: Path, plan: Plan, create: bool) -> None:
@@ -45,7 +45,7 @@ class SqliteStore:
         if not create and not path.is_file():
             raise invalid("database", "a file of reports that exists", str(path))
         if create and not path.exists():
-            try:  # nobody but the owner reads what will be there
+            try:  # only the owner can read the new file
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             except FileExistsError:
                 pass
@@ -93,7 +93,7 @@ class SqliteStore:
         return int(found[0])
 
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
-        """Decide about a batch and store what is new, in one transaction."""
+        """Decide about a batch and store its new submissions, in one transaction."""
         db, number = self._db, self._number
         with _errors(self._path), _transaction(db):
             ids = [one.id for one in batch]
@@ -135,7 +135,7 @@ class SqliteStore:
             return {str(plan): int(number) for plan, number in found}
 
     def summary(self) -> Summary:
-        """What the round holds."""
+        """The numbers of reports and invitations of the round."""
         with _errors(self._path), closing(self._connect()) as db:
             db.execute("BEGIN")
             days = db.execute("SELECT day, count(*) FROM reports WHERE round = ? GROUP BY day", (self._number,))
@@ -158,7 +158,7 @@ class SqliteStore:
             )
 
     def close_round(self) -> None:
-        """Take no more submissions; the file is written anew, in the order of the ids, and its log emptied."""
+        """Accept no more submissions. The file is written anew, in the order of the ids, and its log is emptied."""
         db = self._db
         with _errors(self._path):
             with _transaction(db):
@@ -173,7 +173,7 @@ class SqliteStore:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def rows(self, at_once: int) -> Iterator[Rows]:
-        """The round's reports as of one moment, in the order of their ids."""
+        """The round's reports at one moment, in the order of their ids."""
         with _errors(self._path), closing(self._connect()) as db:
             db.execute("BEGIN")
             cursor = db.execute("SELECT id, day, codes FROM reports WHERE round = ? ORDER BY id", (self._number,))
@@ -181,13 +181,13 @@ class SqliteStore:
                 yield found
 
     def close(self) -> None:
-        """Let go of the file; its log goes into it."""
+        """Close the file, after its log is merged into it."""
         self._db.close()
 
 
 @contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of the block or nothing of it; other programs write before or after."""
+    """Commit all of the block or nothing. Other programs write before or after it."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -200,7 +200,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def _errors(path: Path) -> Iterator[None]:
-    """SQLite's errors as this package's; its messages name tables and constraints, never values."""
+    """Replace SQLite's errors by this package's. SQLite's messages name tables and constraints, never values."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -1,4 +1,4 @@
-"""The kit's files, read once and served from memory: a request's path is looked up in a table, never on the disk."""
+"""The kit's files, read once and served from memory. A request's path is looked up in a table, never on the disk."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TYPES = {
     ".woff2": "font/woff2",
 }
 LARGEST = 1 << 25
-"""Bytes in all files of a kit together."""
+"""The most bytes in all files of a kit together."""
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file's bytes, its type, and a tag that changes with them."""
+    """A file's bytes, their type, and a tag that changes when the bytes change."""
 
     content: bytes
     type: str
@@ -39,9 +39,9 @@ class StaticFile:
 
 
 def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
-    """The files of a folder by the paths at which they are served, ``index.html`` also at the folder's own.
+    """The files of a folder by the paths at which they are served. ``index.html`` is also served at the folder's path.
 
-    plan : the checksum of the plan that reports are collected of; a ``plan.json`` in the folder must be that one.
+    plan : the checksum of the collected plan; a ``plan.json`` in the folder must have this checksum.
 
     `InvalidInput` for a folder without ``index.html``, links, files of other kinds than `TYPES`, names that a path in a
     URL would have to escape, and more than `LARGEST` bytes. Hidden files are left out.

@@ -1,4 +1,4 @@
-"""What a collector asks of a database: submissions stored once each, in one durable commit for many."""
+"""The database of a collector: each submission is stored once, and one durable commit stores many."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Unavailable(LdpoptError, RuntimeError):
 
 
 class Outcome(Enum):
-    """What became of a submission.
+    """The result of a submission.
 
     >>> [outcome.value for outcome in Outcome]
     ['stored', 'repeated', 'conflict', 'uninvited', 'closed']
@@ -35,7 +35,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RoundState(Result):
-    """Whether a round takes no more submissions, and whether it takes only those with an invitation.
+    """Whether a round is closed to submissions, and whether a submission needs an invitation.
 
     >>> RoundState(closed=False, invited=True)
     RoundState(closed=False, invited=True)
@@ -47,7 +47,7 @@ class RoundState(Result):
 
 @dataclass(frozen=True, eq=False)
 class Summary(Result):
-    """What a round holds: reports by day, and invitations drawn and used.
+    """The content of a round in numbers: reports by day, and invitations drawn and used.
 
     >>> Summary(closed=False, days={"2026-01-30": 2, "2026-01-31": 3}, drawn=0, used=0).reports
     5
@@ -79,13 +79,14 @@ class Decision:
 def decide(
     batch: Sequence[Submission], stored: Mapping[bytes, bytes], unused: Iterable[bytes], state: RoundState
 ) -> Decision:
-    """What becomes of a batch, in its order, given what the database holds.
+    """Decide about a batch of submissions, in their order.
 
-    stored : codes by id, of those ids of the batch that are stored. unused : those of its invitations that may be used.
+    stored : by id, the codes of the submissions in the batch that are in the database already.
+    unused : the invitations in the batch that may still be used.
 
-    An identical retry is repeated, also without its invitation or after the end, so that a device whose answer was lost
-    on the way learns that nothing else is to be done. An invitation that is given must be good even where none is
-    needed: else a mistaken link would go unnoticed.
+    An identical retry counts as repeated, also without its invitation or after the end of the round. So a device to
+    which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
+    needed, since otherwise a wrong link would go unnoticed.
 
     >>> one = Submission(b"a" * 16, b"0000")
     >>> made = decide([one, one, Submission(one.id, b"1111")], {}, (), RoundState(closed=False, invited=False))
@@ -114,32 +115,36 @@ def decide(
 
 
 class Store(Protocol):
-    """One round in a database. `write`, `state` and `close` belong to one thread at a time; the rest opens its own.
+    """One round in a database.
 
-    `Unavailable` where the database does not answer or has no room; then nothing of the call is stored, or, if only
-    the answer of a commit was lost, all of it.
+    `write`, `state` and `close` share a connection, so only one thread at a time may call them. The other methods open
+    their own connection. All raise `Unavailable` if the database does not answer or has no room. Then nothing of the
+    call is stored or, if only the answer to a commit was lost, all of it.
     """
 
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
-        """Decide about a batch and store what is new; returns after the commit is durable."""
+        """Decide about a batch and store its new submissions. It returns after the commit is durable."""
 
     def state(self) -> RoundState:
-        """Whether the round is closed, and whether it takes invitations; asks the database."""
+        """Whether the round is closed, and whether it needs invitations, as the database says now."""
 
     def others(self) -> dict[str, int]:
         """The numbers of other plans' rounds in the database, by the checksums of the plans."""
 
     def summary(self) -> Summary:
-        """What the round holds."""
+        """The numbers of reports and invitations of the round."""
 
     def invite(self, hashes: Sequence[bytes]) -> None:
-        """Add invitations; from then on the round takes no submission without one."""
+        """Add invitations. From then on every submission to the round needs one."""
 
     def close_round(self) -> None:
-        """Take no more submissions, forget the invitations but for their number, and leave no order in the rows."""
+        """Accept no more submissions.
+
+        Keep only the number of invitations, and leave no order of arrival in the rows.
+        """
 
     def rows(self, at_once: int) -> Iterator[Rows]:
-        """The round's reports as of one moment, in the order of their ids, at most `at_once` at a time."""
+        """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""

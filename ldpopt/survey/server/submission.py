@@ -1,4 +1,4 @@
-"""One respondent's submission, read strictly: the plan's reports as numbers, and nothing else that came with them."""
+"""One respondent's submission, read strictly: it may hold the plan's reports as numbers, and nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 SCHEMA = "ldpopt-submission"
 VERSION = 1
 CODE = np.dtype("<u4")
-"""How a report is kept: the position of the channel's column, four bytes for each question in the plan's order."""
+"""The stored form of a report: its position among the channel's outputs, four bytes for each question of the plan."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -25,7 +25,7 @@ _FIELDS = {"schema", "version", "plan", "round", "id", "reports"}
 
 
 class Refused(Exception):
-    """A request that is answered with an error: the status of the answer, and one sentence that quotes nothing."""
+    """A request that is answered with an error: the status of the answer, and one sentence without any quotation."""
 
     def __init__(self, status: int, error: str) -> None:
         super().__init__(error)
@@ -34,9 +34,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is stored of a submission, and the hash of its invitation, which is stored apart.
+    """The stored part of a submission, and the hash of its invitation, which is stored separately.
 
-    id : 16 bytes that the device drew. codes : a `CODE` for each question. invitation : 32 bytes, or None.
+    id : 16 random bytes from the device. invitation : 32 bytes, or None.
+    codes : for each question the position of the report, a `CODE` (little-endian unsigned integer).
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True
@@ -50,7 +51,7 @@ class Submission:
 class Reader:
     """Submissions to one plan, from the bytes of requests.
 
-    others : the numbers of other rounds' plans by their checksums, whose submissions come too late.
+    others : the round numbers of other plans, by their checksums; submissions to them come too late.
     """
 
     def __init__(self, plan: Plan, others: Mapping[str, int] | None = None) -> None:
@@ -58,7 +59,7 @@ class Reader:
         self._round = plan.round
         self._questions = [(question.name, _Codes(question)) for question in plan.questions]
         self._names = {name for name, _ in self._questions}
-        # A character takes at most twelve bytes of JSON (two escaped surrogates), a number at most ten.
+        # In JSON a character takes at most twelve bytes (two escaped surrogates), and a number at most ten.
         self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._questions)
         """The most bytes that a submission may have."""
 
@@ -95,9 +96,9 @@ class Reader:
 
 
 def invitation_hash(plan: str, invitation: str) -> bytes:
-    """What is stored of an invitation to the plan with this checksum: SHA-256, 32 bytes.
+    """The stored hash of an invitation to the plan with this checksum: SHA-256, 32 bytes.
 
-    An invitation has 128 random bits, so that nobody finds it from its hash by trying.
+    An invitation has 128 random bits, so nobody can find it from its hash by trying.
 
     >>> len(invitation_hash("0" * 64, "abc"))
     32
@@ -106,7 +107,7 @@ def invitation_hash(plan: str, invitation: str) -> bytes:
 
 
 class _Codes:
-    """The reports of one question: a column's position, or where columns are named by lists of integers, the list."""
+    """Reads the reports of one question: the position of an output, or its label if labels are lists of integers."""
 
     def __init__(self, question: PlannedQuestion) -> None:
         outputs = question.channel.outputs

@@ -1,4 +1,4 @@
-"""The one task that writes: what arrives while a commit runs is stored by the next, so that a flush serves many."""
+"""The one task that writes. Submissions that arrive during a commit are stored together by the next commit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
 from ldpopt.survey.server.submission import Submission
 
 LARGEST = 512
-"""Submissions in one transaction."""
+"""The most submissions in one transaction."""
 WAITING = 8192
-"""Submissions that may wait for the next one."""
+"""The most submissions that may wait for the next transaction."""
 
 
 class Full(Exception):
@@ -22,14 +22,14 @@ class Full(Exception):
 
 
 def today() -> str:
-    """The day in UTC, which is all of the time that is ever stored."""
+    """The day in UTC. No finer time is ever stored."""
     return datetime.now(UTC).date().isoformat()
 
 
 class Writer:
-    """Submissions to a store, many in a commit; `submit` returns once the commit is durable.
+    """Writes submissions to a store, many in one commit. `submit` returns when the commit is durable.
 
-    The store's thread does nothing else, and the loop reads further requests while it waits for the disk.
+    The store has a thread of its own, so the event loop reads further requests while the thread waits for the disk.
     """
 
     def __init__(self, store: Store, day: Callable[[], str] = today) -> None:
@@ -40,11 +40,11 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to write, in the loop that runs."""
+        """Start the writing task in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Write what waits, and end."""
+        """Write all waiting submissions, and end."""
         while self._waiting:
             self._more.set()
             await asyncio.sleep(0.01)
@@ -55,7 +55,7 @@ class Writer:
         self._thread.shutdown(wait=True)
 
     async def submit(self, submission: Submission) -> Outcome:
-        """What became of a submission; `Full` if too many wait, `Unavailable` if the database cannot store."""
+        """Store a submission and return its outcome; `Full` if too many wait, `Unavailable` if the database fails."""
         if len(self._waiting) >= WAITING:
             raise Full
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -77,7 +77,7 @@ class Writer:
                 batch = [submission for submission, _ in taken]
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
-                except Exception as error:  # each of them waits for an answer, whatever went wrong
+                except Exception as error:  # every waiting request must get an answer, whatever went wrong
                     for _, done in taken:
                         if not done.done():
                             done.set_exception(error if isinstance(error, Unavailable) else Unexpected(error))
@@ -89,7 +89,7 @@ class Writer:
 
 
 class Unexpected(RuntimeError):
-    """An error of the writer that nobody thought of, by its kind alone: its message may quote what was stored."""
+    """An unexpected error of the writer. Only its kind is shown, since its message may quote what was stored."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(type(error).__name__)

@@ -1,1 +1,1 @@
-"""Tests of hypotheses about the answers from their reports, and the power that they have."""
+"""Tests of hypotheses about the true answers, from their reports, and the power of these tests."""

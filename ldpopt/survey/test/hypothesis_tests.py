@@ -18,15 +18,15 @@ from ldpopt.survey.estimate.linearization import Table, sampling_variance
 from ldpopt.survey.estimate.project import simplex_projection
 
 ENUMERATED = 200_000
-"""Most count tables that an exact power enumerates."""
+"""The most count tables that are enumerated for an exact power."""
 
 
 @dataclass(frozen=True, eq=False)
 class TestResult(Result):
     """A chi-squared statistic with `degrees` of freedom, and the probability of a larger one under the null.
 
-    denominator : degrees of freedom of the estimated variance, when a complex sample turns the reference
-        distribution into Fisher's F; inf for a simple sample.
+    denominator : degrees of freedom of the estimated variance. It is inf for a simple sample; for a complex sample the
+        reference distribution is Fisher's F instead of chi-squared.
 
     >>> from ldpopt.survey import goodness_of_fit
     >>> test = goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
@@ -48,7 +48,10 @@ class TestResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class Power(Result):
-    """The probability of rejecting; `exact` when every count table was enumerated, else noncentral chi-squared."""
+    """The probability of rejecting.
+
+    It is `exact` if all count tables were enumerated, else from noncentral chi-squared.
+    """
 
     value: float
     exact: bool
@@ -71,7 +74,7 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
-    """The result of d^T C^-1 d; `InvalidInput` when C has too few degrees of freedom, or no inverse."""
+    """The result of the statistic d^T C^-1 d. `InvalidInput` if C has too few degrees of freedom, or no inverse."""
     if len(d) == 0:
         return chi_squared_result(name, 0.0, 0, denominator)
     if denominator < len(d):
@@ -89,9 +92,10 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: Any) -> TestResult:
     """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
 
     p0 : distribution, shape (k,).
-    rank(Q) - 1 degrees of freedom: Pearson's statistic of the reports, restricted to what answers can cause, and
-    equal to it for a square channel. Works for a channel that does not identify every proportion. Complex
-    samples use the linearised variance of s and Hotelling's F.
+
+    The test has rank(Q) - 1 degrees of freedom. For a square channel the statistic is Pearson's statistic of the
+    reports; for others it leaves out variation that answers cannot cause. The channel need not identify every
+    proportion. Complex samples use the linearised variance of s and Hotelling's F.
 
     >>> str(goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]))
     'goodness of fit: chi-squared 4.0000 on 1 degrees, p = 0.0455'
@@ -142,9 +146,10 @@ class _ScoreForm:
 def goodness_of_fit_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
     """The probability that `goodness_of_fit` of `p0` at significance `level` rejects when the truth is `p1`.
 
-    p0, p1 : distributions, shape (k,). Exact, by enumeration, when n reports make at most 200,000 count tables;
-    otherwise noncentral chi-squared [Rao] with
-    noncentrality n s1^T (J - 1 1^T)^+ s1, s1 = Q D^-1 (m1 - m0).
+    p0, p1 : distributions, shape (k,).
+
+    It is exact, by enumeration, if n reports have at most 200,000 different count tables. Otherwise it comes from
+    noncentral chi-squared [Rao], with noncentrality n s1^T (J - 1 1^T)^+ s1, s1 = Q D^-1 (m1 - m0).
 
     >>> power = goodness_of_fit_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7], 500)
     >>> power.exact, round(float(power), 3)
@@ -201,10 +206,11 @@ def respondents_for_power(channel: ChannelLike, p0: Any, p1: Any, power: float =
 def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:
     """Test that two groups have the same distribution of true answers, on k - 1 degrees of freedom [Rao; SSW].
 
-    d^T V^-1 d for the difference d of the unbiased estimates, V its variance at the pooled estimate. The second
-    group may have answered through `other`, with the same inputs (else `InvalidInput`). first, second : data as in
-    `estimate`, a count for each of the m outputs, shape (m,), or n reports. Complex samples use linearised variances
-    and Hotelling's F.
+    first, second : data as in `estimate`: a count for each of the m outputs, shape (m,), or n reports.
+    other : the channel of the second group, if it differs; it must have the same inputs (else `InvalidInput`).
+
+    The statistic is d^T V^-1 d, for the difference d of the unbiased estimates and its variance V at the pooled
+    estimate. Complex samples use linearised variances and Hotelling's F.
 
     >>> str(two_sample({0: 40, 1: 60}, {0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]]))
     'two samples: chi-squared 8.0000 on 1 degrees, p = 0.004678'

@@ -1,4 +1,4 @@
-"""Two simple hypotheses: how fast the errors of the best test fall, and its exact power."""
+"""Tests between two distributions: how fast the errors of the best test fall, and its exact power."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from ldpopt.survey.test.hypothesis_tests import ENUMERATED, Power, checked_level
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
 
-    p0, p1 : distributions, shape (k,). With the false-alarm probability under p0 held below any constant, the
-    best probability of missing p1 falls as exp(-n exponent).
+    p0, p1 : distributions, shape (k,).
+
+    If the probability of a false alarm under p0 is held below a constant, the least probability of missing p1 falls as
+    exp(-n exponent).
 
     >>> round(stein_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # log(3) / 2
     0.549306
@@ -32,8 +34,10 @@ def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     """The Chernoff exponent, in nats a respondent: -min_{0<=s<=1} log sum m0^s m1^(1-s).
 
-    p0, p1 : distributions, shape (k,). The larger of the two error probabilities of the best test falls as
-    exp(-n exponent) [CT, Thm 11.9.1]. Inf for disjoint supports.
+    p0, p1 : distributions, shape (k,).
+
+    The larger of the two error probabilities of the best test falls as exp(-n exponent) [CT, Thm 11.9.1]. The exponent
+    is inf if no report is possible under both distributions.
 
     >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
     0.143841
@@ -48,7 +52,7 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
     a, b = m0[both], m1[both]
 
     def total(s: float) -> float:
-        # Convex in s; the difference from 1 keeps its digits when the marginals nearly agree.
+        # The sum is convex in s. Its difference from 1 is computed, which keeps digits when the marginals nearly agree.
         tilt = s * np.log1p((a - b) / b)
         return float((b * np.expm1(tilt)).sum() + b.sum() - 1)
 
@@ -59,8 +63,10 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
     """The largest power that any test of `p0` against `p1` at `level` has with n reports, exactly [CT, Thm 11.7.1].
 
-    p0, p1 : distributions, shape (k,). The likelihood-ratio test, randomised at its threshold. Raises
-    `InvalidInput` when n reports make more than 200,000 count tables; the exponents say how the error falls then.
+    p0, p1 : distributions, shape (k,).
+
+    The best test is the likelihood-ratio test, randomised at its threshold. Raises `InvalidInput` if n reports have
+    more than 200,000 different count tables; then `stein_exponent` and `chernoff_exponent` say how the errors fall.
 
     >>> round(float(neyman_pearson_power([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1], 10)), 4)
     0.9521
@@ -85,12 +91,12 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
 
 
 TRIED = 3000
-"""Most count tables that are enumerated for each number of respondents tried."""
+"""The most count tables that are enumerated for each number of respondents that is tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Enough(Result):
-    """Respondents with whom the best test has its power: the fewest where `exact`, else nearly so."""
+    """Respondents with whom the best test reaches its power: the fewest if `exact`, else approximately."""
 
     respondents: int
     exact: bool
@@ -99,10 +105,12 @@ class Enough(Result):
 def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> Enough:
     """How many respondents the best test of `p0` against `p1` at `level` needs for its power to be `power`.
 
-    p0, p1 : distributions, shape (k,). The likelihood-ratio test, the best of all [CT, Thm 11.7.1]: exactly by
-    enumeration while there are few count tables, else by a normal law of the log-likelihood ratio, or, where a report
-    is possible from one population alone, by the Chernoff bound, which is enough but not the fewest. Raises
-    `InvalidInput` when both give the same reports.
+    p0, p1 : distributions, shape (k,).
+
+    The best test is the likelihood-ratio test [CT, Thm 11.7.1]. If there are few count tables, the number is exact, by
+    enumeration. Otherwise the log-likelihood ratio is taken as normal. If some report is possible under one
+    distribution only, the Chernoff bound gives a number that is enough, but not the fewest. Raises `InvalidInput` if
+    both give the same reports.
 
     >>> respondents_to_tell([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1])
     Enough(respondents=6, exact=True)
@@ -110,7 +118,7 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
     channel = as_channel(channel)
     m0, m1 = _by_ratio(channel.push(p0), channel.push(p1))
     power, level = checked_level(power, "power"), checked_level(level)
-    # An error of rounding in m0 and m1 moves the Hellinger distance by its square, and the exponent by itself.
+    # A rounding error in m0 and m1 enters the Hellinger distance squared; it would enter the exponent directly.
     if len(m0) == 1 or not float(((np.sqrt(m0) - np.sqrt(m1)) ** 2).sum()) > 1e-28:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
@@ -123,7 +131,7 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
     def reached(n: int) -> bool:
         return float(neyman_pearson_power(np.eye(len(m0)), m0, m1, n, level)) >= power
 
-    # More reports never tell less, so the power rises with n.
+    # More reports never carry less information, so the power rises with n.
     high = 1
     while few(high) and not reached(high):
         high *= 2
@@ -137,7 +145,7 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
 
 
 def _by_ratio(m0: Array, m1: Array) -> tuple[Array, Array]:
-    """The laws of the likelihood ratio: outputs of one ratio, to rounding, are one."""
+    """The laws of the likelihood ratio: outputs whose ratios agree up to rounding are merged."""
     seen = m0 + m1 > 0
     m0, m1 = m0[seen], m1[seen]
     share = m0 / (m0 + m1)
@@ -147,7 +155,7 @@ def _by_ratio(m0: Array, m1: Array) -> tuple[Array, Array]:
 
 
 def _nearly(m0: Array, m1: Array, power: float, level: float) -> int:
-    """The number of respondents by the normal law, or by the Chernoff bound where a ratio is infinite."""
+    """The number of respondents by the normal law, or by the Chernoff bound if a ratio is infinite."""
     from scipy.stats import norm
 
     if not (m0.min() > 0 and m1.min() > 0):

@@ -68,11 +68,24 @@ def test_where_it_proves_nothing():
     for forged in (
         InformationCapacity(utility, (TotalVariation(0.2),), channel),
         InformationCapacity(utility, (), channel),
-        InformationCapacity(utility, (LocalDP(1.0, graph=nx.path_graph(3)),), channel),
+        InformationCapacity(utility, (LocalDP(1.0, graph=nx.Graph([(0, 1)])),), channel),
         InformationCapacity(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), (LocalDP(1.0),), channel),
     ):
         assert forged.bound == math.inf
         assert not forged.verify()
+
+
+def test_along_a_graph_it_is_that_of_the_answers_farthest_apart():
+    """A star of 19 answers has diameter 2: no channel keeps more than under 2 epsilon between all of them."""
+    prior, star = np.random.default_rng(19).dirichlet(np.ones(19)), LocalDP(0.75, graph=nx.star_graph(18))
+    channel = Channel(np.ones((19, 1)))
+    for exact in (False, True):
+        bound = InformationCapacity(MutualInformation(prior), (star,), channel).bound_in(arithmetic(exact))
+        assert bound == pytest.approx(float(information_capacity(FLOAT.of(1.5)).upper), rel=1e-12)
+    path = LocalDP(1.0, graph=nx.path_graph(5))
+    for law in np.random.default_rng(2).dirichlet(np.ones(5), 4):
+        design = optimal_channel(MutualInformation(law), path)
+        assert design.value <= InformationCapacity(design.utility, design.constraints, design.channel).bound
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 9.9e-3, 2.1e-2, 1.0, 5.0, 30.0, 600.0])

@@ -9,7 +9,16 @@ import pytest
 from design_problems import DIVERGENCES, random_pair
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design import ApproximateLDP, FisherInformation, LevelDual, LevelLP, MutualInformation, WeightedSum, WorstOf
+from ldpopt.design import (
+    ApproximateLDP,
+    FisherInformation,
+    LevelDual,
+    LevelLP,
+    LevelVariationDual,
+    MutualInformation,
+    WeightedSum,
+    WorstOf,
+)
 from ldpopt.design.certificates.levels import LeveledColumns
 from ldpopt.design.columns.levels import level_columns
 from ldpopt.design.programs.levels import level_program
@@ -124,3 +133,78 @@ def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
         sharp = design.certificate.bound_in(arithmetic(True))
         assert sharp <= design.upper_bound
         assert design.upper_bound == pytest.approx(sharp, rel=1e-8)
+
+
+CAPPED = (ApproximateLDP(1.0, 0.05), TotalVariation(0.3))
+
+
+@pytest.mark.parametrize("name", ["information", "kl", "worst"])
+@pytest.mark.parametrize("eta", [0.02, 0.2, 0.5])
+def test_total_variation_beside_it_is_certified_and_no_other_columns_do_better(name, eta):
+    """Met to 1e-9 at every cap, and random columns, best weighed by a program of their own, keep no more."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(5)
+    laws = rng.dirichlet(np.ones(4), 3)
+    utility = {
+        "information": MutualInformation(laws[0]),
+        "kl": Divergence(CHI_SQUARED, laws[0], laws[1]),
+        "worst": WorstOf(KL, laws[0], laws[1:]),
+    }[name]
+    constraints = (ApproximateLDP(1.0, 0.1), TotalVariation(eta))
+    design = optimal_channel(utility, constraints, method=LevelLP())
+    assert isinstance(design.certificate, LevelVariationDual)
+    assert design.relative_gap < 1e-9
+    assert design.verify()
+    columns = np.hstack([np.exp(rng.uniform(-2, 0, (4, 1500))) * (rng.random((4, 1500)) < 0.8), np.ones((4, 1))])
+    columns = np.hstack([columns, np.exp(-rng.integers(0, 3, (4, 800))) * (rng.random((4, 800)) < 0.8)])
+    columns = columns[:, columns.max(axis=0) > 0]
+    worth = utility.columns(columns) if name != "kl" else utility.f.excess(laws[0] @ columns, laws[1] @ columns)[None]
+    ends = [(x, y) for x in range(4) for y in range(4) if x != y]
+    over = [np.maximum(columns[x] - e * columns[y], 0) / cap for e, cap in ((math.e, 0.1), (1.0, eta)) for x, y in ends]
+    n = columns.shape[1]
+    kept = np.block([[-worth, np.ones((len(worth), 1))], [np.array(over), np.zeros((24, 1))]])
+    found = linprog(
+        np.append(np.zeros(n), -1.0), kept,
+        np.concatenate([np.zeros(len(worth)), np.ones(24)]), np.hstack([columns, np.zeros((4, 1))]), np.ones(4),
+        [(0, None)] * n + [(None, None)],
+    )  # fmt: skip
+    assert 0.8 * design.value <= -found.fun <= design.upper_bound * (1 + 1e-9)
+
+
+def test_no_forgery_of_prices_on_total_variation_proves_less_than_the_optimum():
+    """Spreads of every kind, swapped with the pairs, and numbers of one cap without the other."""
+    from tests.design.certificates.forging import forged as tampered
+
+    utility = MutualInformation([0.5, 0.3, 0.2])
+    design = optimal_channel(utility, CAPPED)
+    made = design.certificate
+    assert isinstance(made, LevelVariationDual)
+    rng, tried, proved = np.random.default_rng(9), 0, 0
+    swapped = replace(made, pairs=made.spreads, spreads=made.pairs)
+    for other in (swapped, *tampered(made, rng, keep=("utility", "constraints", "channel", "edges"))):
+        tried += 1
+        assert not other.bound < design.value
+        proved += other.bound < np.inf
+    assert 0 < proved < tried
+    assert made.bound_in(arithmetic(True)) == pytest.approx(design.upper_bound, rel=1e-12)
+    alone = made.of(utility, (ApproximateLDP(1.0, 0.05),), design.channel)
+    assert alone.bound >= optimal_channel(utility, ApproximateLDP(1.0, 0.05)).value
+    assert made.of(utility, (TotalVariation(0.3),), design.channel).bound == np.inf
+
+
+@pytest.mark.parametrize("eta", [0.7, 1.0])
+def test_a_cap_on_total_variation_that_cannot_bind_changes_nothing(eta):
+    """Constants on some of the inputs are no better than what is there without them."""
+    utility, constraint = MutualInformation([0.4, 0.3, 0.2, 0.1]), ApproximateLDP(0.5, 0.05)
+    plain = optimal_channel(utility, constraint)
+    assert optimal_channel(utility, [constraint, TotalVariation(eta)]).value == pytest.approx(plain.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-7])
+def test_small_caps_are_certified(scale):
+    """delta and eta as small as epsilon or smaller."""
+    constraints = [ApproximateLDP(scale, scale / 100), TotalVariation(scale / 5)]
+    design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), constraints)
+    assert design.relative_gap < 1e-6
+    assert design.verify()

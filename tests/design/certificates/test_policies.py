@@ -1,5 +1,7 @@
 """The certificate by extreme columns of a policy graph, against channels of other programs and forgeries."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -98,8 +100,52 @@ def test_what_it_cannot_be_about():
     """No LocalDP, and dense graphs of many inputs: nothing is proved, and it is said why."""
     numbers = (np.ones(12), np.zeros((12, 12)), np.ones(1))
     utility, channel = MutualInformation(np.full(12, 1 / 12)), Channel(np.full((12, 2), 0.5))
-    dense = LocalDP(1.0, graph=nx.random_regular_graph(4, 12, seed=1))
+    graph = nx.random_regular_graph(4, 12, seed=1)
+    nx.set_edge_attributes(graph, {edge: 1 + 0.1 * at**0.5 for at, edge in enumerate(graph.edges)}, "weight")
+    dense = LocalDP(1.0, graph=graph)
     for constraint, words in ((TotalVariation(0.1), "LocalDP"), (dense, "too many")):
         made = PolicyDual(utility, (constraint,), channel, *numbers)
         assert made.bound == np.inf
         assert any(words in failure for failure in made.verify().failures)
+
+
+DENSE = {
+    "regular": nx.random_regular_graph(4, 12, seed=1),
+    "grid": nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4)),
+    "bipartite": nx.complete_bipartite_graph(5, 6),
+    "path": nx.path_graph(9),
+}
+
+
+@pytest.mark.parametrize("graph", ["regular", "grid", "bipartite"])
+def test_dense_graphs_are_certified(graph):
+    """Thousands of extreme columns, listed at once: the bound is met, and random columns keep no more."""
+    k = len(DENSE[graph])
+    utility = MutualInformation(np.random.default_rng(k).dirichlet(np.ones(k)))
+    design = optimal_channel(utility, LocalDP(1.0, graph=DENSE[graph]))
+    assert isinstance(design.certificate, PolicyDual)
+    assert design.relative_gap < 1e-9
+    assert sampled(utility, DENSE[graph], 2000) <= design.upper_bound * (1 + 1e-9)
+
+
+def test_a_long_path_under_a_cap_on_total_variation_is_certified():
+    """All 3^8 labelings of a path of 9 are columns then; they join the program as they pay."""
+    constraints = [LocalDP(1.0, graph=DENSE["path"]), TotalVariation(0.2)]
+    utility = MutualInformation(np.random.default_rng(9).dirichlet(np.ones(9)))
+    design = optimal_channel(utility, constraints)
+    assert "6561 extreme columns" in design.method
+    assert design.relative_gap < 1e-9
+    assert design.value <= optimal_channel(utility, constraints[0]).value
+    assert design.value <= 0.2 * utility.unprivate
+
+
+def test_both_arithmetics_refuse_the_same():
+    """What floats settle is not looked at again in balls: a column that pays less than nothing is never settled."""
+    constraints = (LocalDP(1.0, graph=GRAPHS["path"]),)
+    design = optimal_channel(UTILITIES["information"], constraints)
+    made = design.certificate
+    for rows in (made.rows * 0.9, made.rows * 1.1, made.rows - 0.5, -made.rows, made.rows[::-1], 0 * made.rows):
+        other = replace(made, rows=rows)
+        floats, balls = (other.bound_in(arithmetic(exact)) for exact in (False, True))
+        assert balls == pytest.approx(floats, rel=1e-9)
+        assert not balls < design.value

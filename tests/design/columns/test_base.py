@@ -14,6 +14,7 @@ from ldpopt.design import (
     DOptimal,
     FisherInformation,
     LocalDP,
+    MutualInformation,
     TotalVariation,
     estimation_design,
     optimal_channel,
@@ -165,15 +166,33 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
     assert searched.certificate.verify()
 
 
-def test_a_path_over_18_incomes_is_designed():
-    """A path with 2^17 extreme columns, too many to list, has a design and a bound within 1e-3 of it."""
-    graph = nx.path_graph(18)
-    p = 1 / np.arange(1, 19)
-    design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(18.0))), LocalDP(2.0, graph))
+def test_a_path_over_20_incomes_is_designed():
+    """A path with 2^19 extreme columns, too many to list, has a design and a bound within 1e-3 of it."""
+    graph = nx.path_graph(20)
+    p = 1 / np.arange(1, 21)
+    design = estimation_design(FisherInformation(p / p.sum(), COptimal(np.arange(20.0))), LocalDP(2.0, graph))
     assert LocalDP(2.0, graph).measure(design.channel).value <= 2.0
     assert design.relative_gap <= design.tolerance == 1e-3
     assert design.certificate.verify()
     assert "relaxation of the columns of the policy graph" in design.certificate.argument
+
+
+@pytest.mark.parametrize("criterion", [AOptimal(), AOptimal(np.arange(1.0, 13.0)), DOptimal()], ids=repr)
+@pytest.mark.parametrize("eta", [None, 0.1])
+def test_listed_columns_are_weighed_by_newton_as_by_a_cone_program(criterion, eta, monkeypatch):
+    """Of thousands of columns the optimum is that of the other program, and certified."""
+    graph = nx.path_graph(8) if eta else nx.random_regular_graph(4, 12, seed=1)
+    k = len(graph)
+    if isinstance(criterion, AOptimal) and criterion.weights is not None:
+        criterion = AOptimal(np.arange(1.0, k + 1))
+    p = np.random.default_rng(k).dirichlet(np.ones(k))
+    constraints = [LocalDP(1.0, graph), *([TotalVariation(eta)] if eta else [])]
+    utility = FisherInformation(p, criterion)
+    design = optimal_channel(utility, constraints)
+    assert design.certified
+    assert "extreme columns" in design.method
+    monkeypatch.setattr("ldpopt.design.methods.estimation_columns.by_newton", lambda *_: False)
+    assert design.value == pytest.approx(optimal_channel(utility, constraints).value, rel=1e-5)
 
 
 def test_a_graph_without_edges_leaves_the_answers_free():
@@ -187,3 +206,15 @@ def test_a_graph_without_edges_leaves_the_answers_free():
     assert capped.certified
     assert utility.unprivate < capped.lower_bound
     assert capped.value <= utility.value(Channel(np.eye(3)).erase(0.6)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 30.0, 200.0])
+def test_graphs_at_small_and_large_epsilon(epsilon):
+    """Entries from e^(-1400) to 1, which floats tell from 0 or not, and columns that differ by a thousandth."""
+    p = np.random.default_rng(8).dirichlet(np.ones(8))
+    constraint = LocalDP(epsilon, nx.path_graph(8))
+    for utility in (FisherInformation(p), MutualInformation(p)):
+        design = optimal_channel(utility, constraint)
+        assert design.certified
+        assert design.verify()
+    assert design.value <= utility.unprivate

@@ -104,7 +104,8 @@ def test_too_many_columns_are_refused(monkeypatch):
     """A graph with more extreme columns than can be listed is bad input, not endless work."""
     k = 10
     limits = np.full((k, k), NONE)
-    limits[np.arange(k - 1), np.arange(1, k)] = limits[np.arange(1, k), np.arange(k - 1)] = 1.0
+    uneven = 1 + np.sqrt(np.arange(k - 1.0))  # no multiples of one unit
+    limits[np.arange(k - 1), np.arange(1, k)] = limits[np.arange(1, k), np.arange(k - 1)] = uneven
     alone = np.where(np.eye(k, dtype=bool), 0.0, NONE)
     monkeypatch.setattr("ldpopt.design.columns.extreme.STEPS", 300)
     with pytest.raises(InvalidInput, match="extreme columns, got more"):

@@ -17,7 +17,6 @@ from ldpopt.design import (
 )
 from ldpopt.design.certificates.boxes import Leaf, Split
 from ldpopt.divergences import CHI_SQUARED, KL
-from ldpopt.errors import InvalidInput
 
 CAPS = [LocalDP(3.0), TotalVariation(0.5), Outputs(3)]
 
@@ -75,18 +74,11 @@ def test_a_channel_outside_the_constraints_fails_verification():
 def test_a_time_limit_leaves_a_bound():
     """Stopped by the clock after the first box, the bound holds, and the design says why it is not certified."""
     exact = optimal_channel(utility(), CAPS)
-    early = optimal_channel(utility(), CAPS, method=BranchAndBound(starts=2, time_limit=1e-6))
+    early = optimal_channel(utility(), CAPS, method=BranchAndBound(starts=2), time_limit=1e-6)
     assert early.upper_bound >= exact.value * (1 - 1e-12)
     assert early.certificate.verify()
     if not early.certified:
         assert "time limit" in str(early)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "soon"])
-def test_a_time_limit_is_a_positive_number(bad):
-    """Anything else is refused."""
-    with pytest.raises(InvalidInput):
-        BranchAndBound(time_limit=bad)
 
 
 def test_outputs_that_suffice_are_those_of_the_free_optimum():

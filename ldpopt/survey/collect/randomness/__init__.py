@@ -1,1 +1,1 @@
-"""Where the random words of a report come from, and who can compute them again."""
+"""The random words (64-bit integers) that decide reports: where they come from, and who can compute them again."""

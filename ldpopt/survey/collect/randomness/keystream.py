@@ -13,13 +13,13 @@ from ldpopt.survey.collect.randomness.secret import SecretKey
 WordArray = npt.NDArray[np.uint64]
 
 CHUNK = 1 << 15
-"""Words made and used at a time: the buffers of a chunk stay in a core's own cache."""
+"""Words made and used at a time, so that the buffers of a chunk stay in a core's own cache."""
 
 _ZEROS = bytes(8 * CHUNK)
 
 
 class Words(Protocol):
-    """A sequence of 64-bit words, independent and uniform to whoever does not hold the key."""
+    """A sequence of 64-bit words that look independent and uniform to anybody without the key."""
 
     def fill(self, out: WordArray) -> None:
         """Put the next ``len(out)`` <= `CHUNK` words into `out`."""
@@ -28,8 +28,8 @@ class Words(Protocol):
 class Keystream:
     """The AES-256-CTR keystream of one partition and one question under a run's key.
 
-    The counter block is (partition, question, 64-bit counter), so no two streams of a run share a block and
-    each is the same whenever it is made again.
+    The counter block is (partition, question, 64-bit counter). So no two streams of a run share a block, and a stream
+    that is made again has the same words.
     """
 
     def __init__(self, key: SecretKey, partition: int, question: int) -> None:
@@ -38,7 +38,7 @@ class Keystream:
         block = struct.pack(">IIQ", partition, question, 0)
         cipher = Cipher(algorithms.AES(key.derive(b"ldpopt stream")), modes.CTR(block))
         self._encryptor = cipher.encryptor()
-        self._room = np.empty(8 * CHUNK + 16, np.uint8)  # the cipher asks for a block more than it writes
+        self._room = np.empty(8 * CHUNK + 16, np.uint8)  # the cipher needs room for one block more than it writes
         self._words = self._room[: 8 * CHUNK].view("<u8")
         self._view = self._room.data
 
@@ -50,7 +50,7 @@ class Keystream:
 
 
 class Given:
-    """Words that are given: to enumerate them, and for tests."""
+    """Words that the caller lists, for tests and to enumerate all words."""
 
     def __init__(self, words: WordArray) -> None:
         self._words = words

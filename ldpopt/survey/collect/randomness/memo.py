@@ -1,14 +1,15 @@
 """Memoised words: AES-CMAC of (round, respondent, question, answer), so that a retry repeats the same report.
 
-What this hides and what it does not. A re-run, a retry or a restored backup gives every respondent the report
-already given, so repetition averages nothing out. An answer that changed inside a round meets another word, independent
-of the first: the two reports are those of two independent rounds, so what they tell about the two answers, known to be
-different, is at most twice epsilon. That the answer changed is not hidden: two different reports prove it. A new round
-draws new words, and its privacy loss adds to the last. A channel that changed also draws new words, and counts like a
-new round. Whoever holds the key can recompute every word.
+What this hides: a re-run, a retry or a restored backup gives every respondent the report that was already given. So
+repetition gives no second draw to average. If an answer changes inside a round, a new and independent word decides its
+report. The two reports are then like those of two independent rounds, and cost at most twice epsilon.
 
-Plans of version 1 (`Plan.derivation` 1) leave the answer out. There the old and the new answer meet the same word, and
-the pair of reports may tell both answers for certain.
+What this does not hide: two different reports prove that the answer changed. A new round draws new words, and its
+privacy loss adds to the loss of the last round. A changed channel also draws new words, and counts like a new round.
+Whoever holds the key can recompute every word.
+
+Plans of version 1 (`Plan.derivation` 1) leave the answer out of the CMAC. There the same word decides the reports of
+the old and of the new answer, and the pair of reports may reveal both answers for certain.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ Blocks = npt.NDArray[np.uint64]
 
 Lengths = npt.NDArray[np.int64]
 
-_ROWS = 1 << 13  # ids absorbed at a time, so that the buffers stay in a core's own cache
+_ROWS = 1 << 13  # ids processed at a time, so that the buffers stay in a core's own cache
 
 LONGEST = 4096
-"""Bytes in the longest respondent id."""
+"""The most bytes of a respondent id."""
 
 
 class Respondents:
@@ -41,8 +42,8 @@ class Respondents:
     ids : a pyarrow string array without nulls. An id is its UTF-8 text: 7 and "7" are one respondent, "07" is
         another.
 
-    The message of a word is the id, padded with zeros to whole blocks that end with its length, and then one
-    block of the question's tag; the MAC is AES-CMAC (RFC 4493) over those blocks, for all ids at once.
+    A word is the AES-CMAC (RFC 4493) of a message, computed for all ids at once. The message is the id, padded with
+    zeros to whole blocks that end with its length, and then one block with the question's tag.
     """
 
     def __init__(self, key: SecretKey, ids: Any) -> None:
@@ -67,7 +68,7 @@ class Respondents:
         return MemoisedWords(self, np.frombuffer(tag, "<u8"))
 
     def words_of_answers(self, tags: list[bytes], answers: npt.NDArray[Any]) -> MemoisedWords:
-        """The words of a question with a 16-byte tag for each answer, at each id's position among the answers."""
+        """The words of a question with a 16-byte tag for each answer. `answers` are the positions of the ids' tags."""
         if len(answers) != len(self):
             raise invalid("words", f"{len(self)} answers, one an id", len(answers))
         return MemoisedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
@@ -80,13 +81,13 @@ class Respondents:
         return made
 
     def some_macs(self, tags: WordArray, start: int, count: int) -> Blocks:
-        """The MACs of at most `count` <= `CHUNK` ids from `start`; overwritten by the next call.
+        """The MACs of at most `count` <= `CHUNK` ids from `start`. The next call overwrites the result.
 
-        tags : two words for all of them, or (count, 2).
+        tags : one tag of two words for all ids, shape (2,), or one for each, shape (count, 2).
         """
         states, masks = self._states[start : start + count], tags ^ self._subkey
         blocks = np.empty_like(states)
-        for half in range(2):  # by columns: a broadcast along rows of two is slow
+        for half in range(2):  # one column at a time: numpy broadcasts rows of two slowly
             np.bitwise_xor(states[:, half], masks[..., half], out=blocks[:, half])
         return self._encrypt(blocks)
 
@@ -96,13 +97,13 @@ class Respondents:
         return self._room[:size].view("<u8").reshape(-1, 2)
 
     def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths, states: Blocks) -> None:
-        """Put the states after the blocks of every id into `states`."""
+        """Process the blocks of every id and put the CMAC states that result into `states`."""
         if sizes.max() > LONGEST:
             raise invalid("respondent ids", f"at most {LONGEST} bytes", "a longer one")
-        # Every eight bytes of the text as a word, from any offset; masks cut what lies beyond the id's end.
+        # Every eight bytes of the text are read as a word, at any offset. Masks clear the bytes beyond the id's end.
         padded = np.concatenate([text, np.zeros(16, np.uint8)])
         eights: Any = np.ndarray((len(padded) - 7,), "<u8", buffer=padded, strides=(1,))
-        blocks = (sizes + (2 + 15)) >> 4  # two bytes for the length
+        blocks = (sizes + (2 + 15)) >> 4  # two of the bytes are the length
         shortest, longest = int(blocks.min()), int(blocks.max())
         for j in range(longest):
             active: Any = slice(None) if j < shortest else np.flatnonzero(blocks > j)

@@ -1,4 +1,4 @@
-"""Where the words that decide reports come from: fresh for a run, memoised over runs, or simulated."""
+"""Three sources of the random words that decide reports: fresh for each run, memoised over runs, or simulated."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 @dataclass(frozen=True)
 class Fresh:
-    """New random words for every run, under a key from the operating system that is forgotten when the run ends.
+    """New random words for every run, under a key from the operating system that is deleted when the run ends.
 
-    Every run over the same answers is a further report, whose privacy loss adds up. While a run on files
-    lasts, or waits to be resumed, its key lies in its work folder with mode 0600: whoever reads the key and
-    the reports of that run learns the answers. It is deleted when the run ends; deleting does not scrub the disk.
+    Every run over the same answers makes a further report of each, and the privacy losses add up. While a run on files
+    lasts, or waits to be resumed, its key lies in the work folder with mode 0600. Whoever reads this key and the
+    reports of the run learns the answers. The key is deleted when the run ends, but the disk is not scrubbed.
 
     >>> Fresh()
     Fresh()
@@ -41,8 +41,10 @@ class Fresh:
 class Memoised:
     """Random words fixed by key, round, respondent, question and answer, so that a second run repeats the same reports.
 
-    key_file : the file of the survey key (`create_key`). What this does not hide is said in
-        `ldpopt.survey.collect.randomness.memo`.
+    key_file : the file of the survey key, made by `create_key`.
+
+    Anybody with the key can recompute the words. A changed answer gets a new report, so the change is visible, and the
+    two reports together cost up to twice epsilon.
 
     >>> Memoised("survey.key").mode
     'memoised'
@@ -58,7 +60,7 @@ class Memoised:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Words under a key drawn from `rng`, for simulation only: such reports protect nobody, and are labelled so.
+    """Random words from a numpy generator, for simulation only. The reports protect nobody and are labelled so.
 
     >>> Simulated(np.random.default_rng(1)).mode
     'simulated'
@@ -80,7 +82,7 @@ Randomness = Fresh | Memoised | Simulated
 
 
 def default_randomness(plan: Plan, given: Randomness | None) -> Randomness:
-    """`given`, or `Fresh` for a plan that names no respondents; one that does needs its key file named."""
+    """`given`, or `Fresh()` if None. A plan with a respondent column has no default: None is then `InvalidInput`."""
     if given is None and plan.respondent is not None:
         raise invalid("randomness", "Memoised(key_file), since the plan names a respondent column", None)
     made = Fresh() if given is None else given
@@ -92,13 +94,13 @@ def default_randomness(plan: Plan, given: Randomness | None) -> Randomness:
 
 
 class WordSource:
-    """The words of one plan under one key."""
+    """Makes the words of one plan under one key."""
 
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
         self._memoised = mode == Memoised.mode
         self._key = key
-        # The channel is part of the tag: one word met by two channels could reveal more than two reports. So is the
-        # answer, for the same reason, but in plans of version 1.
+        # The channel is part of the tag, since one word used with two channels could reveal more than two independent
+        # reports. The answer is part of it for the same reason, except in plans of version 1.
         self._tags = [word_tags(plan, question) for question in plan.questions]
         self._identity = tag("identity", plan.name)
         self._row = tag("row", plan.checksum)
@@ -108,24 +110,24 @@ class WordSource:
         return Respondents(self._key, ids)
 
     def identities(self, ids: Any) -> Any:
-        """128-bit pseudonyms of ids under the key, shape (n, 2), to find duplicates by."""
+        """128-bit pseudonyms of n ids under the key, shape (n, 2), by which duplicates are found."""
         return self.respondents(ids).macs(self._identity)
 
     def row_set(self, respondents: Respondents | None, partition: int) -> str:
-        """The fingerprint of rows: of those respondents, or of all rows of a partition."""
+        """The fingerprint of a set of rows: of `respondents`, or of all rows of a partition."""
         if respondents is not None:
             return of_numbers(respondents.macs(self._row))
         content = self._row + partition.to_bytes(8, "little")
         return hashlib.blake2b(content, key=self._key.derive(b"ldpopt rows"), digest_size=16).hexdigest()
 
     def streams(self, partition: int) -> list[Keystream] | None:
-        """One stream for each question of a partition, in its order of rows; None when memoised."""
+        """One stream of words for each question of a partition, in the order of its rows; None when memoised."""
         return None if self._memoised else [Keystream(self._key, partition, q) for q in range(len(self._tags))]
 
     def words(
         self, question: int, streams: list[Keystream] | None, respondents: Respondents | None, answers: Any
     ) -> Words:
-        """The words of the next rows of a question, whose answers are at these positions among its categories."""
+        """The words of a question for the next rows. `answers` are their positions among the question's categories."""
         if streams is not None:
             return streams[question]
         if respondents is None:

@@ -15,7 +15,7 @@ from ldpopt.files import create_private
 _HEADER = b"ldpopt-survey-key 1\n"
 _BYTES = 32
 
-# A link is not followed and a pipe not waited for, where the system knows such flags; elsewhere line ends are kept.
+# Where the system has the flags, links are not followed and pipes not waited for; on Windows line ends are kept.
 _READING = os.O_RDONLY
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
     _READING |= getattr(os, _flag, 0)
@@ -45,7 +45,7 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=purpose, digest_size=_BYTES).digest()
 
     def check(self) -> str:
-        """A short text that tells two keys apart and gives neither away."""
+        """A short text that differs between keys and does not reveal them."""
         return self.derive(b"ldpopt check")[:8].hex()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -71,8 +71,8 @@ class SecretKey:
 def create_key(path: str | os.PathLike[str]) -> SecretKey:
     """A fresh survey key, saved at `path` with mode 0600; `InvalidInput` if the path is taken.
 
-    Whoever holds the key can undo the privatization of every report made with it: keep it where the raw
-    answers are kept, and delete it with them.
+    Whoever holds the key can undo the privatization of every report made with it. So keep it with the raw answers, and
+    delete it with them.
     """
     key = SecretKey.fresh()
     key.save(path)
@@ -82,8 +82,9 @@ def create_key(path: str | os.PathLike[str]) -> SecretKey:
 def read_key(path: str | os.PathLike[str]) -> SecretKey:
     """The key saved at `path`.
 
-    Raises `InvalidInput` if it is missing, malformed, a link, not owned by this user, or open to others. On Windows,
-    where a file's mode says nothing of that, the last three are not looked at: keep it in a folder of your own.
+    Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others. On
+    Windows the last three are not checked, since a file's mode does not show them there: keep the key in a folder of
+    your own.
     """
     try:
         handle = os.open(path, _READING)
@@ -93,7 +94,7 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise invalid("key file", "a regular file", "something else", str(path))
-        owned = hasattr(os, "geteuid")  # where files have no owner and mode of this kind, others guard them
+        owned = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
         if owned and status.st_uid != os.geteuid():
             raise invalid("key file", "a file of this user", "another user's", str(path))
         if owned and status.st_mode & 0o077:

@@ -12,7 +12,7 @@ export function timesAtMost([above, below]) {
   }
   const whole = ceiling(above, below);
   const made = Number(whole);
-  return BigInt(made) < whole ? made * (1 + Number.EPSILON) : made; // above 2**53 a number may fall below its integer
+  return BigInt(made) < whole ? made * (1 + Number.EPSILON) : made; // above 2**53 numbers may be rounded down
 }
 
 /** How sure at most, in whole hundredths, somebody can be of one of two answers that were equally likely before. */

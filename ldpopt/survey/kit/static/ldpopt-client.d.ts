@@ -9,7 +9,7 @@ export interface Question {
   /** The possible reports. */
   readonly reports: readonly string[];
   readonly bits: number;
-  /** The position of the answer that a missing one counts as. */
+  /** The position of the answer as which a missing answer counts. */
   readonly missing: number | null;
   /** One tag of memoised words for each answer: 32 hexadecimal digits. */
   readonly tags: readonly string[] | null;
@@ -27,7 +27,7 @@ export interface Plan {
   readonly questions: readonly Question[];
 }
 
-/** By the name of a question, the position of its report. */
+/** For each question, by name, the position of its report. */
 export type Reports = Record<string, number>;
 
 export interface Submission {
@@ -35,7 +35,7 @@ export interface Submission {
   readonly version: 1;
   readonly plan: string;
   readonly round: number;
-  /** 32 lowercase hexadecimal digits; a retry has the same. */
+  /** 32 lowercase hexadecimal digits; a retry has the same id. */
   readonly id: string;
   readonly invitation?: string;
   readonly reports: Reports;
@@ -44,7 +44,7 @@ export interface Submission {
 export interface Sent {
   /** "later": no network, or the collector is busy or closed; send the same again. */
   readonly outcome: "stored" | "later" | "refused";
-  /** The HTTP status, or 0 where there was no answer of a collector. */
+  /** The HTTP status, or 0 if no collector answered. */
   readonly status: number;
   /** The collector's own sentence, or "". */
   readonly error: string;
@@ -61,7 +61,7 @@ export class ClientError extends Error {
 /** A public plan (the plan.json of a kit), checked and made ready to draw from. */
 export function readPlan(data: unknown): Plan;
 
-/** Reports for answers by the name of a question. Nothing is drawn unless every answer is in order. */
+/** Reports for answers, both by the name of a question. Nothing is drawn unless every answer is valid. */
 export function respond(
   plan: Plan,
   answers: Readonly<Record<string, string | null>>,
@@ -81,7 +81,7 @@ export function send(url: string, body: Submission): Promise<Sent>;
 /** 32 hexadecimal digits from the browser's cryptographic generator. */
 export function submissionId(): string;
 
-/** The position of a report for the answer at a position: memoised where a key is given, fresh otherwise. */
+/** The position of a report for the answer at a position: memoised if a key is given, fresh otherwise. */
 export function draw(question: Question, answer: number, key?: CryptoKey | null): Promise<number>;
 
 /** The position of the report for the answer at a position and a 64-bit word. */
@@ -96,13 +96,13 @@ export function memoisedWord(key: CryptoKey, tag: string, id?: string): Promise<
 /** The device's own key of a survey: made at the first call, kept in IndexedDB, not readable by any script. */
 export function deviceKey(survey: string): Promise<CryptoKey>;
 
-/** The largest ratio that the integers of a question prove, [above, below], or null where they bound none. */
+/** The ratio bound that a question's integers prove, as the fraction [above, below], or null if there is none. */
 export function ratio(question: Question): [bigint, bigint] | null;
 
 /** The largest distance between the reports of two answers, in parts of 2**bits. */
 export function distance(question: Question): bigint;
 
-/** One transaction on a store of this device; `keep` holds what the promise gives. */
+/** One transaction on a store of this device; the promise resolves to the argument of `keep`. */
 export function stored<T>(
   store: "keys" | "unsent" | "done",
   work: (store: IDBObjectStore, keep: (value: T) => void) => void,

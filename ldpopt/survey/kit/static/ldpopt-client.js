@@ -2,7 +2,7 @@
    What leaves the device is the position of each report, never an answer; `send` makes the only request.
    A report is decided by comparing a 64-bit word with integers, as in ldpopt's Python sampler: no floats. */
 
-/** What is wrong with a plan, an answer or the browser; `code` says which. Never quotes an answer. */
+/** An error in a plan, an answer or the browser; `code` says which. It never quotes an answer. */
 export class ClientError extends Error {
   constructor(code, message) {
     super(message);
@@ -56,7 +56,7 @@ function readQuestion(data, randomness) {
   return Object.freeze({ name, answers, reports, bits, missing, tags, weights: numbers, steps });
 }
 
-/** The largest ratio that the integers of a question prove, [above, below], or null where they bound none. */
+/** The ratio that a question's integers prove, as a fraction [above, below], or null if there is none. */
 export function ratio({ weights }) {
   let [above, below] = [1n, 1n];
   for (let y = 0; y < weights[0].length; y++) {
@@ -110,7 +110,7 @@ async function encrypt(key, data) {
 }
 
 /** The word of a memoised report: AES-CMAC, under the device's key, of an id and the tag of survey, round, question,
-    channel and answer; as ldpopt's `Memoised` has it for that respondent. */
+    channel and answer. ldpopt's `Memoised` computes the same word. */
 export async function memoisedWord(key, tag, id = "device") {
   // Twice AES(0) in GF(2**128): the subkey of RFC 4493 for whole blocks.
   const zero = await encrypt(key, new Uint8Array(16));
@@ -128,14 +128,14 @@ export async function memoisedWord(key, tag, id = "device") {
   return new DataView(mac.buffer, mac.byteOffset).getBigUint64(0, true);
 }
 
-/** The position of a report for the answer at a position: memoised where a key is given, fresh otherwise. */
+/** The position of a report for the answer at a position: memoised if a key is given, fresh otherwise. */
 export async function draw(question, answer, key = null) {
   return drawReport(question, answer, key ? await memoisedWord(key, question.tags[answer]) : randomWord());
 }
 
 /** Reports for `answers` ({question: answer} in the plan's own words): {question: position of the report}.
-    A missing answer counts as the plan's category for such, if there is one. Memoised plans use `key`, or the key that
-    this device keeps. Nothing is drawn unless every answer is in order. */
+    A missing answer counts as the plan's category for missing answers, if there is one. Memoised plans use `key`, or
+    the key that this device keeps. Nothing is drawn unless every answer is valid. */
 export async function respond(plan, answers, { key = null } = {}) {
   const named = new Set(plan.questions.map((question) => question.name));
   need(Object.keys(answers).every((name) => named.has(name)), "answer", "expected questions of the plan");
@@ -156,7 +156,7 @@ export function submissionId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The whole of what is sent. A retry sends the same, with the same id. */
+/** The body of a request. A retry sends the same body, with the same id. */
 export function submission(plan, reports, { id = submissionId(), invitation = "" } = {}) {
   const invited = invitation ? { invitation } : {};
   return { schema: "ldpopt-submission", version: 1, plan: plan.checksum, round: plan.round, id, ...invited, reports };
@@ -183,7 +183,7 @@ export async function send(url, body) {
     if (status < 300) status = 0; // not a collector's word that it stored them
   }
   const error = typeof answer?.error === "string" ? answer.error : "";
-  // Only a collector's own word is a refusal: a proxy's page of an error is not.
+  // Only an answer of the collector itself is a refusal; an error page of a proxy is not.
   const refused = error !== "" && status >= 400 && status < 500 && status !== 408 && status !== 429;
   return { outcome: status === 200 || status === 201 ? "stored" : refused ? "refused" : "later", status, error };
 }
@@ -201,7 +201,7 @@ function database() {
   });
 }
 
-/** One transaction on a store of this device ("keys", "unsent", "done"); gives what `keep` was called with. */
+/** One transaction on a store of this device ("keys", "unsent", "done"); resolves to the argument of `keep`. */
 export async function stored(store, work) {
   const base = await database();
   try {

@@ -6,9 +6,9 @@ import {
 } from "./ldpopt-client.js";
 import { promise, together } from "./figures.js";
 
-const MANY = 12; // answers above which there is a field to search them
-const SHOWN = 12; // reports in the table of the try-out
-const AGAIN = 60_000; // milliseconds between attempts to send what waits
+const MANY = 12; // a question with more answers has a search field
+const SHOWN = 12; // most reports in the table of the try-out
+const AGAIN = 60_000; // milliseconds between attempts to send waiting submissions
 
 const setting = (name) => document.querySelector(`meta[name="ldpopt-${name}"]`).content;
 const main = document.getElementById("main");
@@ -17,7 +17,7 @@ const codes = setting("languages").split(" ");
 
 const page = { plan: null, key: null, texts: {}, code: codes[0], screen: { name: "intro" }, final: null };
 const person = { answers: new Map(), drawn: new Map(), id: "", invitation: "" };
-const outbox = new Map(); // submissions that wait, by their ids: reports, never answers
+const outbox = new Map(); // waiting submissions by their ids: reports, never answers
 
 /* ---- words and elements ---- */
 
@@ -26,7 +26,7 @@ function word(key, places = {}) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (Object.hasOwn(places, name) ? places[name] : whole));
 }
 
-const apart = (text) => `\u2068${text}\u2069`; // a text of the survey, whose direction may be another than the page's
+const apart = (text) => `\u2068${text}\u2069`; // a text of the survey, which may run in another direction than the page
 const number = (value) => new Intl.NumberFormat(page.code).format(value);
 const percent = (value) => new Intl.NumberFormat(page.code, { style: "percent" }).format(value / 100);
 
@@ -68,7 +68,7 @@ const screens = { intro, question, review, tryout, sent, kept, refused, done };
 function show(screen, { focus = true, push = false } = {}) {
   page.screen = page.final ?? screen;
   const { name, at } = page.screen;
-  if (push) history.pushState({ name, at }, ""); // a place in the questionnaire: no answer, and no other address
+  if (push) history.pushState({ name, at }, ""); // the place in the questionnaire, without answers or another address
   document.getElementById("status").textContent = "";
   main.replaceChildren(...screens[name](page.screen));
   const title = name === "question" ? word("progress", place(at)) : main.querySelector("h1").textContent;
@@ -207,7 +207,7 @@ function search(asked, choices) {
     say(count ? word("searchFound", { count: number(count) }) : word("searchNone"));
   };
   const stay = (event) => {
-    if (event.key === "Enter") event.preventDefault(); // ends the search, not the question
+    if (event.key === "Enter") event.preventDefault(); // Enter ends the search and does not submit the question
   };
   const field = make("input", {
     type: "text", inputmode: "search", id: "search", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
@@ -222,7 +222,7 @@ function search(asked, choices) {
 function drawn() {
   return page.plan.questions.map((asked, at) => {
     const answer = person.answers.get(at);
-    const name = `${at}:${answer}`; // one report for each answer, so that going back and forth draws nothing anew
+    const name = `${at}:${answer}`; // one report for each answer, so that going back and forth draws no second one
     if (!person.drawn.has(name)) person.drawn.set(name, draw(asked, answer, page.key));
     return person.drawn.get(name);
   });
@@ -242,7 +242,7 @@ function review() {
       type: "button", class: "plain", "aria-label": word("changeOf", { question: apart(text) }),
       onclick: () => show({ name: "question", at, back: true }, { push: true }),
     }, word("change"));
-    // What a respondent chose is no text to send to a translator.
+    // Browsers must not send a respondent's answer to a translation service.
     const answer = make("dd", { translate: "no" }, make("span", { dir: "auto" }, answerText(asked, person.answers.get(at))));
     answer.append(change);
     list.append(make("div", {}, make("dt", { dir: "auto" }, text), answer));
@@ -370,7 +370,7 @@ function done() {
 /* ---- sending ---- */
 
 const attempt = (work) => work.catch((error) => {
-  // Without storage, fresh reports wait in this page alone; a memoised plan has not come this far.
+  // Without storage, fresh reports wait in this page only; a memoised plan fails earlier.
   if (error.code !== "storage") throw error;
 });
 
@@ -413,7 +413,7 @@ async function deliverAll(tell) {
     const uninvited = status === 403 || (status === 422 && "invitation" in made); // another code may help
     if (outcome === "stored" || (outcome === "refused" && !uninvited)) await drop(made.id);
     if (made.id === last || !mine) final = { outcome, uninvited, error, id: made.id };
-    if (outcome === "later") break; // the others fare no better
+    if (outcome === "later") break; // the others would fail, too
   }
   const waits = page.final?.name === "kept" || page.final?.name === "refused";
   if (!final || !(tell || waits)) {
@@ -450,7 +450,7 @@ async function load(name) {
     const found = await fetch(name, { credentials: "omit", referrerPolicy: "no-referrer" });
     if (found.ok) return await found.json();
   } catch {
-    // said below: the network's own words help nobody here
+    // the error below is clearer than the network's message
   }
   throw new ClientError("load", `${name} could not be loaded`);
 }
@@ -474,7 +474,7 @@ async function begin() {
   speak();
   if (page.plan.randomness === "memoised") page.key = await deviceKey(page.plan.name);
   person.id = submissionId();
-  // An invitation stands behind the #, which no request carries, and leaves the address at once.
+  // An invitation is after the #, which no request contains, and is removed from the address at once.
   person.invitation = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
   history.replaceState({ name: "intro" }, "", location.pathname + location.search);
   const before = await attempt(stored("done", (store, keep) => {
