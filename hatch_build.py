@@ -1,7 +1,7 @@
 """What a package index shows: README as it reads there, and the addresses of the project.
 
-No address is written down anywhere, so that none can be wrong. What builds the package asks where the source is: GitHub
-says so to its workflows, and a clone knows where it was cloned from. Where nobody knows, the package has no addresses.
+No address is written down anywhere, so that none can be wrong. What builds the package asks where the source is: a
+clone knows where it was cloned from, and GitHub says so to its workflows. Where nobody knows, there are no addresses.
 A source archive carries those of the place where it was made (PKG-INFO), and a wheel made of it has the same.
 
     python hatch_build.py    # prints the addresses that a build here would put in
@@ -70,6 +70,8 @@ def by_github(root: Path, environ: Mapping[str, str]) -> str | None:
     workspace = environ.get("GITHUB_WORKSPACE")
     if workspace and Path(workspace).resolve() != root.resolve():  # A workflow of others, which builds this beside.
         return None
+    if "CODESPACES" in environ:  # There the same variables name what somebody works on, which may be anything.
+        return None
     server, repository = environ.get("GITHUB_SERVER_URL"), environ.get("GITHUB_REPOSITORY")
     return https(f"{server.rstrip('/')}/{repository}") if server and repository else None
 
@@ -79,14 +81,13 @@ def source(root: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
     # An unpacked archive is from where the archive was made, not from where it lies now.
     if (root / "PKG-INFO").exists():
         return None
-    address = by_github(root, environ)
-    if address:
-        return address, "github"
-    address = https(git(root, "remote", "get-url", "origin") or "")
+    address = https(git(root, "remote", "get-url", "origin") or "") or by_github(root, environ)
     if address is None:
         return None
     host = str(urlsplit(address).hostname)
-    return address, {"github.com": "github"}.get(host, "gitlab" if host.startswith("gitlab.") else host)
+    if host in ("github.com", urlsplit(environ.get("GITHUB_SERVER_URL", "")).hostname):
+        return address, "github"
+    return address, "gitlab" if host.startswith("gitlab.") else host
 
 
 def project_urls(root: Path = ROOT, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -108,7 +109,7 @@ def file_address(path: str, line: int, root: Path = ROOT, environ: Mapping[str, 
     found = source(root, environ)
     if found is None or found[1] not in PAGES:
         return None
-    if by_github(root, environ):
+    if by_github(root, environ) == found[0]:
         commit = environ.get("GITHUB_SHA")
     else:  # A commit that was never pushed has no page.
         commit = git(root, "rev-parse", "HEAD") if git(root, "branch", "--remotes", "--contains", "HEAD") else None

@@ -230,6 +230,9 @@ def jsonable(value: Any) -> Any:
 
     >>> jsonable({"bound": np.inf, "pair": (0, "a")})
     {'bound': 'inf', 'pair': [0, 'a']}
+    >>> from ldpopt import LocalDP
+    >>> jsonable(LocalDP(1.0))
+    {'kind': 'LocalDP', 'epsilon': 1.0, 'graph': None}
     """
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

@@ -103,6 +103,11 @@ def test_remotes_become_addresses(remote, address):
         (WORKFLOW, URLS),
         (WORKFLOW | {"GITHUB_WORKSPACE": "."}, URLS),
         (WORKFLOW | {"GITHUB_WORKSPACE": "/of/another/project"}, {}),
+        (WORKFLOW | {"CODESPACES": "true"}, {}),
+        (
+            WORKFLOW | {"GITHUB_SERVER_URL": "https://github.example.org"},
+            {name: one.replace("github.com", "github.example.org") for name, one in URLS.items()},
+        ),
         ({"GITHUB_REPOSITORY": "owner/repo"}, {}),
         (WORKFLOW | {"GITHUB_REPOSITORY": "owner/re po"}, {}),
         (WORKFLOW | {"GITHUB_SERVER_URL": "http://10.0.0.1"}, {}),
@@ -148,6 +153,9 @@ def test_addresses_from_a_remote(tmp_path, remote, first, count):
     hook = _hook()
     found = hook.project_urls(tmp_path, {})
     assert found.get("Source") == first
+    if first:  # What the clone says counts more than what surrounds it.
+        others = WORKFLOW | {"GITHUB_REPOSITORY": "somebody/else"}
+        assert hook.project_urls(tmp_path, others) == found
     assert len(found) == count
     assert all(one == first or one.startswith(f"{first}/") for one in found.values())
     inside = tmp_path / "vendored"
@@ -172,13 +180,16 @@ def test_lines_of_files_have_an_address_once_they_are_pushed(tmp_path):
     assert _hook().file_address("a.py", 1, tmp_path, {}) == f"https://gitlab.com/owner/repo/-/blob/{commit}/a.py#L1"
     _git(tmp_path, "remote", "set-url", "origin", "https://git.example.org/owner/repo")
     assert _hook().file_address("a.py", 1, tmp_path, {}) is None
+    assert _hook().file_address("a.py", 1, tmp_path, WORKFLOW) is None
+    _git(tmp_path, "remote", "remove", "origin")
     assert _hook().file_address("a.py", 1, tmp_path, WORKFLOW) == f"{PLACE}/blob/{'a' * 40}/a.py#L1"
     assert _hook().file_address("a.py", 1, tmp_path / "nothing", {}) is None
 
 
 def _build(kind, folder, out, environ):
     code = f"import hatchling.build, sys; print(hatchling.build.build_{kind}(sys.argv[1]))"
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+    said = ("GITHUB_", "SITE_ADDRESS", "CODESPACES")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(said)}
     command = [sys.executable, "-P", "-c", code, str(out)]
     done = subprocess.run(command, cwd=folder, env=clean | environ, check=True, capture_output=True, text=True)
     return out / done.stdout.split()[-1]
@@ -215,7 +226,7 @@ def test_archives_and_wheels_carry_the_addresses(tmp_path, environ, urls):
 @source
 def test_the_hook_says_what_is_known(tmp_path, monkeypatch):
     """The hook fills in description and addresses, and leaves those of an archive as the archive says them."""
-    for name in WORKFLOW:
+    for name in (*WORKFLOW, "SITE_ADDRESS"):
         monkeypatch.delenv(name, raising=False)
     kind = _hook().IndexHook
     monkeypatch.setattr(kind, "root", str(tmp_path), raising=False)

@@ -132,6 +132,7 @@ def test_certificates_tell_their_kind_and_all_their_numbers(one):
     assert told["certificate"] == type(one).__name__
     assert repr(one).startswith(f"{type(one).__name__}(bound=")
     assert not [text for text in words(told) if "array(" in text or " object at " in text]
+    assert " object at " not in one.to_csv()
 
 
 def test_a_tree_of_boxes_is_told_node_by_node():

@@ -13,6 +13,7 @@ import ldpopt
 from ldpopt.references import REFERENCES, cited
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
+import api_pages
 from api_pages import IN_NATS, _source, page_name, pages, parameters
 from checks import refusals
 from docstrings import markdown
@@ -207,7 +208,9 @@ def test_docstrings_become_markdown():
 )
 def test_sources_are_links_where_the_address_is_known(monkeypatch):
     """In a workflow of GitHub the page of a name leads to the line of the commit where the name is defined."""
-    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    monkeypatch.setattr(api_pages._build(), "git", lambda *arguments: None)
+    for name in ("GITHUB_WORKSPACE", "CODESPACES"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
     monkeypatch.setenv("GITHUB_REPOSITORY", "owner/repo")
     monkeypatch.setenv("GITHUB_SHA", "a" * 40)
