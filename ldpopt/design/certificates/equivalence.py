@@ -30,10 +30,10 @@ class EquivalenceDual(Certificate):
         worst case is never below.
     kernel : K (r, k), of the shape that the criterion asks for. rows, pairs : multipliers lambda (k,) and nu (k, k),
         the latter none below zero.
-    relaxed : the relaxation of the columns, where they are too many to price every one; else None.
+    relaxed : the relaxation of the columns, or how sets branch, where they are too many to price every one; else None.
 
-    In exact arithmetic the patterns of up to 12 categories are priced in balls; those of more, and the least eigenvalue
-    of a relaxation, in floats with a proved error, which is rigorous, too, but no sharper than in floats.
+    In exact arithmetic the patterns of up to 12 categories are priced in balls; those of more, branches, and the least
+    eigenvalue of a relaxation, in floats with a proved error, which is rigorous, too, but no sharper than in floats.
     """
 
     proves = FisherInformation
@@ -80,5 +80,6 @@ class EquivalenceDual(Certificate):
             columns = self._column_form(expect(utility, FisherInformation, "the utility"))
         except Unproved:
             return "the equivalence theorem of optimal design"
-        how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"
+        words = getattr(self.relaxed, "words", "nothing said of")
+        how = f"over all {columns.name}" if columns.exact else f"with {words} the {columns.kind}"
         return f"the equivalence theorem of optimal design, {how}"

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
@@ -21,7 +22,7 @@ BATCH = 200
 """Columns that join in a round."""
 
 
-AnyRelaxation = Relaxation | PolicyRelaxation
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches
 
 
 class Columns(ABC):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,8 @@ class PolicyRelaxation:
     """n (products,), the weights of the products of constraints, none below zero; sound whatever its values."""
 
     weights: Array
+
+    words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, limits: Array) -> float:
         """No column within `limits` is priced above this; inf where the numbers prove nothing."""
