@@ -15,6 +15,10 @@ SUBNORMAL = 2.0**-1074
 """The smallest positive float. An operation that underflows has at most this absolute error."""
 
 
+FEW = 64
+"""So many numbers are summed one by one."""
+
+
 def up(value: float, ulps: float = 4.0) -> float:
     """A float not below `value * (1 + ulps * 2**-52)`, for a non-negative `value`; zero and infinity stay.
 
@@ -51,10 +55,26 @@ def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
     True
     """
     mantissa, exponent = np.frexp(values)
-    whole, shift = (mantissa * 2.0**53).astype(np.int64).tolist(), (exponent.astype(np.int64) - 53).tolist()
+    parts, powers = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
+    if parts.size > FEW:
+        parts, powers = _by_power(parts.ravel(), powers.ravel())
+    whole, shift = parts.tolist(), powers.tolist()
     least = min(shift, default=0)
     summed = sum(m << (e - least) for m, e in zip(whole, shift, strict=True))
     return Fraction(summed << least) if least >= 0 else Fraction(summed, 1 << -least)
+
+
+def _by_power(
+    parts: npt.NDArray[np.int64], powers: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The same sum of integers below 2^53 times powers of two, from two integers for each power: two halves."""
+    order = np.argsort(powers)
+    powers, parts = powers[order], parts[order]
+    starts = np.flatnonzero(np.diff(powers, prepend=powers[0] - 1))
+    # The halves have 26 and 27 bits and a sign: no sum of fewer than 2^36 of them overflows.
+    high, low = parts >> 27, parts & (2**27 - 1)
+    summed = np.concatenate([np.add.reduceat(low, starts), np.add.reduceat(high, starts)])
+    return summed, np.concatenate([powers[starts], powers[starts] + 27])
 
 
 def toward_privacy(epsilon: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ldpopt.rounding import SUBNORMAL, ULP, ceil_digits, down, toward_privacy, up
+from ldpopt.rounding import SUBNORMAL, ULP, ceil_digits, down, exact_sum, toward_privacy, up
 
 POSITIVE = st.floats(0, 1e300, exclude_min=True)
 
@@ -85,3 +85,14 @@ def test_the_units_of_rounding_are_those_of_floats():
     """Every bound on rounding counts in these: the spacing of floats at one, and the smallest positive float."""
     assert np.nextafter(1.0, 2.0) - 1.0 == ULP
     assert np.nextafter(0.0, 1.0) == SUBNORMAL > 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 3000])
+@pytest.mark.parametrize("spread", [0.0, 3.0, 300.0])
+def test_a_sum_of_many_floats_is_that_of_fractions(count, spread):
+    """Whatever their signs and sizes, few or many, floats are added up as rational numbers are."""
+    rng = np.random.default_rng(count)
+    values = rng.normal(size=count) * 10.0 ** rng.uniform(-spread, spread, count)
+    values[: count // 50] = 5e-324
+    assert exact_sum(values) == sum(map(Fraction, values.tolist()), Fraction(0))
+    assert exact_sum(np.full(70_000, -np.finfo(float).max)) == -70_000 * Fraction(float(np.finfo(float).max))

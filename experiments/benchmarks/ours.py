@@ -245,7 +245,7 @@ def exact(k: int) -> Work:
 def estimated(k: int) -> Work:
     channel = randomized_response(k, 1.0)
     counts = rng().multinomial(10_000, np.full(k, 1 / k))
-    return lambda: estimate(counts, channel)
+    return lambda: estimate(counts, channel).standard_errors
 
 
 def plain_estimate(k: int) -> Work:

@@ -62,7 +62,7 @@ def split(state: State, report: Callable[[float], None]) -> dict[str, Any]:
     questions, epsilon = _questions(state), take(state, "epsilon", positive_epsilon)
     asked_for = {str(at): (question.pilot, question.target) for at, question in enumerate(questions)}
     with field("epsilon"):
-        found = split_budget(asked_for, Budget(epsilon), designed=0)
+        found = split_budget(asked_for, Budget(epsilon), designed=0, progress=report)
     parts = [found.epsilons[name] for name in asked_for]
     return {"split": [part / math.fsum(parts) for part in parts], "respondents": found.respondents}
 

@@ -32,10 +32,10 @@ class EquivalenceDual(Certificate):
         worst case is at least the criterion there.
     kernel : K (r, k), of the shape that the criterion asks for. rows, pairs : multipliers lambda (k,) and nu >= 0
         (k, k).
-    relaxed : the relaxation of the columns, where there are too many to price every one; else None.
+    relaxed : the relaxation of the columns, or how sets branch, where there are too many to price every one; else None.
 
-    In exact arithmetic, patterns of up to 12 categories are priced in balls. Patterns of more categories, and the least
-    eigenvalue of a relaxation, are computed in floats with a proved error: as rigorous, but not sharper.
+    In exact arithmetic, patterns of up to 12 categories are priced in balls. Patterns of more categories, branches,
+    and the least eigenvalue of a relaxation, are computed in floats with a proved error: as rigorous, but not sharper.
     """
 
     proves = FisherInformation
@@ -82,5 +82,6 @@ class EquivalenceDual(Certificate):
             columns = self._column_form(expect(utility, FisherInformation, "the utility"))
         except Unproved:
             return "the equivalence theorem of optimal design"
-        how = f"over all {columns.name}" if columns.exact else f"with Shor's relaxation of the {columns.kind}"
+        words = getattr(self.relaxed, "words", "nothing said of")
+        how = f"over all {columns.name}" if columns.exact else f"with {words} the {columns.kind}"
         return f"the equivalence theorem of optimal design, {how}"

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
@@ -23,7 +24,7 @@ BATCH = 200
 """The most columns that join a design in one round."""
 
 
-AnyRelaxation = Relaxation | PolicyRelaxation
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches
 
 
 class Columns(ABC):

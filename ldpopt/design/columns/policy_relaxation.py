@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ class PolicyRelaxation(ByValue):
     """weights : n (products,), the weights of the products of constraints, none below zero. Any of them are valid."""
 
     weights: Array
+
+    words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, limits: Array) -> float:
         """An upper bound on the gains of all columns within `limits` (k, k); inf where the weights prove none."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Relaxation(ByValue):
 
     squares: Array
     spans: Array
+
+    words: ClassVar[str] = "Shor's relaxation of"
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """An upper bound on the gains of all patterns; inf where the numbers prove none. epsilon : in nats."""

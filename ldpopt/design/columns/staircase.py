@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ldpopt.design.columns.base import BATCH, AnyRelaxation, Columns
+from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.halves import most_of_patterns
 from ldpopt.design.columns.line import most_of_line
@@ -77,7 +78,7 @@ class StaircaseColumns(Columns):
         return self.line or self.k <= EXACT_LIMIT
 
     def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
-        """The largest gain of all 2^k patterns, one by one or in two halves; for too many, by Shor's relaxation."""
+        """The largest gain of all 2^k patterns, one by one or in two halves; for too many, as `relaxed` says."""
         epsilon = charges.arithmetic.of(self.epsilon)
         # Patterns are divided by exp(epsilon) - 1: t on all inputs, and t + 1 on a set.
         level = 1 / epsilon.expm1()
@@ -86,7 +87,7 @@ class StaircaseColumns(Columns):
             if found < math.inf or self.k > EXACT_LIMIT:
                 return found
         if not self.exact:
-            return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation) else math.inf
+            return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf
         if self.k > LISTED:
             return most_of_patterns(charges, level)
         sets = subsets(self.k)

@@ -21,6 +21,7 @@ from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
+from ldpopt.design.methods.small_sets import SmallSets
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -37,6 +38,7 @@ METHODS: tuple[Method, ...] = (
     DecisionProgram(),
     SamplingProgram(),
     Saddle(),
+    SmallSets(),
     SampledColumns(),
     EstimationColumns(),
     PatternLP(),

@@ -199,7 +199,7 @@ class Labels:
                 for _ in range(RESCALED):
                     gains = chords / scale
                     if large:
-                        solved, memory = interval_program(gains.each, kept, knots, memory)
+                        solved, memory = interval_program(gains.each, kept, knots, memory, self.deadline)
                     else:
                         solved = label_program(gains, kept, self.expressions, True)
                     if self.conic or 1e-5 < solved.value < 1e5:

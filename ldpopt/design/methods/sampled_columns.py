@@ -43,6 +43,9 @@ STEPS = 300
 PAIRS = 5000
 """All sets of two categories join the drawn ones where there are at most this many."""
 
+NEAR = COARSE_GAP / 8
+"""How near to the bound weights are brought."""
+
 THINNED = 40
 """Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations."""
 
@@ -122,7 +125,9 @@ class SampledColumns:
         each = np.unique(np.vstack(sets), axis=0)
         values = np.where(each, ratio, 1.0)
         mass = values @ prior
-        found = mixture(values / mass[:, None], factor, STEPS, COARSE_GAP / 1000, problem.deadline)
+        found = mixture(
+            values / mass[:, None], factor, STEPS, COARSE_GAP / 100, dual.least * (1 + NEAR), deadline=problem.deadline
+        )
         if found is None:
             raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
         if k <= THINNED:

@@ -157,7 +157,7 @@ class Linear:
         block[:, inputs, inputs] += pairs.gather(first, second) + rate[0]
         if pairs.ratio is not None:
             cross = rate[3] + rate[4] / pairs.ratio
-            block[:, inputs, inputs] += rate[3] + rate[4] / pairs.ratio**2
+            block[:, inputs, inputs] += rate[3] + rate[4] / pairs.ratio / pairs.ratio
             total = (rate[3] + rate[4]).sum(axis=1)
             block -= cross[:, :, None] * cross[:, None, :] / total[:, None, None]
         by_left = np.concatenate([on_left, share * pairs.on_left], axis=1)
@@ -176,7 +176,7 @@ class Linear:
         )
         if pairs.ratio is not None:
             weight = (cross * at.q).sum(axis=1) / total
-            along += (rate[3] + rate[4] / pairs.ratio**2) * at.q - cross * weight[:, None]
+            along += (rate[3] + rate[4] / pairs.ratio / pairs.ratio) * at.q - cross * weight[:, None]
         loose = np.concatenate([np.zeros(count), (1 / whole).sum(axis=0)])
         spent = np.concatenate([level.sum(axis=0), at.u.sum(axis=0)])
         return cls(pairs, at, nu, sides, block, by_left, by_right, levels, along, loose, spent, paid, share, whole)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.terms import Index, Ratio, Term
 from ldpopt.design.programs.labels import Solved
@@ -53,11 +54,12 @@ class Memory:
 
 
 def interval_program(
-    gains: Array, terms: Sequence[Term | Ratio], knots: Array, memory: Memory | None
+    gains: Array, terms: Sequence[Term | Ratio], knots: Array, memory: Memory | None, deadline: Deadline = UNLIMITED
 ) -> tuple[Solved, Memory]:
     """`label_program(gains, terms)` for ratios and hockey sticks, begun where a program on other intervals ended.
 
     gains : (n, k), in units of the optimum. The matrix (k, n) is an optimal vertex, zero outside the posed intervals.
+    When the time is over it is the best of the intervals that are posed by then, within all constraints.
     """
     n, k = gains.shape
     sizes = [0 if isinstance(term, Ratio) else len(term) for term in terms]
@@ -84,7 +86,7 @@ def interval_program(
         others = np.setdiff1d(np.arange(n), posed)
         kept, flows = _priced(gains[others] - rows, terms, prices)
         joining = _peaks(kept, others)
-        if not len(joining):
+        if not len(joining) or deadline.over():
             break
         for mine, flow in zip(cells, flows, strict=True):
             mine[others[joining]] = flow[joining] > 0

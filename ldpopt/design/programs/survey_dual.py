@@ -114,10 +114,10 @@ class _Search:
     def start(self) -> Array:
         """The best x of a grid of simple ones, scaled so that its objective is the bound that it proves."""
         k, best, found = len(self.prior), -np.inf, np.concatenate([np.ones(len(self.prior)), self.prior])
-        for share in (0.0, 0.3, 0.6, 0.8, 0.9, 0.97):
+        for share in (0.0, 0.3, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999, 1.0):  # at 1 a large enough `own` will do
             d = (1 - share) + share * k * self.prior
             for even in np.geomspace(0.1, 5, 6):
-                for own in (0.0, *np.geomspace(0.3, 1000, 9)):
+                for own in (0.0, *np.geomspace(0.3, 1000, 9), *(self.bend * k * np.geomspace(0.3, 30, 5))):
                     x = np.concatenate([d, even * d + own * self.prior])
                     at = self.at(x)
                     if at is None or not at.cost > 0:

@@ -92,7 +92,7 @@ class Estimate(Pictured):
     @property
     def standard_errors(self) -> Array:
         """Square roots of the diagonal of `covariance`."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
 
     @property
     def degrees(self) -> float:
@@ -240,12 +240,10 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     table, channel = as_table(data, channel), as_channel(channel)
     estimator = GeneralizedLeastSquares() if estimator is None else estimator
     frequencies = table.frequencies
-    if not channel.matrix[0].all():  # some output may have a column of zeros
+    if not channel.matrix[0].all():  # otherwise the first answer can give every output
         impossible = np.flatnonzero((frequencies > 0) & ~channel.matrix.any(axis=0))
-    else:
-        impossible = np.zeros(0, dtype=np.intp)
-    if len(impossible):
-        raise invalid("reports", "outputs that the channel can give", repr(channel.outputs[impossible[0]]))
+        if len(impossible):
+            raise invalid("reports", "outputs that the channel can give", repr(channel.outputs[impossible[0]]))
     values, loadings = estimator.fit(frequencies, channel)
     boundary: tuple[Label, ...] = ()
     model = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import starmap
 
 import numpy as np
 
@@ -46,20 +47,24 @@ def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     return SamplingVariance(np.sum([one.covariance for one in found], axis=0), min(one.degrees for one in found))
 
 
+def _simple_covariance(table: CountTable, loadings: Array) -> Array:
+    """(l diag(f) l^T - t t^T) / n of a simple sample, with t = l f taken off first, so that no digits cancel."""
+    f = table.frequencies
+    centred = loadings - (loadings @ f)[:, None]
+    return np.asarray((centred * f) @ centred.T / table.n)
+
+
 def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVariance:
+    if all(table.simple for table, _ in parts):
+        return SamplingVariance(sum(starmap(_simple_covariance, parts[1:]), _simple_covariance(*parts[0])), math.inf)
     r = parts[0][1].shape[0]
-    simple = all(table.simple for table, _ in parts)
     scatter: dict[Label, Array] = {}
     totals: dict[Label, dict[Label, Array]] = {}
     singles: dict[Label, list[Array]] = {}
     units: dict[Label, int] = {}
-    covariance = np.zeros((r, r))
     for table, loadings in parts:
         f = table.frequencies
         centred = loadings - (loadings @ f)[:, None]
-        if simple:
-            covariance += (centred * f) @ centred.T / table.n
-            continue
         influence = centred / table.total_weight
         for (stratum, cluster), counts, weights, squares in zip(
             table.keys, table.counts, table.weights, table.squares, strict=True
@@ -71,8 +76,6 @@ def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVari
             else:
                 inside = totals.setdefault(stratum, {})
                 inside[cluster] = inside.get(cluster, np.zeros(r)) + influence @ weights
-    if simple:
-        return SamplingVariance(covariance, math.inf)
     names = list(dict.fromkeys([*units, *totals]))
     inner, sizes = np.zeros((len(names), r, r)), np.zeros(len(names))
     for h, stratum in enumerate(names):

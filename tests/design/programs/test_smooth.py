@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from ldpopt.design import Divergence, RenyiLDP, optimal_channel
+from ldpopt.design import Divergence, LocalDP, RenyiLDP, optimal_channel
 from ldpopt.design.constraints.hockey_stick import approximate
 from ldpopt.design.constraints.moment import moment
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.programs.labels import label_program
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.design.programs.smooth import smooth_program
-from ldpopt.divergences import KL
+from ldpopt.divergences import CHI_SQUARED, KL
 
 
 def random_gains(k, n=4, seed=5):
@@ -100,3 +100,12 @@ def test_many_binding_pairs_do_no_harm():
     assert design.guarantees[0].value <= 0.5
     assert design.relative_gap <= 1e-6
     assert design.certificate.verify()
+
+
+@pytest.mark.parametrize("epsilon", [400.0, 700.0])
+def test_pure_ldp_whose_ratio_has_no_square_in_floats_changes_nothing(epsilon):
+    """e^400 is a float and e^800 is none: the design is that of the other constraint alone."""
+    utility, constraint = Divergence(CHI_SQUARED, [0.4, 0.6], [0.6, 0.4]), RenyiLDP(2.0, 0.1)
+    design = optimal_channel(utility, [LocalDP(epsilon), constraint])
+    assert design.certified
+    assert design.value == pytest.approx(optimal_channel(utility, constraint).value, rel=1e-7)
