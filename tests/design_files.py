@@ -25,6 +25,7 @@ from ldpopt.design import (
     Hull,
     Invariant,
     LocalDP,
+    MarginalPatterns,
     MutualInformation,
     MVOptimal,
     Outputs,
@@ -69,7 +70,7 @@ PROBLEMS = {
     "trade-off": (U, [TradeOff(TradeOffCurve.of_pair([0.75, 0.25], [0.25, 0.75]))]),
     "policy": (Divergence(KL, P0, P1, inputs=LABELS), [LocalDP(1.0, policy())]),
     "worst": (WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0)]),
-    "parts": (WorstOf(KL, P0, [P1, P2]), [ApproximateLDP(1.0, 0.01), TotalVariation(0.3)]),
+    "levels and a cap": (WorstOf(KL, P0, [P1, P2]), [ApproximateLDP(1.0, 0.01), TotalVariation(0.3)]),
     "levels": (WorstOf(KL, P0, [P1, P2]), [ApproximateLDP(1.0, 0.01)]),
     "sum": (WeightedSum([1, 0.5], [U, MutualInformation(P1)]), [LocalDP(1.0)]),
     "loss": (ExpectedLoss(P0, LOSS, decisions=("x", "y", "z")), [LocalDP(1.0)]),
@@ -106,10 +107,13 @@ def design(name):
     """The design of a problem, made once."""
     if name == "pattern program":
         return optimal_channel(U, LocalDP(1.0), method=PatternLP())
+    if name == "parts":
+        several = WorstOf(KL, P0, [P1, P2])
+        return optimal_channel(several, [LocalDP(1.0), TotalVariation(0.2)], method=MarginalPatterns())
     if name == "nothing proved":
         return optimal_channel(U, LocalDP(1.0), certify=False)
     utility, constraints = {**PROBLEMS, **OUTPUTS, **SETS}[name]
     return optimal_channel(utility() if callable(utility) else utility, constraints)
 
 
-NAMES = (*PROBLEMS, "pattern program", "nothing proved")
+NAMES = (*PROBLEMS, "pattern program", "parts", "nothing proved")
