@@ -205,7 +205,7 @@ def test_branch_and_bound_uses_the_time_it_has():
 
 def test_every_method_is_looked_at():
     """The cases above choose each method of `METHODS` that has a loop of its own or asks for other designs."""
-    one_program = {"Erasure", "MergedPartition", "LevelLP", "PolicyLP", "GivenDecisions"}
+    one_program = {"Erasure", "EvenPilot", "MergedPartition", "LevelLP", "PolicyLP", "GivenDecisions"}
     from ldpopt.design.methods.choose import choose
     from ldpopt.design.problems.problem import Problem
 
