@@ -25,6 +25,7 @@ from ldpopt.design.certificates.boxes import BranchDual, Split
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.codec.kinds import CERTIFICATES, CHOICES, CONSTRAINTS, UNTAGGED, UTILITIES, fields, kinds
+from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.utilities.least_pair import LowerLine
@@ -152,7 +153,8 @@ def _parts(seed):
 
     term = TermMultiplier(0, np.array([0, 1]), draw(2, 3))
     yield from (term, Leaf(draw(3), (term,), (None, draw(2)), draw(2, 3), draw(1)), Split(0, draw().item(), 1, 2))
-    yield from (Relaxation(draw(2, 3), draw(2)), PolicyRelaxation(draw(4)), LowerLine(draw(3), draw(2, 3)))
+    yield from (Relaxation(draw(2, 3), draw(2)), PolicyRelaxation(draw(4)), Branches(draw(3)))
+    yield LowerLine(draw(3), draw(2, 3))
 
 
 def test_parts_of_certificates_are_equal_by_value():

@@ -31,6 +31,7 @@ from ldpopt.design.columns.definite import least_eigenvalue
 from ldpopt.design.columns.relaxation import finite
 from ldpopt.distribution import Array, Index
 from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.results import ByValue
 from ldpopt.rounding import ULP
 
 NODES = 2**25
@@ -49,7 +50,7 @@ Members = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Branches:
+class Branches(ByValue):
     """d (k,): what makes the form convex. Sound whatever the numbers are."""
 
     squares: Array
