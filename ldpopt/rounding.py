@@ -29,14 +29,15 @@ def up(value: float, ulps: float = 4.0) -> float:
     """
     if value == 0 or math.isinf(value):
         return value
-    return math.nextafter(value * (1.0 + ulps * ULP), math.inf)
+    # With a whole number of units the factor is exact, so that one step makes up for the rounding of the product.
+    return math.nextafter(value * (1.0 + math.ceil(ulps) * ULP), math.inf)
 
 
 def down(value: float, ulps: float = 4.0) -> float:
     """A float not above `value * (1 - ulps * 2**-52)`, for a non-negative `value`; zero and infinity stay."""
     if value == 0 or math.isinf(value):
         return value
-    return max(0.0, math.nextafter(value * (1.0 - ulps * ULP), -math.inf))
+    return max(0.0, math.nextafter(value * (1.0 - math.ceil(ulps) * ULP), -math.inf))
 
 
 def sum_up(*parts: float) -> float:

@@ -71,6 +71,7 @@ PROBLEMS = {
     "policy": (Divergence(KL, P0, P1, inputs=LABELS), [LocalDP(1.0, policy())]),
     "worst": (WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0)]),
     "levels and a cap": (WorstOf(KL, P0, [P1, P2]), [ApproximateLDP(1.0, 0.01), TotalVariation(0.3)]),
+    "parts": (WorstOf(KL, P0, [P1, P2]), [ApproximateLDP(1.0, 0.01), LocalDP(2.0)]),
     "levels": (WorstOf(KL, P0, [P1, P2]), [ApproximateLDP(1.0, 0.01)]),
     "sum": (WeightedSum([1, 0.5], [U, MutualInformation(P1)]), [LocalDP(1.0)]),
     "loss": (ExpectedLoss(P0, LOSS, decisions=("x", "y", "z")), [LocalDP(1.0)]),

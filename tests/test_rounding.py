@@ -18,6 +18,7 @@ POSITIVE = st.floats(0, 1e300, exclude_min=True)
 @given(POSITIVE, st.floats(0, 1000))
 @example(5e-324, 4.0)
 @example(1.0, 4.0)
+@example(2.5, 2.5)
 def test_up_covers_the_stated_error(value, ulps):
     """up(v, u) >= v (1 + u 2^-52) exactly, and at most 2 units more."""
     bound = Fraction(value) * (1 + Fraction(ulps) * Fraction(ULP))
@@ -27,6 +28,7 @@ def test_up_covers_the_stated_error(value, ulps):
 
 @given(POSITIVE, st.floats(0, 1000))
 @example(5e-324, 4.0)
+@example(2.5, 2.5)
 def test_down_covers_the_stated_error(value, ulps):
     """down(v, u) <= v (1 - u 2^-52) exactly, not negative, and at most 2 units less."""
     bound = Fraction(value) * (1 - Fraction(ulps) * Fraction(ULP))

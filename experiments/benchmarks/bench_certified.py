@@ -135,8 +135,10 @@ ROWS: list[tuple[str, str, int]] = [
     (DET, "LDP 1", 16),
     (DET, "LDP 1", 24),
     (DET, "LDP 1, TV 0.15", 16),
+    (DET, "LDP 1, TV 0.15", 24),
     (MOST, "LDP 1", 12),
     (MOST, "LDP 1", 24),
+    (MOST, "LDP 1, TV 0.15", 16),
 ]
 
 

@@ -75,6 +75,7 @@ CASES = {
     "estimation and capped": (FisherInformation(P), [LocalDP(1.0), TotalVariation(0.2)], None),
     "one share of many": (FisherInformation([0.1] + [0.02] * 45), LocalDP(1.0), None),
     "sampled columns": (FisherInformation(np.arange(1, 26.0) / 325), LocalDP(1.0), SampledColumns(300)),
+    "small sets": (FisherInformation(np.arange(1, 27.0) / 351), LocalDP(3.0), None),
     "integers": (SMALL, [LocalDP(1.0), Denominator(20)], None),
     "integers for estimation": (FisherInformation([0.5, 0.3, 0.2]), [LocalDP(1.0), Denominator(12)], None),
     "rounded": (PAIR, [LocalDP(1.0), Denominator(20)], None),

@@ -83,5 +83,7 @@ class EquivalenceDual(Certificate):
         except Unproved:
             return "the equivalence theorem of optimal design"
         words = getattr(self.relaxed, "words", "nothing said of")
-        how = f"over all {columns.name}" if columns.exact else f"with {words} the {columns.kind}"
+        how = (
+            f"over all {columns.name}" if columns.exact and self.relaxed is None else f"with {words} the {columns.kind}"
+        )
         return f"the equivalence theorem of optimal design, {how}"

@@ -18,13 +18,14 @@ from ldpopt.design.columns.charges import Charges
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.prices import Prices
 from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.columns.sizes import Sizes
 from ldpopt.distribution import Array
 
 BATCH = 200
 """The most columns that join a design in one round."""
 
 
-AnyRelaxation = Relaxation | PolicyRelaxation | Branches
+AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes
 
 
 class Columns(ABC):

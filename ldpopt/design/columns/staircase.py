@@ -13,6 +13,7 @@ from ldpopt.design.columns.halves import most_of_patterns
 from ldpopt.design.columns.line import most_of_line
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices, subsets
 from ldpopt.design.columns.relaxation import Relaxation
+from ldpopt.design.columns.sizes import Sizes
 from ldpopt.distribution import Array
 
 FULL = 8
@@ -86,6 +87,8 @@ class StaircaseColumns(Columns):
             found = most_of_line(charges, level)
             if found < math.inf or self.k > EXACT_LIMIT:
                 return found
+        if isinstance(relaxed, Sizes):
+            return relaxed.most(charges, epsilon)
         if not self.exact:
             return relaxed.most(charges, epsilon) if isinstance(relaxed, Relaxation | Branches) else math.inf
         if self.k > LISTED:

@@ -8,6 +8,7 @@ from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.estimation import EstimationColumns
+from ldpopt.design.methods.even_pilot import EvenPilot
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
 from ldpopt.design.methods.integer_program import IntegerProgram
@@ -38,6 +39,7 @@ METHODS: tuple[Method, ...] = (
     DecisionProgram(),
     SamplingProgram(),
     Saddle(),
+    EvenPilot(),
     SmallSets(),
     SampledColumns(),
     EstimationColumns(),

@@ -60,6 +60,10 @@ OUTSIDE = 30
 """A round is solved to a gap this many times smaller than the largest gain of columns outside the round before."""
 
 
+NARROW, CAPPED = 1e-4, 5e-4
+"""The least epsilon at which Newton's method, which adds up squares, tells columns from one another; and with a cap."""
+
+
 WIDE = 0.1
 """The least cap, as a share of the widest total variation, for which Newton's method is used."""
 
@@ -191,6 +195,8 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
             return False  # most reports say nothing: posed in other units
     else:
         return False
+    if not columns.epsilon >= (NARROW if eta is None else CAPPED):
+        return False  # columns are nearly constant: posed in other units
     if isinstance(criterion, AOptimal):
         return criterion.diagonal(k) is not None
     return isinstance(criterion, DOptimal | MVOptimal)
@@ -215,14 +221,17 @@ def _newton(
         prices = prices_at(prior, solution, columns)
         size = float(k) if criterion.logarithmic else abs(float(prices.rows.sum() + (eta or 0.0) * prices.pairs.sum()))
         new = unknown(prices.best(k**2 // 2, 0.1 * least * size)[1] * columns.epsilon, heights)
-        outside = float(prices.gains(columns.values(new)).max(initial=0.0)) / size
-        if outside <= least and accuracy <= 1.01 * least:
+        values, at_new = columns.values(heights), columns.values(new)
+        gains = prices.gains(at_new) / size
+        if gains.max(initial=0.0) <= least and accuracy <= 1.01 * least:
             break
+        # Of a report that is nearly never given, a unit of probability is more than there is.
+        outside = float((gains * (at_new @ prior) / at_new.max(axis=1)).max(initial=0.0))
         if at == 0 and isinstance(criterion, MVOptimal):  # now that the variances have weights
             weights = solution.central.prices[:k]
             more = _drawn(prior, columns, np.sqrt(np.maximum(weights, LIGHT * weights.max())), eta)
             new = np.vstack([new, unknown(more, np.vstack([heights, new]))])
-        idle = solution.central.slack > SPARE * max(outside, accuracy) * size * (columns.values(heights) @ prior)
+        idle = solution.central.slack > SPARE * max(outside, accuracy) * size * values.max(axis=1)
         if outside > 2 * before and gone:  # many prices are as good, and what left is wanted again
             leaving = False
         kept, before = ~(idle & leaving), outside

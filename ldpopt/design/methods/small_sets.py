@@ -24,7 +24,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.programs.mixture import mixture
 from ldpopt.design.programs.survey_dual import survey_dual
-from ldpopt.design.programs.survey_newton import begun, weigh
+from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.distribution import Array, number
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError, invalid
@@ -113,15 +113,14 @@ class SmallSets:
         drawn = balanced_sets(prior, dual.squares, dual.target, ratio, 100 * k, np.random.default_rng(k))
         sets = np.unique(np.vstack([np.eye(k, dtype=bool), pairs, drawn]), axis=0)
         sets = _heaviest(sets, prior, factor, ratio)
-        at = begun(prior, np.where(sets, ratio, 1.0), factor)
-        accuracy = 1e-2
-        for turn in range(ROUNDS):
-            found = at = weigh(prior, factor, at, accuracy)
-            solution = at.solution(prior, factor)
-            size = float(solution.rows.sum())
+        values = np.where(sets, ratio, 1.0)
+        accuracy, start = 1e-2, None
+        for turn in problem.deadline.rounds(range(ROUNDS)):
+            found, solution = values, survey_program(utility.criterion, prior, values, accuracy, start=start)
+            size, mass = float(solution.rows.sum()), values @ prior
             prices = prices_at(prior, solution, columns)
-            leading = np.argsort(-at.theta * (at.columns @ prior))[:k]
-            climbed = prices.climb(at.columns[leading] > 1, k * k // 2, 0.0)
+            leading = np.argsort(-solution.theta * mass)[:k]
+            climbed = prices.climb(values[leading] > 1, k * k // 2, 0.0)
             above = prices.gains(np.where(climbed, ratio, 1.0)).max(initial=0.0)
             form = _form(solution, prior, columns.epsilon, dual.squares, max(0.05 * above, SETTLED * size))
             search = walk(form, int(self.sets), k * k // 2)
@@ -129,17 +128,16 @@ class SmallSets:
                 return None
             met = np.where(np.vstack([climbed, search.sets]), ratio, 1.0)
             most = float(prices.gains(met).max(initial=0.0))
-            new = unknown(np.unique(met, axis=0), at.columns)
-            pays = prices.gains(new)
+            new = unknown(np.unique(met, axis=0), values)
             if accuracy <= ACCURACY and (most <= 2 * ACCURACY * size or not len(new)):
                 break
-            lacking = at.slack / (at.columns @ prior)
             # At last all stay: many prices are as good as each other, and columns that leave come back in turns.
-            kept = (lacking <= max(50 * accuracy, 1e-3) * size) | (accuracy <= ACCURACY) | (turn >= SIFTED)
-            at = at.joined(kept, new, -pays * (new @ prior))
+            kept = solution.central.slack <= max(50 * accuracy, 1e-3) * size * mass
+            kept |= (accuracy <= ACCURACY) | (turn >= SIFTED)
+            values, start = np.vstack([values[kept], new]), solution.central.joined(kept, len(new))
             if most <= PATIENT * accuracy * size or not len(new):
                 accuracy = max(accuracy / 5, ACCURACY)
-        mixed = Mixture(np.where(found.columns > 1, columns.epsilon, 0.0), solution)
+        mixed = Mixture(np.where(found > 1, columns.epsilon, 0.0), solution)
         mixed = mixed.fewer(utility, columns, None) if k <= THINNED else mixed
         raised = replace(solution, rows=solution.rows + (1.01 * most + SETTLED * size) * prior)
 
@@ -148,7 +146,7 @@ class SmallSets:
             yield EquivalenceDual(*fields, _branches(raised, prior, dual.squares))
             yield equivalence_dual(posed, channel, dual, factor)
 
-        how = f"column generation over staircase patterns of small sets, {len(found.columns)} kept"
+        how = f"column generation over staircase patterns of small sets, {len(found)} kept"
         matrix = mixed.matrix(columns, inward(columns.epsilon))
         return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")
 

@@ -128,7 +128,7 @@ class _Program:
         self.pairs = np.triu_indices(k, 1)
         x, other = self.pairs
         capped = eta is not None
-        self.columns, self.prior, self.mass = columns, prior, columns @ prior
+        self.columns, self.prior, self.mass, self.most = columns, prior, columns @ prior, columns.max(axis=1)
         self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if capped else np.zeros((n, 0))
         self.caps = np.full(self.above.shape[1], eta if capped else 1.0)
         self.shape = Shape(criterion, columns / np.sqrt(self.mass)[:, None], prior)
@@ -153,9 +153,11 @@ class _Program:
         missing = np.append(at.level - local.each, self.caps - self.above.T @ at.theta) - at.room
         dual = local.slope + self.columns @ at.rows + self.above @ at.prices[limits:]
         scale = np.append(np.full(limits, local.size), self.caps)
-        missed = max(float(np.abs(short).max()), float(np.abs(missing / scale).max(initial=0.0)))
+        missed = max(
+            float(np.abs(short).max() / self.caps.min(initial=1.0)), float(np.abs(missing / scale).max(initial=0.0))
+        )
         gap = float(at.theta @ at.slack + at.room @ at.prices) / local.size
-        unpaid = float(np.abs((dual - at.slack) / self.mass).max()) / local.size
+        unpaid = float(np.abs((dual - at.slack) / self.most).max()) / local.size
         off = max(gap, unpaid, (missed - 1e-9) / STRICT)
         return _Near(local, dual, short, missing, np.hstack([local.by, self.above]), gap, off)
 

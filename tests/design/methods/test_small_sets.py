@@ -13,9 +13,6 @@ from ldpopt.design.columns.prices import Prices
 from ldpopt.design.load import load_design
 from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.small_sets import SmallSets
-from ldpopt.design.programs.survey_newton import begun, weigh
-from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.utilities.scores import criterion_at
 from ldpopt.errors import InvalidInput
 
 
@@ -68,25 +65,6 @@ def test_the_design_is_written_and_read_with_its_branches(design, tmp_path):
     read = load_design(tmp_path / "design.json")
     assert isinstance(read.certificate.relaxed, Branches)
     assert read.certificate.bound == design.certificate.bound
-
-
-@pytest.mark.parametrize("weights", [None, [1.0, 4.0, 0.25, 1.0, 2.0, 1.0, 1.0, 3.0, 1.0]])
-def test_newtons_method_goes_on_from_fewer_columns(weights):
-    """From the optimum of half of the columns it comes to the optimum of all, that of another program."""
-    p, e = skewed(9, 2), math.exp(1.3)
-    criterion = AOptimal(weights)
-    sets = np.array([np.isin(np.arange(9), chosen) for size in (1, 2, 3) for chosen in combinations(range(9), size)])
-    columns, factor = np.where(sets, e, 1.0), criterion.diagonal(9)
-    half = weigh(p, factor, begun(p, columns[:45], factor), 1e-4)
-    information = (half.columns * (half.theta / (half.columns @ p))[:, None]).T @ half.columns
-    lacking = columns[45:] @ half.rows - ((columns[45:] @ np.linalg.inv(information) * factor) ** 2).sum(axis=1) / (
-        columns[45:] @ p
-    )
-    whole = weigh(p, factor, half.joined(half.theta > 0, columns[45:], lacking), 1e-9)
-    other = survey_program(criterion, p, columns, 1e-9)
-    reached = [criterion_at(criterion, columns.T * one.theta, p) for one in (whole, other)]
-    assert reached[0] == pytest.approx(reached[1], rel=1e-7)
-    assert columns.T @ whole.theta == pytest.approx(np.ones(9), abs=1e-8)
 
 
 def test_weights_of_the_variances_are_certified_as_well():
