@@ -18,10 +18,11 @@ import numpy as np
 
 from ldpopt.design.columns.charges import Charges
 from ldpopt.enclosures import FLOAT, Enclosure
+from ldpopt.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
+class Sizes(ByValue):
     """Patterns go by the sizes of their sets alone; there are no numbers to it."""
 
     words: ClassVar[str] = "the sizes of the sets of"
