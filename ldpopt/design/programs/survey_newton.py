@@ -26,7 +26,7 @@ REACH = 0.99
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class WeighedColumns:
     """Weights theta (n,) of `columns` (n, k), what each lacks to pay (n,), both positive, and the rows' prices (k,)."""
 
     columns: Array
@@ -34,11 +34,11 @@ class Weighed:
     slack: Array
     rows: Array
 
-    def joined(self, kept: Array, new: Array, lacking: Array) -> Weighed:
+    def joined(self, kept: Array, new: Array, lacking: Array) -> WeighedColumns:
         """What to go on from: the columns `kept`, and `new` ones (m, k) that lack so much (m,), or pay, to pay."""
         centre = float(self.theta @ self.slack) / len(self.theta)
         slack = np.maximum(lacking, np.abs(lacking).max(initial=0.0))
-        return Weighed(
+        return WeighedColumns(
             np.vstack([self.columns[kept], new]),
             np.concatenate([self.theta[kept], centre / slack]),
             np.concatenate([self.slack[kept], slack]),
@@ -55,16 +55,16 @@ class Weighed:
         return FisherSolution(self.theta, rows, np.zeros((k, k)), kernel, np.ones(1))
 
 
-def begun(prior: Array, columns: Array, factor: Array) -> Weighed:
+def begun(prior: Array, columns: Array, factor: Array) -> WeighedColumns:
     """Where to begin: equal weights."""
     n, k = columns.shape
     theta = np.full(n, k / columns.sum())
     thin = columns / np.sqrt(columns @ prior)[:, None] / factor
     value = float(np.trace(np.linalg.inv((thin.T * theta) @ thin)))
-    return Weighed(columns, theta, 0.1 * value / n / theta, value * prior)
+    return WeighedColumns(columns, theta, 0.1 * value / n / theta, value * prior)
 
 
-def weigh(prior: Array, factor: Array, start: Weighed, accuracy: float) -> Weighed:
+def weigh(prior: Array, factor: Array, start: WeighedColumns, accuracy: float) -> WeighedColumns:
     """The best weights of the columns of `start`, whose mixtures include a constant, to a relative `accuracy`."""
     columns, theta, slack, rows = start.columns, start.theta, start.slack, start.rows
     n, k = columns.shape
@@ -104,7 +104,7 @@ def weigh(prior: Array, factor: Array, start: Weighed, accuracy: float) -> Weigh
         ahead, priced = _reach(theta, d_theta), _reach(slack, d_slack)
         theta, rows, slack = theta + ahead * d_theta, rows + priced * change, slack + priced * d_slack
         least = min(ahead, priced)
-    return Weighed(columns, theta, slack, rows)
+    return WeighedColumns(columns, theta, slack, rows)
 
 
 def _multiply(turned: Array, bend: Array, out: Array) -> None:
