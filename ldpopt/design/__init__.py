@@ -60,8 +60,12 @@ from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.column_generation import ColumnGeneration
+from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
 from ldpopt.design.methods.erasure import Erasure
+from ldpopt.design.methods.estimation import EstimationColumns
+from ldpopt.design.methods.even_pilot import EvenPilot
 from ldpopt.design.methods.exchange import Exchange
+from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
 from ldpopt.design.methods.integer_program import IntegerProgram
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
@@ -70,7 +74,10 @@ from ldpopt.design.methods.partition import MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.rounded import Rounded
+from ldpopt.design.methods.saddle import Saddle
+from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes
+from ldpopt.design.methods.small_sets import SmallSets
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.optimal import estimation_design, optimal_channel
 from ldpopt.design.structure import Structure, Structures, structures
@@ -116,6 +123,7 @@ __all__ = [
     "Criterion",
     "CutDual",
     "DOptimal",
+    "DecisionProgram",
     "Denominator",
     "Design",
     "Divergence",
@@ -123,10 +131,14 @@ __all__ = [
     "EnvelopeDual",
     "EquivalenceDual",
     "Erasure",
+    "EstimationColumns",
     "EstimationDesign",
+    "EvenPilot",
     "Exchange",
     "ExpectedLoss",
     "FisherInformation",
+    "GivenDecisions",
+    "GivenSearch",
     "Hull",
     "HypothesisSet",
     "InformationCapacity",
@@ -163,8 +175,12 @@ __all__ = [
     "Relaxed",
     "RenyiLDP",
     "Rounded",
+    "Saddle",
     "SaddlePoint",
+    "SampledColumns",
     "SamplingDual",
+    "SamplingProgram",
+    "SmallSets",
     "Structure",
     "Structures",
     "Support",

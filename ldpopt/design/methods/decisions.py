@@ -36,7 +36,13 @@ DRAWS = 1000
 
 @dataclass(frozen=True)
 class DecisionProgram:
-    """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel."""
+    """One linear (or cone) program on the decisions of an expected loss, which is linear in the channel.
+
+    >>> from ldpopt.design import ExpectedLoss, LocalDP, optimal_channel
+    >>> design = optimal_channel(ExpectedLoss([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]]), LocalDP(1.0))
+    >>> round(design.value, 6), design.certified
+    (-0.268941, True)
+    """
 
     reference: ClassVar[str] = ""
 
@@ -121,7 +127,14 @@ def _used(matrix: Array, widest: float, close: bool) -> Array:
 
 @dataclass(frozen=True)
 class SamplingProgram:
-    """Private sampling by linear programs on tangents of the risks, which are added in rounds [PAL]."""
+    """Private sampling by linear programs on tangents of the risks, which are added in rounds [PAL].
+
+    >>> from ldpopt.design import LocalDP, PrivateSampling, optimal_channel
+    >>> from ldpopt.divergences import TOTAL_VARIATION
+    >>> design = optimal_channel(PrivateSampling(TOTAL_VARIATION, [[0.9, 0.1], [0.1, 0.9]]), LocalDP(1.0))
+    >>> round(design.value, 6), design.certified
+    (-0.168941, True)
+    """
 
     reference: ClassVar[str] = "[PAL]"
 

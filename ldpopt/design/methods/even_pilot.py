@@ -41,14 +41,16 @@ ROUNDS = 4
 
 @dataclass(frozen=True)
 class EvenPilot:
-    """For a pilot of equal shares: reports favour sets of one size, all pairs of categories alike [YB].
+    """The exact survey design for a pilot of equal shares: each report favours a set of one size [YB].
 
-    The sum of variances under `LocalDP` alone. By convexity an optimal channel treats all categories alike, so that
-    subset selection of the best size s is optimal, and so is every family of sets of that size in which all pairs of
-    categories are together equally often. Of the sets {x + i mod k}, i = 0..k-1, that is so where the power spectrum of
-    the set is flat, and of a mixture of such families where that of the spectra is: weights of about k/2 sets, drawn at
-    random, make it flat. It takes 9 to 200 categories. Of more, the optimum is that of subset selection in closed form,
-    (k-1)^2 (k + (E-1) s)^2 / ((E-1)^2 k s (k-s)), E = exp(epsilon), but its channel is too large to hold.
+    It makes the sum of variances small, under `LocalDP` alone. By convexity an optimal channel treats all categories
+    alike. So subset selection of the best size s is optimal, and so is every family of sets of that size that contains
+    all pairs of categories equally often. The k rotations {x + i mod k} of a set do so if the power spectrum of the set
+    is flat, and a mixture of such families does if the mean of the spectra is. About k/2 sets are drawn at random, with
+    weights that make it flat.
+
+    It takes 9 to 200 categories. For more, the least error is that of subset selection,
+    (k-1)^2 (k + (E-1) s)^2 / ((E-1)^2 k s (k-s)) with E = exp(epsilon), but the channel is too large for a matrix.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([1 / 20] * 20), LocalDP(1.0))

@@ -44,6 +44,13 @@ class Saddle:
     """A public coin between the best channels for pairs of the two sets, and the pair that is worst for all of them.
 
     method : the method for the optimum of each pair; None chooses one that suits the problem.
+
+    >>> from ldpopt.design import AgainstSet, Around, Contamination, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> near = Around([0.2, 0.3, 0.5], Contamination(0.1))
+    >>> design = optimal_channel(AgainstSet(KL, [0.5, 0.3, 0.2], near), LocalDP(1.0))
+    >>> round(design.value, 6), design.certified
+    (0.027194, True)
     """
 
     method: Any = None

@@ -56,14 +56,14 @@ ROUNDS = 40
 class SmallSets:
     """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
 
-    A sum of variances under `LocalDP` alone. The best reports favour sets of about k / (exp(epsilon) + 1) of the k
-    categories. Where these are few, such as 4 of 64, a search of some million sets meets all that could pay: columns
-    are generated as for few categories, with Newton's method from where it stood before, and the last search is the
-    proof (`columns.branches`). It takes 25 to 64 categories, each of them possible, and an epsilon at which the best
-    sets are small: from 2 on for 32 categories, from 3 for 48, from 4 for 64, and up to epsilon = 4.
+    It makes a sum of variances small, under `LocalDP` alone. The best reports favour sets of about
+    k / (exp(epsilon) + 1) of the k categories. If such a set is small, for instance 4 of 64, a search through some
+    million sets finds all that could improve the design. Columns are generated as for few categories, and the last
+    search is the proof (`columns.branches`). It takes 25 to 64 categories, each with positive probability, and an
+    epsilon of at most 4 at which the best sets are small: from 2 on for 32 categories, from 3 for 48, from 4 for 64.
 
-    sets : about how many sets a search may meet. With 2e7 it takes 56 categories at epsilon = 3, and 40 at 2, in two
-    minutes. Where a search meets more, sets are drawn at random instead, as `SampledColumns` does.
+    sets : about how many sets a search may look at. With 2e7 it takes 56 categories at epsilon = 3, and 40 at 2, in two
+    minutes. If a search would need more, sets are drawn at random instead, as by `SampledColumns`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation(np.arange(1.0, 27.0) / 351), LocalDP(3.0))
