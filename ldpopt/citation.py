@@ -56,6 +56,7 @@ _FOUND_BY = {
     "linear program on tangents": "[PAL]",
     "distributions": "[PAL]",
     "local search": "[CCP]",
+    "subset selection": "[YB]",
     "repaired rounding": "",
 }
 """How the text `method` of a design begins, and the papers of that method, if there are any."""
