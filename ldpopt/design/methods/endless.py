@@ -105,7 +105,7 @@ class EndlessExchange:
                 self.pose(tighter)
                 self.champion = self.ascend(self.champion, anew=True)
                 value, stale = self.value(self.champion), 0
-            if (np.isfinite(least) and least - value <= accuracy * least) or stale >= 3 or least <= 0:
+            if least * (1 - accuracy) <= value or stale >= 3 or least <= 0:
                 break
             cut = self.cut(solved, scale, (least - value) / scale / len(self.pair))
             self.knots = graded_knots(cut, self.posterior(self.champion))

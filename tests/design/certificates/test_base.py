@@ -172,7 +172,7 @@ def test_a_certificate_of_no_problem_fails_in_words():
 
 
 def test_a_bound_is_of_the_problem_and_the_numbers_alone():
-    """Another channel, or none, leaves the bound as it is; only `verify` claims something of a channel, and checks it."""
+    """Another channel, or none, leaves the bound as it is; only `verify` claims something of a channel."""
     certificate = optimal_channel(utility(4, 3), LocalDP(1.0)).certificate
     for other in (None, Channel(np.ones((2, 1))), *NO_RECORD):
         moved = replace(certificate, channel=other)
