@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design import Design
-from ldpopt.design.problems.cells import Cells
+from ldpopt.design.problems.reduction import Cells
 from ldpopt.plots import blocks, channel, panels, picture, planning
 from ldpopt.plots.blocks import ratio_order
 from ldpopt.survey.plan.plan import Plan

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import nonnegative_array, nonnegative_list
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, nonnegative_list
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.sets import HypothesisSet
 from ldpopt.distribution import Array, Index
