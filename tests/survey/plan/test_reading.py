@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ldpopt.datafiles.dialect import Dialect
+from ldpopt.datafiles.delimited import Dialect
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import (
     QuestionSpec,
