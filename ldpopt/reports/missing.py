@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.estimate.answered import among_answered
+from ldpopt.survey.estimate.numbers import among_answered
 from ldpopt.survey.sample.analysis import Findings
 
 if TYPE_CHECKING:

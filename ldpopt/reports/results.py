@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.sample.analysis import Findings
 
 if TYPE_CHECKING:

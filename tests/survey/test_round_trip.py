@@ -34,7 +34,7 @@ from ldpopt.survey import (
     two_way,
     with_constant,
 )
-from ldpopt.survey.collect.randomness.secret import create_key
+from ldpopt.survey.collect.words import create_key
 
 N = 3000
 LABELS = ("01", "true", "NA?", "1.0")

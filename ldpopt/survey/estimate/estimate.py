@@ -15,21 +15,18 @@ from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.results import Pictured, jsonable
-from ldpopt.survey.estimate.counts import as_table
-from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
+from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Moments, Score, moments
 from ldpopt.survey.estimate.likelihood import BOUNDARY, MaximumLikelihood
 from ldpopt.survey.estimate.linear import (
     Estimator,
     GeneralizedLeastSquares,
+    Projection,
     asymptotic_covariance,
     contrast_loadings,
     contrast_name,
 )
-from ldpopt.survey.estimate.linearization import Table, sampling_variance
-from ldpopt.survey.estimate.moments import Moments, moments
-from ldpopt.survey.estimate.project import Projection
-from ldpopt.survey.estimate.sampled import SampledReports
-from ldpopt.survey.sample.strata import SamplingVariance
+from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
+from ldpopt.survey.sample.replicates import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

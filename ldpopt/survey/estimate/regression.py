@@ -11,7 +11,7 @@ from ldpopt.channel import ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import SolverError, invalid
 from ldpopt.results import Pictured
-from ldpopt.survey.estimate.encode import positions, report_column
+from ldpopt.survey.estimate.counts import positions, report_column
 from ldpopt.survey.estimate.intervals import Intervals, two_sided
 from ldpopt.survey.estimate.linear import require_identifiable
 

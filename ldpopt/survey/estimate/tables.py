@@ -12,16 +12,13 @@ from ldpopt.distribution import Array, finite_array, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
 from ldpopt.results import Result
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import positions, report_column
+from ldpopt.survey.estimate.counts import CountTable, positions, report_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals
-from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import Table, sampling_variance
-from ldpopt.survey.estimate.project import simplex_projection
-from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance, efficient_loadings, simplex_projection
+from ldpopt.survey.estimate.sampled import SampledReports, Table, sampling_variance
+from ldpopt.survey.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.test.hypothesis_tests import Power, TestResult, checked_level, chi_squared_result, wald_result
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import as_text
-from ldpopt.survey.collect.randomness.randomness import word_tags
+from ldpopt.survey.collect.randomness import word_tags
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 FORMAT = "ldpopt-public-plan"

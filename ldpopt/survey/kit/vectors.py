@@ -6,9 +6,8 @@ import random
 from itertools import accumulate
 from typing import Any
 
-from ldpopt.survey.collect.randomness.memo import Respondents
-from ldpopt.survey.collect.randomness.randomness import word_tags
-from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.collect.randomness import word_tags
+from ldpopt.survey.collect.words import Respondents, SecretKey
 from ldpopt.survey.kit.device import ID, report
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 

@@ -10,15 +10,12 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.survey.estimate.encode import positions
+from ldpopt.survey.estimate.counts import positions
 from ldpopt.survey.estimate.estimate import estimate
-from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable
+from ldpopt.survey.estimate.linear import efficient_loadings, require_identifiable, simplex_projection
 from ldpopt.survey.estimate.numbers import scores_of
-from ldpopt.survey.estimate.project import simplex_projection
-from ldpopt.survey.regress.design import Regressors, numbers_of, public_column, regressors
-from ldpopt.survey.regress.formula import parse_formula
-from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Sample, sampled
+from ldpopt.survey.regress.formula import Regressors, numbers_of, parse_formula, public_column, regressors
+from ldpopt.survey.regress.result import Regression, Sample, sampled
 
 _CHUNK = 1 << 22
 

@@ -1,4 +1,4 @@
-"""The result of a regression: coefficients with errors, intervals and tests."""
+"""A fitted regression -> its errors, intervals and tests; and the sample of a regression, or a subgroup of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.distribution import Array
-from ldpopt.results import Pictured
+from ldpopt.errors import Phrase, invalid
+from ldpopt.results import ByValue, Pictured
 from ldpopt.survey.estimate.intervals import Intervals, two_sided
-from ldpopt.survey.test.hypothesis_tests import TestResult, wald_result
+from ldpopt.survey.hypothesis_tests import TestResult, wald_result
+from ldpopt.survey.sample.design import SampleDesign
+from ldpopt.survey.sample.replicates import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,3 +145,49 @@ class Regression(Pictured):
         for label, value, se, p, low, high in rows:
             lines.append(f"{label:{wide}}  {value:11.4f}  {se:9.4f}  {p:7.4f}  [{low:.4f}, {high:.4f}]")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Subsample(ByValue):
+    """A subgroup of the respondents of a design.
+
+    design : the design of all n respondents. inside : (n,) mask of the subgroup. The others stay in the design, with no
+        share in a total. This makes the variance of a subgroup right [SSW, section 5.8].
+
+    >>> from ldpopt.survey import SampleDesign
+    >>> Subsample(SampleDesign(weights=[1.0, 3.0, 2.0]), np.array([True, False, True])).n
+    2
+    """
+
+    design: SampleDesign
+    inside: npt.NDArray[np.bool_]
+
+    @property
+    def n(self) -> int:
+        """The number of respondents in the subgroup."""
+        return int(self.inside.sum())
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the subgroup."""
+        return np.asarray(self.design.weights[self.inside])
+
+    def total_variance(self, scores: Array) -> SamplingVariance:
+        """The covariance of the weighted total of scores, which have one row for each respondent of the subgroup."""
+        every = np.zeros((self.design.n, scores.shape[1]))
+        every[self.inside] = scores
+        return self.design.total_variance(every)
+
+
+Sample = SampleDesign | Subsample
+
+
+def sampled(weights: Any, strata: Any, clusters: Any, sample: Sample | None, n: int) -> Sample | None:
+    """The sample of n respondents that the arguments describe; None for a simple one."""
+    given = any(one is not None for one in (weights, strata, clusters))
+    if sample is not None and given:
+        raise invalid("sample", "a design, or weights, strata and clusters", Phrase("both"))
+    made = SampleDesign(weights, strata, clusters, size=n) if given else sample
+    if made is not None and made.n != n:
+        raise invalid("sample", f"{n} respondents", made.n)
+    return made

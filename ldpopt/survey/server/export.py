@@ -12,9 +12,8 @@ from typing import Any
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import digest, replace_text, sync_folder
-from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, with_manifest
-from ldpopt.survey.collect.reports import write_reports
-from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.commit import write_reports
+from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, total, with_manifest
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.location import database
 from ldpopt.survey.server.reading import MODE, parts_of, stored_batches

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import Phrase, invalid
-from ldpopt.survey.collect.rowset import of_numbers, total
+from ldpopt.survey.collect.manifest import of_numbers, total
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.store import Rows, Store
 from ldpopt.survey.server.submission import CODE

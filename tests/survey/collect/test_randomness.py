@@ -16,10 +16,8 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.randomness.keystream import CHUNK
-from ldpopt.survey.collect.randomness.memo import respondents, tag
-from ldpopt.survey.collect.randomness.randomness import Memoised, WordSource
-from ldpopt.survey.collect.randomness.secret import SecretKey, create_key
+from ldpopt.survey.collect.randomness import Memoised, WordSource
+from ldpopt.survey.collect.words import CHUNK, SecretKey, create_key, respondents, tag
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
