@@ -32,7 +32,6 @@ from ldpopt.survey.estimate.noncompliance import (
     with_cheaters,
 )
 from ldpopt.survey.estimate.numbers import Quantile, among_answered, mean, population_total, quantile
-from ldpopt.survey.estimate.regression import LogisticRegression, logistic_regression, with_constant
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt.survey.hypothesis_tests import (
@@ -70,7 +69,7 @@ from ldpopt.survey.plan.two_stage import (
     second_spec,
 )
 from ldpopt.survey.regress.linear import linear_regression
-from ldpopt.survey.regress.logit import logit_regression
+from ldpopt.survey.regress.logit import logistic_regression, logit_regression, with_constant
 from ldpopt.survey.regress.result import Regression, Subsample
 from ldpopt.survey.sample.analysis import Analysis, Condition, Findings
 from ldpopt.survey.sample.design import SampleDesign, post_stratify, rake
@@ -116,7 +115,6 @@ __all__ = [
     "LeastSquares",
     "LeftInverse",
     "Linearization",
-    "LogisticRegression",
     "LonelyUnit",
     "MaximumLikelihood",
     "Memoised",

@@ -234,6 +234,13 @@ def regressors(formula: Formula, data: Any, channels: Mapping[str, ChannelLike],
     return Regressors(tuple(title for title, _ in terms), values, public, group, matrix, reports, levels)
 
 
+def public_regressors(names: tuple[str, ...], x: Array) -> Regressors:
+    """The design of public regressors that are given as a matrix (n, d)."""
+    rows, group = np.unique(x, axis=0, return_inverse=True)
+    one, none = np.ones((1, 1)), np.zeros(len(x), dtype=np.intp)
+    return Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), one, none, {})
+
+
 def _groups(columns: dict[str, list[tuple[str, Array, bool]]], n: int) -> tuple[Codes, Codes, list[Array]]:
     """The public row of each respondent, the first respondent of each row, and the public columns."""
     found = [values for made in columns.values() for _, values, inside in made if not inside]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.distribution import Array
+from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue, Pictured
 from ldpopt.survey.estimate.intervals import Intervals, two_sided
@@ -31,6 +31,8 @@ class Regression(Pictured):
     n : number of respondents. degrees : degrees of freedom: for a simple sample n - d (linear) or inf (likelihood), for
         a complex one units minus strata.
     log_likelihood : of the reports, in nats; None for a linear regression and a weighted sample.
+    null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
+        chances); None also for private predictors.
     levels : the first level of each factor, with which the others are compared.
 
     >>> from ldpopt.survey import logit_regression
@@ -51,6 +53,7 @@ class Regression(Pictured):
     degrees: float
     levels: Mapping[str, Label]
     log_likelihood: float | None = None
+    null_log_likelihood: float | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -92,6 +95,16 @@ class Regression(Pictured):
         """Intervals of exp(coefficient): how the odds against the reference change."""
         made = self.intervals(level)
         return Intervals(made.labels, np.exp(made.lower), np.exp(made.upper), level, "Wald, odds ratio")
+
+    def predict(self, design: Any) -> Array:
+        """The expected outcome (n,) for rows of a design (n, d); for a logit the chances (n, e) of `equations`."""
+        x = finite_array(design, "design", 2)
+        if x.shape[1] != len(self.names):
+            raise invalid("design", f"{len(self.names)} columns", x.shape[1])
+        fitted = x @ self.coefficients.T
+        if self.kind == "linear":
+            return np.asarray(fitted[:, 0])
+        return np.asarray(softmax(np.column_stack([np.zeros(len(x)), fitted]))[:, 1:])
 
     def slopes(self) -> TestResult:
         """Test that all coefficients except the intercepts are zero, by Wald's statistic."""
@@ -191,3 +204,17 @@ def sampled(weights: Any, strata: Any, clusters: Any, sample: Sample | None, n: 
     if made is not None and made.n != n:
         raise invalid("sample", f"{n} respondents", made.n)
     return made
+
+
+def softmax(odds: Array) -> Array:
+    """Probabilities from log-odds, along the last axis."""
+    made = np.exp(odds - odds.max(axis=-1, keepdims=True))
+    return np.asarray(made / made.sum(axis=-1, keepdims=True))
+
+
+def inverse_of(information: Array) -> Array:
+    """The inverse of an information or moment matrix; `InvalidInput` if the reports do not tell coefficients apart."""
+    scale = np.sqrt(np.abs(np.diag(information)))
+    if not (scale > 0).all() or not np.linalg.cond(information / np.outer(scale, scale)) < 1e13:
+        raise invalid("regression", "reports that tell the coefficients apart", Phrase("reports that do not"))
+    return np.asarray(np.linalg.inv(information / np.outer(scale, scale)) / np.outer(scale, scale))
