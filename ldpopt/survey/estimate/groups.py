@@ -12,11 +12,10 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.results import Pictured
 from ldpopt.survey.estimate.counts import CountTable, factor, report_column
 from ldpopt.survey.estimate.counts import column as as_column
 from ldpopt.survey.estimate.estimate import Estimate, estimate
-from ldpopt.survey.estimate.intervals import IntervalMethod, Intervals, Score
+from ldpopt.survey.estimate.intervals import Estimated, IntervalMethod, Intervals, Score, text_table
 from ldpopt.survey.estimate.linear import Estimator
 from ldpopt.survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt.survey.sample.design import SampleDesign
@@ -58,7 +57,7 @@ def tables_by_group(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Pictured):
+class Difference(Estimated):
     """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates."""
 
     first: Estimate
@@ -71,11 +70,6 @@ class Difference(Pictured):
     def labels(self) -> tuple[Label, ...]:
         """The category of each difference."""
         return self.first.labels
-
-    @property
-    def standard_errors(self) -> Array:
-        """Square roots of the diagonal of `covariance`."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @property
     def p_values(self) -> Array:
@@ -108,30 +102,20 @@ class Difference(Pictured):
         centre = a.centre - b.centre
         return Intervals(self.labels, centre - down, centre + up, method.level, method.name)
 
-    _picture, _heads = "coefficients", 1
-
-    def _drawn(self) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
+    _picture = "coefficients"
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the differences with their intervals on matplotlib axes, new ones without `ax`, and return them."""
         return super().plot(ax, **{"what": "difference"} | options)
 
     def _columns(self) -> dict[str, list[Any]]:
-        made = self.intervals()
-        columns = (self.values, self.standard_errors, self.p_values, made.lower, made.upper)
-        inside = zip(("difference", "se", "p", "lower", "upper"), (c.tolist() for c in columns), strict=True)
-        return {"category": list(self.labels), **dict(inside)}
+        heads = ("category", "difference", "se", "p")
+        return self._table(heads, (self.values, self.standard_errors, self.p_values), self.intervals())
 
     def __repr__(self) -> str:
-        shown = self.intervals()
-        wide = max(8, *(len(str(label)) for label in self.labels))
-        lines = [f"{'':{wide}}  {'difference':>10}  {'se':>9}  {'p':>7}  95 % score interval"]
-        rows = zip(self.labels, self.values, self.standard_errors, self.p_values, shown.lower, shown.upper, strict=True)
-        for label, value, error, p, low, high in rows:
-            lines.append(f"{label!s:{wide}}  {value:10.6f}  {error:9.6f}  {p:7.4f}  [{low:.6f}, {high:.6f}]")
-        return "\n".join(lines)
+        columns = {"difference": ("{:10.6f}", self.values), "se": ("{:9.6f}", self.standard_errors),
+                   "p": ("{:7.4f}", self.p_values)}  # fmt: skip
+        return "\n".join(text_table(self.labels, columns, self.intervals(), "95 % score interval"))
 
 
 def difference(first: Estimate, second: Estimate) -> Difference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
@@ -14,6 +14,7 @@ from ldpopt.channel import Label
 from ldpopt.distribution import Array, number
 from ldpopt.errors import invalid
 from ldpopt.results import Pictured, jsonable
+from ldpopt.survey.estimate.linear import report_covariance
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,7 @@ def moments(frequencies: Array, loadings: Array, covariance: Array | None, n: fl
     def spread() -> Array:
         if covariance is not None:
             return covariance
-        f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
-        centred = loadings - (loadings @ f)[:, None]
-        return np.asarray((centred * f) @ centred.T)
+        return report_covariance(loadings, frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0))
 
     def redraw(count: int) -> Moments:
         f = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0)
@@ -90,6 +89,39 @@ def correlation(covariance: Array) -> Array:
     known = deviation > 0
     scale = np.where(known, 1 / np.where(known, deviation, 1.0), 0.0)
     return np.asarray(np.clip(covariance * np.outer(scale, scale), -1, 1))
+
+
+class Estimated(Pictured):
+    """What results with several estimated quantities share: errors, a picture, and a table with intervals."""
+
+    _picture, _heads = "shares", 1
+
+    @property
+    def standard_errors(self: Any) -> Array:
+        """Square roots of the diagonal of `covariance`."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def _drawn(self: Any) -> tuple[Any, ...]:
+        made = self.intervals()
+        return self.labels, self.values, made.lower, made.upper
+
+    def _table(self: Any, heads: Sequence[str], columns: Sequence[Any], limits: Intervals) -> dict[str, list[Any]]:
+        """The columns of a table: the labels, `columns` under `heads` (the first for the labels), and the limits."""
+        named = zip((*heads[1:], "lower", "upper"), (*columns, limits.lower, limits.upper), strict=True)
+        return {heads[0]: list(self.labels)} | {head: np.ravel(column).tolist() for head, column in named}
+
+
+def text_table(
+    labels: Sequence[Label], columns: Mapping[str, tuple[str, Any]], limits: Intervals, head: str, digits: int = 6
+) -> list[str]:
+    """The lines of a table of estimates: the format and the values of every column, and the limits under `head`."""
+    names = [str(label) for label in labels]
+    wide = max(8, *map(len, names))
+    cells = [[form.format(value) for value in values] for form, values in columns.values()]
+    heads = (f"{name:>{len(column[0])}}" for name, column in zip(columns, cells, strict=True))
+    ends = (f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(limits.lower, limits.upper, strict=True))
+    rows = zip(names, *cells, ends, strict=True)
+    return ["  ".join([" " * wide, *heads, head]), *("  ".join([f"{row[0]:{wide}}", *row[1:]]) for row in rows)]
 
 
 class IntervalMethod(Protocol):

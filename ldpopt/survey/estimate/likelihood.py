@@ -13,8 +13,7 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
-from ldpopt.results import Pictured
-from ldpopt.survey.estimate.intervals import Intervals, Wald
+from ldpopt.survey.estimate.intervals import Estimated, Intervals, check_level
 from ldpopt.survey.estimate.linear import (
     Estimator,
     GeneralizedLeastSquares,
@@ -150,7 +149,7 @@ def _require_possible(f: Array, q: Array) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bootstrap(Pictured):
+class Bootstrap(Estimated):
     """The estimates of simulated surveys, `draws` (replications, k), and the estimate itself, `values` (k,)."""
 
     values: Array
@@ -163,28 +162,16 @@ class Bootstrap(Pictured):
         """(k, k) covariance of the draws."""
         return np.atleast_2d(np.cov(self.draws, rowvar=False))
 
-    @property
-    def standard_errors(self) -> Array:
-        """Standard deviations of the draws."""
-        return np.asarray(self.draws.std(axis=0, ddof=1))
-
     def intervals(self, level: float = 0.95) -> Intervals:
         """Percentile intervals: the middle `level` of the draws."""
-        tail = (1 - Wald(level).level) / 2
+        check_level(level)
+        tail = (1 - level) / 2
         lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
         return Intervals(self.labels, lower, upper, level, "bootstrap percentile")
 
-    _picture, _heads = "shares", 1
-
-    def _drawn(self) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
-
     def _columns(self) -> dict[str, list[Any]]:
-        made = self.intervals()
-        columns = (self.values, self.standard_errors, made.lower, made.upper)
-        inside = zip(("estimate", "se", "lower", "upper"), (c.tolist() for c in columns), strict=True)
-        return {"category": list(self.labels), **dict(inside)}
+        heads = ("category", "estimate", "se")
+        return self._table(heads, (self.values, self.standard_errors), self.intervals())
 
     def _title(self) -> str:
         return f"{len(self.draws)} simulated surveys, {self.estimator}"
@@ -230,7 +217,7 @@ def fit_many(frequencies: Array, channel: Channel, estimator: Estimator) -> Arra
     They are computed together if the estimator allows it.
     """
     if isinstance(estimator, MaximumLikelihood):
-        return maxima(frequencies, channel.matrix, max(estimator.tolerance, 1e-9))[0]
+        return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
     if channel.shape[0] == channel.shape[1]:
         return np.asarray(frequencies @ estimator.fit(frequencies[0], channel)[1].T)
     return np.stack([estimator.fit(row, channel)[0] for row in frequencies])

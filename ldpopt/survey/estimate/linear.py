@@ -144,10 +144,18 @@ def asymptotic_covariance(channel: ChannelLike, p: Any, n: int = 1) -> Array:
     """
     channel = as_channel(channel)
     p = distribution(p, "p", size=channel.shape[0], labels=channel.inputs)
-    loadings = efficient_loadings(channel, p)
-    m = channel.push(p)
-    centred = loadings - p[:, None]
-    return np.asarray((centred * m) @ centred.T / positive_integer(n, "n"))
+    return report_covariance(efficient_loadings(channel, p), channel.push(p)) / positive_integer(n, "n")
+
+
+def centred(loadings: Array, frequencies: Array) -> Array:
+    """The loadings (r, m) minus their means under `frequencies` (m,): the influence of one report on each estimate."""
+    return np.asarray(loadings - (loadings @ frequencies)[:, None])
+
+
+def report_covariance(loadings: Array, frequencies: Array) -> Array:
+    """l diag(f) l^T - t t^T, t = l f, of one report, (r, r). The means are taken off first, so no digits cancel."""
+    away = centred(loadings, frequencies)
+    return np.asarray((away * frequencies) @ away.T)
 
 
 # -- what can be estimated -------------------------------------------------------------------------

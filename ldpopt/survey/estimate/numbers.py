@@ -215,17 +215,6 @@ def among_answered(found: Estimate, missing: Label) -> Estimate:
     """
     if missing not in found.labels or len(found.labels) < 3:
         raise invalid("missing", f"one of three or more categories {found.labels[:8]}", missing)
-    at = found.labels.index(missing)
-    others = np.arange(len(found.labels)) != at
-    answered = float(found.values[others].sum())
-    if not answered > 0:
-        raise invalid("missing", "an estimate in which some answered", f"{answered:.4g} of all")
-    shares = found.values[others] / answered
-    loadings = found.loadings[others]
-    # These loadings are the gradient of the ratio plus the share itself. Frequencies sum to one, so loadings @
-    # frequencies gives the shares, and its variance is the variance of the linearised ratio.
-    linear = (loadings - np.outer(shares, loadings.sum(axis=0))) / answered + shares[:, None]
+    others = np.delete(np.eye(len(found.labels)), found.labels.index(missing), axis=0)
     labels = tuple(label for label in found.labels if label != missing)
-    held = tuple(label for label in found.boundary if label != missing)
-    return Estimate(shares, labels, linear, found.table, found.channel, f"{found.estimator}, among those who answered",
-                    held)  # fmt: skip
+    return found.ratio(others, others.sum(axis=0), labels, "among those who answered")

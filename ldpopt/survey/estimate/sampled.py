@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,14 @@ from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
 from ldpopt.survey.estimate.counts import CountTable, known, places, positions, report_column
-from ldpopt.survey.estimate.linear import NotIdentifiable, efficient_loadings, require_identifiable, simplex_projection
+from ldpopt.survey.estimate.linear import (
+    NotIdentifiable,
+    centred,
+    efficient_loadings,
+    report_covariance,
+    require_identifiable,
+    simplex_projection,
+)
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.replicates import SamplingVariance, over_strata
 
@@ -146,8 +152,8 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
-    centred = (loadings - (loadings @ reports.frequencies)[:, None]) / reports.total_weight
-    return np.asarray(centred.T[reports.at] * reports.mask[:, None])
+    influence = centred(loadings, reports.frequencies) / reports.total_weight
+    return np.asarray(influence.T[reports.at] * reports.mask[:, None])
 
 
 def _noise(parts: Sequence[Part]) -> Array | None:
@@ -260,25 +266,17 @@ def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
     return SamplingVariance(np.sum([one.covariance for one in found], axis=0), min(one.degrees for one in found))
 
 
-def _simple_covariance(table: CountTable, loadings: Array) -> Array:
-    """(l diag(f) l^T - t t^T) / n of a simple sample, with t = l f taken off first, so that no digits cancel."""
-    f = table.frequencies
-    centred = loadings - (loadings @ f)[:, None]
-    return np.asarray((centred * f) @ centred.T / table.n)
-
-
 def _counted_variance(parts: Sequence[tuple[CountTable, Array]]) -> SamplingVariance:
     if all(table.simple for table, _ in parts):
-        return SamplingVariance(sum(starmap(_simple_covariance, parts[1:]), _simple_covariance(*parts[0])), math.inf)
+        each = [report_covariance(loadings, table.frequencies) / table.n for table, loadings in parts]
+        return SamplingVariance(np.sum(each, axis=0), math.inf)
     r = parts[0][1].shape[0]
     scatter: dict[Label, Array] = {}
     totals: dict[Label, dict[Label, Array]] = {}
     singles: dict[Label, list[Array]] = {}
     units: dict[Label, int] = {}
     for table, loadings in parts:
-        f = table.frequencies
-        centred = loadings - (loadings @ f)[:, None]
-        influence = centred / table.total_weight
+        influence = centred(loadings, table.frequencies) / table.total_weight
         for (stratum, cluster), counts, weights, squares in zip(
             table.keys, table.counts, table.weights, table.squares, strict=True
         ):

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from ldpopt.channel import Label
 from ldpopt.distribution import Array, finite_array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.results import ByValue, Pictured
-from ldpopt.survey.estimate.intervals import Intervals, two_sided
+from ldpopt.results import ByValue
+from ldpopt.survey.estimate.intervals import Estimated, Intervals, text_table, two_sided
 from ldpopt.survey.hypothesis_tests import TestResult, wald_result
 from ldpopt.survey.sample.design import SampleDesign
 from ldpopt.survey.sample.replicates import SamplingVariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Pictured):
+class Regression(Estimated):
     """A fitted regression. Its coefficients describe the true answers, not the reports.
 
     formula : as it was given. kind : "logistic", "multinomial" or "linear".
@@ -70,7 +70,7 @@ class Regression(Pictured):
     @property
     def standard_errors(self) -> Array:
         """Square roots of the diagonal of `covariance`, (e, d)."""
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0)).reshape(self.coefficients.shape)
+        return super().standard_errors.reshape(self.coefficients.shape)
 
     @property
     def statistics(self) -> Array:
@@ -131,33 +131,22 @@ class Regression(Pictured):
             "log_likelihood": self.log_likelihood,
         }
 
-    _picture, _heads = "coefficients", 1
-
-    def _drawn(self) -> tuple[Any, ...]:
-        made = self.intervals()
-        return self.labels, self.values, made.lower, made.upper
+    _picture = "coefficients"
 
     def _columns(self) -> dict[str, list[Any]]:
-        made = self.intervals()
-        columns = (self.values, self.standard_errors.ravel(), self.p_values.ravel(), made.lower, made.upper)
-        inside = zip(("coefficient", "se", "p", "lower", "upper"), (c.tolist() for c in columns), strict=True)
-        return {"label": list(self.labels), **dict(inside)}
+        heads = ("label", "coefficient", "se", "p")
+        return self._table(heads, (self.values, self.standard_errors, self.p_values), self.intervals())
 
     def _title(self) -> str:
         return f"{self.kind.capitalize()} regression of privatized answers, {self.n} respondents: {self.formula}"
 
     def __repr__(self) -> str:
-        shown = self.intervals()
-        wide = max(10, *(len(label) for label in self.labels))
         lines = [self._title()]
         if self.kind != "linear":
             lines.append(f"log-odds of {', '.join(map(str, self.equations))} against {self.reference}")
-        lines.append(f"{'':{wide}}  {'coefficient':>11}  {'se':>9}  {'p':>7}  95 % interval")
-        error, p_values = self.standard_errors.ravel(), self.p_values.ravel()
-        rows = zip(self.labels, self.values, error, p_values, shown.lower, shown.upper, strict=True)
-        for label, value, se, p, low, high in rows:
-            lines.append(f"{label:{wide}}  {value:11.4f}  {se:9.4f}  {p:7.4f}  [{low:.4f}, {high:.4f}]")
-        return "\n".join(lines)
+        columns = {"coefficient": ("{:11.4f}", self.values), "se": ("{:9.4f}", self.standard_errors.ravel()),
+                   "p": ("{:7.4f}", self.p_values.ravel())}  # fmt: skip
+        return "\n".join([*lines, *text_table(self.labels, columns, self.intervals(), "95 % interval", 4)])
 
 
 @dataclass(frozen=True, eq=False)

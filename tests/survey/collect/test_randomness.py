@@ -76,7 +76,7 @@ def test_the_derivation_is_part_of_the_plan() -> None:
         again = Plan.from_json(plan.to_json())
         assert (again.derivation, again.checksum) == (plan.derivation, plan.checksum)
         assert again.to_json() == plan.to_json()
-    kept = Path(__file__).parents[3] / "data" / "anes_plan.json"
+    kept = Path(__file__).parents[2] / "data" / "anes_plan.json"
     data = json.loads(kept.read_text("utf-8"))
     assert Plan.from_json(kept.read_bytes()).checksum == data["checksum"]
     assert Plan.from_json(kept.read_bytes()).derivation == data["version"] == 1

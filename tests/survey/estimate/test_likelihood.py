@@ -131,7 +131,7 @@ def test_fitting_many_is_fitting_each():
     f = np.random.default_rng(73).multinomial(400, WIDE.push([0.8, 0.15, 0.05]), size=12) / 400
     for estimator in (GeneralizedLeastSquares(), LeastSquares(), MaximumLikelihood()):
         one = np.array([estimator.fit(row, WIDE)[0] for row in f])
-        assert np.allclose(fit_many(f, WIDE, estimator), one, atol=1e-5)
+        assert np.allclose(fit_many(f, WIDE, estimator), one, atol=1e-9)
 
 
 def test_the_same_seed_gives_the_same_draws():
