@@ -15,8 +15,7 @@ from ldpopt.survey import Device, Memoised, Simulated, privatize_frame
 from ldpopt.survey.collect.coding import Sampler
 from ldpopt.survey.collect.words import Given, create_key
 from ldpopt.survey.kit.device import report
-from ldpopt.survey.kit.public import public_plan
-from ldpopt.survey.kit.vectors import boundary_words, vectors
+from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 from ldpopt.survey.server.submission import CODE, Reader
 
