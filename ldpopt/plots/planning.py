@@ -97,7 +97,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
     'respondents (of a simple random sample)'
     """
     from ldpopt.channel import Channel
-    from ldpopt.survey.test.hypothesis_tests import goodness_of_fit_power, respondents_for_power
+    from ldpopt.survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
     ax = axes_on(ax, 5.0, 3.6)
     asked = [question for question in plan.questions if question.name in alternatives]

@@ -17,8 +17,7 @@ from ldpopt.reports.survey import among_those_who_answered, survey_report
 from ldpopt.results import Result
 from ldpopt.rounding import ceil_digits
 from ldpopt.survey.collect import aggregate as counting
-from ldpopt.survey.collect.manifest import FOLDER, SIDECAR
-from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.manifest import FOLDER, SIDECAR, total
 from ldpopt.survey.collect.runner import Runner
 from ldpopt.survey.collect.workfolder import is_work
 from ldpopt.survey.plan import plan as planning

@@ -19,9 +19,9 @@ from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.reports.page import embed, interval_table, page, table
 from ldpopt.reports.words import guarantee_in_words
 from ldpopt.rounding import ceil_digits
-from ldpopt.survey.collect.rowset import total
-from ldpopt.survey.estimate.answered import among_answered
+from ldpopt.survey.collect.manifest import total
 from ldpopt.survey.estimate.intervals import Score
+from ldpopt.survey.estimate.numbers import among_answered
 from ldpopt.survey.plan.precision import HalfWidth
 from ldpopt.survey.plan.protocols import compare_protocols
 from ldpopt.survey.sample.analysis import Analysis, Findings

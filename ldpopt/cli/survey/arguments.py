@@ -164,8 +164,7 @@ class SampleFlags(NamedTuple):
 
     def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
         """The analysis that the flags ask for. They replace parts of the design that the plan declares."""
-        from ldpopt.survey.sample.analysis import Analysis
-        from ldpopt.survey.sample.conditions import Condition
+        from ldpopt.survey.sample.analysis import Analysis, Condition
         from ldpopt.survey.sample.spec import SampleSpec
 
         declared = SampleSpec() if self.simple or plan.sample is None else plan.sample

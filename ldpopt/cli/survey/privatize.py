@@ -15,7 +15,7 @@ from ldpopt.cli.outputs import claim, claim_folder, output, progress, write_all,
 from ldpopt.cli.survey.arguments import PlanArgument, UnlabelledOption, read_plan
 
 if TYPE_CHECKING:
-    from ldpopt.survey.collect.randomness.randomness import Randomness
+    from ldpopt.survey.collect.randomness import Randomness
     from ldpopt.survey.collect.runner import Runner
 
 
@@ -57,7 +57,7 @@ def privatize(
             stack.enter_context(_forgotten_after_a_refusal(key, out))
         runner: Runner = Threads(workers)
         if dask or scheduler:
-            from ldpopt.survey.collect.cluster import dask_runner
+            from ldpopt.survey.collect.runner import dask_runner
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
@@ -91,8 +91,8 @@ def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Random
     import numpy as np
 
     from ldpopt.errors import InvalidInput
-    from ldpopt.survey.collect.randomness.randomness import Memoised, Simulated
-    from ldpopt.survey.collect.randomness.secret import create_key
+    from ldpopt.survey.collect.randomness import Memoised, Simulated
+    from ldpopt.survey.collect.words import create_key
 
     if simulate is not None:
         if key is not None:

@@ -16,10 +16,8 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from ldpopt.errors import InvalidInput
 from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.randomness.keystream import CHUNK
-from ldpopt.survey.collect.randomness.memo import respondents, tag
-from ldpopt.survey.collect.randomness.randomness import Memoised, WordSource
-from ldpopt.survey.collect.randomness.secret import SecretKey, create_key
+from ldpopt.survey.collect.randomness import Memoised, WordSource
+from ldpopt.survey.collect.words import CHUNK, SecretKey, create_key, respondents, tag
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, make_plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
@@ -78,7 +76,7 @@ def test_the_derivation_is_part_of_the_plan() -> None:
         again = Plan.from_json(plan.to_json())
         assert (again.derivation, again.checksum) == (plan.derivation, plan.checksum)
         assert again.to_json() == plan.to_json()
-    kept = Path(__file__).parents[3] / "data" / "anes_plan.json"
+    kept = Path(__file__).parents[2] / "data" / "anes_plan.json"
     data = json.loads(kept.read_text("utf-8"))
     assert Plan.from_json(kept.read_bytes()).checksum == data["checksum"]
     assert Plan.from_json(kept.read_bytes()).derivation == data["version"] == 1

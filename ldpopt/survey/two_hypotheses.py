@@ -13,7 +13,7 @@ from ldpopt.distribution import Array, positive_integer
 from ldpopt.divergences import KL
 from ldpopt.errors import invalid
 from ldpopt.results import Result
-from ldpopt.survey.test.hypothesis_tests import ENUMERATED, Power, checked_level, compositions, log_multinomial
+from ldpopt.survey.hypothesis_tests import ENUMERATED, Power, checked_level, compositions, log_multinomial
 
 
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:

@@ -11,10 +11,8 @@ import numpy as np
 
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
-from ldpopt.survey.collect.randomness.keystream import Keystream, Words
-from ldpopt.survey.collect.randomness.memo import Respondents, tag
-from ldpopt.survey.collect.randomness.secret import SecretKey, read_key
-from ldpopt.survey.collect.rowset import of_numbers
+from ldpopt.survey.collect.manifest import SIMULATED, of_numbers
+from ldpopt.survey.collect.words import Keystream, Respondents, SecretKey, Words, read_key, tag
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 
@@ -67,7 +65,7 @@ class Simulated:
     """
 
     rng: np.random.Generator
-    mode = "simulated"
+    mode = SIMULATED
 
     def __post_init__(self) -> None:
         if not isinstance(self.rng, np.random.Generator):

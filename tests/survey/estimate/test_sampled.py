@@ -5,7 +5,7 @@ from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.survey import estimate
 from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.linearization import sampling_variance
+from ldpopt.survey.estimate.sampled import sampling_variance
 
 Q = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 

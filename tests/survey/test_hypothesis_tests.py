@@ -1,3 +1,5 @@
+""""""
+
 import math
 
 import numpy as np
@@ -15,7 +17,7 @@ from ldpopt.survey import (
     two_sample,
     two_sample_power,
 )
-from ldpopt.survey.test.hypothesis_tests import compositions, log_multinomial
+from ldpopt.survey.hypothesis_tests import compositions, log_multinomial
 
 SQUARE = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 WIDE = Channel([[0.5, 0.2, 0.2, 0.1], [0.1, 0.5, 0.1, 0.3]])

@@ -1,10 +1,13 @@
-"""Memoised words: AES-CMAC of (round, respondent, question, answer), so that a retry repeats the same report.
+"""The key of a survey -> the random 64-bit words that decide its reports: AES-CTR keystream, or memoised AES-CMAC.
 
-What this hides: a re-run, a retry or a restored backup gives every respondent the report that was already given. So
-repetition gives no second draw to average. If an answer changes inside a round, a new and independent word decides its
-report. The two reports are then like those of two independent rounds, and cost at most twice epsilon.
+A key is 32 secret bytes in a file that only its owner can read. A memoised word is the CMAC of (round, respondent,
+question, answer), so that a retry repeats the same report.
 
-What this does not hide: two different reports prove that the answer changed. A new round draws new words, and its
+What memoising hides: a re-run, a retry or a restored backup gives every respondent the report that was already given.
+So repetition gives no second draw to average. If an answer changes inside a round, a new and independent word decides
+its report. The two reports are then like those of two independent rounds, and cost at most twice epsilon.
+
+What it does not hide: two different reports prove that the answer changed. A new round draws new words, and its
 privacy loss adds to the loss of the last round. A changed channel also draws new words, and counts like a new round.
 Whoever holds the key can recompute every word.
 
@@ -15,15 +18,176 @@ the old and of the new answer, and the pair of reports may reveal both answers f
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
+import stat
+import struct
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import invalid
-from ldpopt.survey.collect.randomness.keystream import CHUNK, WordArray
-from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.files import create_private
+
+_HEADER = b"ldpopt-survey-key 1\n"
+_BYTES = 32
+
+# Where the system has the flags, links are not followed and pipes not waited for; on Windows line ends are kept.
+_READING = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+    _READING |= getattr(os, _flag, 0)
+
+
+class SecretKey:
+    """32 secret bytes that no repr, log, traceback or pickle shows.
+
+    >>> SecretKey(bytes(32))
+    SecretKey(hidden)
+    """
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        if type(secret) is not bytes or len(secret) != _BYTES:
+            raise invalid("key", f"{_BYTES} bytes", "something else")
+        self._secret = secret
+
+    @classmethod
+    def fresh(cls) -> SecretKey:
+        """A key from the operating system's generator."""
+        return cls(secrets.token_bytes(_BYTES))
+
+    def derive(self, purpose: bytes) -> bytes:
+        """32 bytes for one purpose (at most 16 bytes long); different purposes give independent keys."""
+        return hashlib.blake2b(key=self._secret, person=purpose, digest_size=_BYTES).digest()
+
+    def check(self) -> str:
+        """A short text that differs between keys and does not reveal them."""
+        return self.derive(b"ldpopt check")[:8].hex()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Create a key file with mode 0600, complete or absent; `InvalidInput` if `path` is taken."""
+        try:
+            create_private(Path(path), _HEADER + self._secret.hex().encode() + b"\n")
+        except FileExistsError:
+            raise invalid("key file", "a path that is not taken", str(path)) from None
+
+    def __repr__(self) -> str:
+        return "SecretKey(hidden)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SecretKey) and secrets.compare_digest(self._secret, other._secret)
+
+    def __hash__(self) -> int:
+        return hash(self.check())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret key is not pickled; pass the path of its file")
+
+
+def create_key(path: str | os.PathLike[str]) -> SecretKey:
+    """A fresh survey key, saved at `path` with mode 0600; `InvalidInput` if the path is taken.
+
+    Whoever holds the key can undo the privatization of every report made with it. So keep it with the raw answers, and
+    delete it with them.
+    """
+    key = SecretKey.fresh()
+    key.save(path)
+    return key
+
+
+def read_key(path: str | os.PathLike[str]) -> SecretKey:
+    """The key saved at `path`.
+
+    Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others. On
+    Windows the last three are not checked, since a file's mode does not show them there: keep the key in a folder of
+    your own.
+    """
+    try:
+        handle = os.open(path, _READING)
+    except OSError as error:
+        raise invalid("key file", "a readable file that is no link", error.strerror, str(path)) from None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise invalid("key file", "a regular file", "something else", str(path))
+        owned = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
+        if owned and status.st_uid != os.geteuid():
+            raise invalid("key file", "a file of this user", "another user's", str(path))
+        if owned and status.st_mode & 0o077:
+            mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
+            raise invalid("key file", "mode 0600 (no access for group and others)", mode, str(path))
+        content = os.read(handle, 200)
+    finally:
+        os.close(handle)
+    text = content.removeprefix(_HEADER).removesuffix(b"\n")
+    secret = _unhex(text) if content.startswith(_HEADER) and len(text) == 2 * _BYTES else None
+    if secret is None:
+        raise invalid("key file", "a file written by create_key", "something else", str(path))
+    return SecretKey(secret)
+
+
+def _unhex(text: bytes) -> bytes | None:
+    try:
+        return bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        return None  # the caller's message must not chain an error that quotes the content
+
+
+WordArray = npt.NDArray[np.uint64]
+
+CHUNK = 1 << 15
+"""Words made and used at a time, so that the buffers of a chunk stay in a core's own cache."""
+
+_ZEROS = bytes(8 * CHUNK)
+
+
+class Words(Protocol):
+    """A sequence of 64-bit words that look independent and uniform to anybody without the key."""
+
+    def fill(self, out: WordArray) -> None:
+        """Put the next ``len(out)`` <= `CHUNK` words into `out`."""
+
+
+class Keystream:
+    """The AES-256-CTR keystream of one partition and one question under a run's key.
+
+    The counter block is (partition, question, 64-bit counter). So no two streams of a run share a block, and a stream
+    that is made again has the same words.
+    """
+
+    def __init__(self, key: SecretKey, partition: int, question: int) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        block = struct.pack(">IIQ", partition, question, 0)
+        cipher = Cipher(algorithms.AES(key.derive(b"ldpopt stream")), modes.CTR(block))
+        self._encryptor = cipher.encryptor()
+        self._room = np.empty(8 * CHUNK + 16, np.uint8)  # the cipher needs room for one block more than it writes
+        self._words = self._room[: 8 * CHUNK].view("<u8")
+        self._view = self._room.data
+
+    def fill(self, out: WordArray) -> None:
+        """Put the next words into `out`."""
+        size = 8 * len(out)
+        self._encryptor.update_into(memoryview(_ZEROS)[:size], self._view)
+        out[:] = self._words[: len(out)]
+
+
+class Given:
+    """Words that the caller lists, for tests and to enumerate all words."""
+
+    def __init__(self, words: WordArray) -> None:
+        self._words = words
+        self._next = 0
+
+    def fill(self, out: WordArray) -> None:
+        """Put the next words into `out`."""
+        out[:] = self._words[self._next : self._next + len(out)]
+        self._next += len(out)
+
 
 Blocks = npt.NDArray[np.uint64]
 """Cipher blocks as rows of two little-endian words, shape (n, 2)."""

@@ -12,10 +12,13 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.distribution import Array, distribution, number, positive_integer
 from ldpopt.errors import invalid
 from ldpopt.results import Result
-from ldpopt.survey.estimate.counts import as_table
-from ldpopt.survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance, efficient_loadings
-from ldpopt.survey.estimate.linearization import Table, sampling_variance
-from ldpopt.survey.estimate.project import simplex_projection
+from ldpopt.survey.estimate.linear import (
+    GeneralizedLeastSquares,
+    asymptotic_covariance,
+    efficient_loadings,
+    simplex_projection,
+)
+from ldpopt.survey.estimate.sampled import Table, as_table, sampling_variance
 
 ENUMERATED = 200_000
 """The most count tables that are enumerated for an exact power."""
