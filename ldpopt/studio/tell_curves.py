@@ -21,8 +21,8 @@ from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.plots.frontier import STYLES
 from ldpopt.studio.fields import FieldError, State, take
 from ldpopt.studio.tell import Posed, Solved, posed, solved
-from ldpopt.survey.test.hypothesis_tests import checked_level
-from ldpopt.survey.test.two_hypotheses import respondents_to_tell
+from ldpopt.survey.hypothesis_tests import checked_level
+from ldpopt.survey.two_hypotheses import respondents_to_tell
 
 GRID = 17
 """Number of caps at which the papers' bounds are evaluated for the picture."""

@@ -155,9 +155,8 @@ def describe(
     """
     from ldpopt.errors import InvalidInput, invalid
     from ldpopt.reports.analyses import number_table
-    from ldpopt.survey.estimate.answered import among_answered
     from ldpopt.survey.estimate.intervals import Score
-    from ldpopt.survey.estimate.numbers import mean, population_total, quantile
+    from ldpopt.survey.estimate.numbers import among_answered, mean, population_total, quantile
     from ldpopt.survey.sample.respondents import Respondents
 
     kind, made = chosen(format, out, force), read_plan(plan)
