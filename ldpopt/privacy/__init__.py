@@ -1,6 +1,5 @@
 """What a channel guarantees: one file for each notion of privacy, whose function maps a channel to a `Guarantee`."""
 
-from ldpopt.privacy import calibrate, conversions, group, information
 from ldpopt.privacy.antipodal import antipodal_pair
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp
@@ -26,6 +25,8 @@ from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 from ldpopt.privacy.zcdp import zcdp
+
+from . import calibrate, conversions, group, information
 
 __all__ = [
     "MCDP",
