@@ -15,6 +15,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
     {
+        "drawings",
         "enclosures",
         "errors",
         "tolerances",

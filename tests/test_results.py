@@ -28,7 +28,7 @@ from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.columns.sizes import Sizes
-from ldpopt.design.utilities.least_pair import LowerLine
+from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier
 from ldpopt.privacy import Claim, TradeOffCurve

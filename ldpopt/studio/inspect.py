@@ -24,8 +24,7 @@ from ldpopt.reports.words import guarantee_in_words, proof_in_words
 from ldpopt.rounding import ceil_digits, floor_digits
 from ldpopt.studio.fields import State, field, flag, numbers, plain, take
 from ldpopt.studio.fields import text as short
-from ldpopt.studio.mending import Mended, mended
-from ldpopt.studio.pasted import NAMELESS, Pasted, claims, contents, file_name, parts, pasted
+from ldpopt.studio.pasted import NAMELESS, Mended, Pasted, claims, contents, file_name, mended, parts, pasted
 from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 
 AUDITED = 10_000_000

@@ -13,16 +13,17 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.datafiles.dialect import PLAIN, Dialect
+from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
 from ldpopt.results import Pictured, Result
-from ldpopt.survey.plan.reading import PLAIN_READING, Reading
 from ldpopt.survey.plan.spec import (
+    PLAIN_READING,
     QuestionSpec,
+    Reading,
     SurveySpec,
     category_or_none,
     check_columns,
