@@ -21,10 +21,9 @@ from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import dominates
 from ldpopt.design.certificates.numbers import expect, expect_each, nonnegative_array
 from ldpopt.design.constraints.base import ColumnConstraint, variation_of
-from ldpopt.design.utilities.against_set import AgainstSet
+from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.utilities.least_pair import LowerLine
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
