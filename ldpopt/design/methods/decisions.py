@@ -15,10 +15,9 @@ from ldpopt.design.certificates.decisions import SamplingDual, gains_of, lineari
 from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
-from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program, scaled
+from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program
 from ldpopt.design.programs.sampling import Tangents, sampling_program, stretched, tangents_at
 from ldpopt.design.utilities.expected_loss import ExpectedLoss
 from ldpopt.design.utilities.private_sampling import PrivateSampling
@@ -70,9 +69,9 @@ class DecisionProgram:
                 return
             for solved in every:
                 multipliers = tuple(
-                    TermMultiplier(i, np.arange(len(term)), scaled(term, values, scale))
+                    TermMultiplier(i, np.arange(len(term)), term.scaled(values, scale))
                     for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
-                    if not isinstance(term, Ratio)
+                    if not term.pure
                 )
                 fields = (posed.whole, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
@@ -91,7 +90,7 @@ def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
     most : (k,) their values at an infinite ratio, where every input has its best decision. From there they change in
     proportion to the inverse of the ratio, up to terms of its square.
     """
-    ratio = max((term.farthest for term in problem.terms if isinstance(term, Ratio)), default=1.0)
+    ratio = max((term.ratio for term in problem.terms if term.pure), default=1.0)
     for farthest in FARTHEST:
         if ratio > farthest:
             yield most + (rows - most) * ((farthest - 1) / (ratio - 1))

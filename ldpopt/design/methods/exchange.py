@@ -22,10 +22,8 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.chords import reach, residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint, Expression
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.knots import cut_knots, even_knots, graded_knots
 from ldpopt.design.methods.pairs import first_pairs, tight_pairs, violated_pairs
@@ -98,11 +96,8 @@ class Exchange:
             return "constraints fix the outputs, which it chooses by likelihood ratio"
         if any(hasattr(c, "tightened") for c in problem.constraints):
             return "a constraint has infinitely many orders, which TangentExchange finds"
-        if (
-            problem.terms
-            and all(isinstance(t, Moment) and t.order <= SMOOTH for t in problem.terms)
-            and not problem.others
-        ):
+        near_one = [term for _, term in ByKind(problem.terms).moments if term.order <= SMOOTH]
+        if near_one and len(near_one) == len(problem.terms) and not problem.others:
             return "divergences of an order near 1 stall its cone programs; TangentExchange solves them"
         return too_many_pairs(problem, len(problem.reduction.pair))
 
@@ -121,7 +116,7 @@ class Labels:
 
     f: FDivergence
     pair: Pair
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Term, ...]
     expressions: tuple[Expression, ...]
     low: float
     high: float
@@ -132,7 +127,7 @@ class Labels:
     def of(cls, problem: Problem) -> Labels:
         """The program. Raises `InvalidInput` when the utility could be infinite."""
         pair, f = problem.reduction.pair, problem.utility.f
-        terms: list[Term | Ratio] = []
+        terms: list[Term] = []
         expressions: list[Expression] = []
         for constraint in problem.constraints:
             if isinstance(constraint, ColumnConstraint):
@@ -160,7 +155,7 @@ class Labels:
     @property
     def conic(self) -> bool:
         """Whether the program has cones, whose solutions are interior and less accurate."""
-        return bool(self.expressions) or any(isinstance(term, Moment) for term in self.terms)
+        return bool(self.expressions) or any(term.conic for term in self.terms)
 
     def start(self) -> Array | None:
         """A channel near whose ratios the first intervals are short: the best for a few tangents, after `ascend`."""
@@ -191,7 +186,7 @@ class Labels:
             large = not self.conic and sum(len(term) for term in self.terms) * len(knots) > SMALL
             if large:
                 active = [np.arange(len(term)) for term in self.terms]
-            kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, active, strict=True)]
+            kept = [term.take(pairs) for term, pairs in zip(self.terms, active, strict=True)]
             chords = chord_gains(self.f, self.pair, knots)
             try:
                 for _ in range(RESCALED):
@@ -254,9 +249,8 @@ class Labels:
         """A guess of the optimum's size, for the first program, from the ratios that reports can have."""
         inner = heights(self.f, knots[1:-1])
         size = float(np.max(inner[np.isfinite(inner)], initial=0.0)) or float(heights(self.f, knots).max()) or 1.0
-        capped = [
-            float(np.max(t.cap)) for t in self.terms if isinstance(t, HockeyStick) and len(t) and t.factor.max() == 1
-        ]
+        sticks = [term for _, term in ByKind(self.terms).sticks if len(term)]
+        capped = [float(np.max(term.cap)) for term in sticks if term.factor.max() == 1]
         variation = min(1.0, (widest_ratio(self.terms, len(self.pair)) - 1) / 2)
         return size * min([1.0, *(cap / variation for cap in capped if cap > 0)])
 
@@ -265,19 +259,16 @@ class Labels:
         worth = utilities(self.f, self.pair, matrix)
         return np.asarray(posteriors(self.pair, matrix)[worth > 1e-6 * worth.sum()])
 
-    def _bound(self, gains: LabelGains, kept: Sequence[Term | Ratio], solved: Solved) -> float:
+    def _bound(self, gains: LabelGains, kept: Sequence[Term], solved: Solved) -> float:
         """The bound of a solved program, in its own scale; its value where users' constraints have no dual."""
         if self.expressions:
             return solved.value
         reduced, charged = gains.each - solved.rows, float(solved.rows.sum())
-        ratio = np.inf
         for term, multiplier in zip(kept, solved.multipliers, strict=True):
-            if isinstance(term, Ratio):
-                ratio = min(ratio, term.ratio)
-            elif len(term):
+            if len(term):
                 reduced = reduced - term.support(multiplier, len(reduced), len(self.pair))
                 charged += term.charge(multiplier)
-        return charged + residual(reduced, ratio)
+        return charged + residual(reduced, ByKind(kept).ratio)
 
     def ascend(self, matrix: Array) -> Array:
         """A channel of no smaller utility: the best one for the tangents at the outputs' own ratios, repeated.

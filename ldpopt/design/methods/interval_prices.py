@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.methods.knots import parted_knots
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.gains import chord_gains, heights, kept
@@ -35,20 +34,20 @@ class LabelPrices:
     """Multipliers of the rows, and of some pairs of each term, in units of the optimum, and their cost."""
 
     rows: Array
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Any, ...]
     pairs: tuple[Index, ...]
     weights: tuple[Array, ...]
     cost: float
 
     @classmethod
-    def of(cls, terms: Sequence[Term | Ratio], solved: PairsPriced, least: float) -> LabelPrices:
+    def of(cls, terms: Sequence[Term], solved: PairsPriced, least: float) -> LabelPrices:
         """The prices of a solved program, without pairs that cost no more than `least`."""
         pairs, cost = [], float(solved.rows.sum())
         for term, each in zip(terms, solved.weights, strict=True):
-            paid = np.zeros(0) if isinstance(term, Ratio) else each * term.cap
+            paid = each * term.cap
             pairs.append(np.flatnonzero(paid > least))
             cost += float(paid[pairs[-1]].sum())
-        some = tuple(t if isinstance(t, Ratio) else t.take(at) for t, at in zip(terms, pairs, strict=True))
+        some = tuple(term.take(at) for term, at in zip(terms, pairs, strict=True))
         weights = tuple(each[at] for each, at in zip(solved.weights, pairs, strict=True))
         return cls(solved.rows, some, tuple(pairs), weights, cost)
 
@@ -80,11 +79,11 @@ class Tried:
         """The multipliers of the rows, raised by the largest gain, and of the terms: tangents of psi at the columns."""
         made, n, start = [], len(self.columns), 0
         for number, (term, pairs, each) in enumerate(zip(prices.terms, prices.pairs, prices.weights, strict=True)):
-            if isinstance(term, HockeyStick):
+            if not term.conic and not term.pure:
                 own = self.excess[:, start : start + len(term)]
                 start += len(term)
                 made.append(TermMultiplier(number, pairs, np.clip(own, 0.0, each) * scale))
-            elif isinstance(term, Moment):
+            elif term.conic:
                 top = np.exp(min(200.0, 500 / term.order))  # the tangent plane's slopes stay finite
                 t = np.clip(self.columns[:, term.left] / self.columns[:, term.right], 1e-80, top)
                 pair, label = np.tile(np.arange(len(term)), n), np.repeat(np.arange(n), len(term))

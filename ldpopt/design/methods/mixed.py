@@ -18,7 +18,6 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
-from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private, repair
 from ldpopt.design.methods.clean import cleanest
 from ldpopt.design.methods.exchange import Exchange, Labels
@@ -63,7 +62,7 @@ def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | Non
     for constraint in problem.constraints:
         if not isinstance(constraint, ColumnConstraint):
             return None
-        kinds[any(isinstance(term, Moment) for term in constraint.columns(inputs))].append(constraint)
+        kinds[any(term.conic for term in constraint.columns(inputs))].append(constraint)
     best: tuple[Candidate, float] | None = None
     for kind in kinds:
         if not kind:

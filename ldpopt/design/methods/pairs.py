@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 
@@ -14,27 +14,27 @@ EVERY = 60
 """Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds."""
 
 
-def first_pairs(term: Term | Ratio, pair: Pair) -> Index:
+def first_pairs(term: Term, pair: Pair) -> Index:
     """The positions in the term of the pairs to begin with."""
-    if isinstance(term, Ratio) or len(term) <= max(EVERY, 2 * len(pair)):
+    if len(term) <= max(EVERY, 2 * len(pair)):
         return np.arange(len(term))
     order = np.argsort(pair.posterior)
     ends = order[[0, -1]]
     return np.flatnonzero(np.isin(term.left, ends) & np.isin(term.right, ends))
 
 
-def tight_pairs(term: Term | Ratio, matrix: Array) -> Index:
+def tight_pairs(term: Term, matrix: Array) -> Index:
     """The positions of the pairs whose constraints `matrix` meets with equality, or nearly so."""
-    if isinstance(term, Ratio):
+    if not len(term):
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
 
 
-def violated_pairs(terms: Sequence[Term | Ratio], matrix: Array, active: Sequence[Index]) -> list[Index]:
+def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
     """The pairs outside the active ones that the matrix violates most, a few for every input."""
     found = []
     for term, pairs in zip(terms, active, strict=True):
-        if isinstance(term, Ratio) or len(pairs) == len(term):
+        if len(pairs) == len(term):
             found.append(np.zeros(0, dtype=np.intp))
             continue
         excess = term.excess(np.maximum(matrix, 0.0))

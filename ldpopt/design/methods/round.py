@@ -10,12 +10,11 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.flows import closed
 from ldpopt.design.programs.gains import chord_gains
-from ldpopt.design.programs.labels import Solved, scaled
+from ldpopt.design.programs.labels import Solved
 from ldpopt.distribution import Array, Index
 
 MANY = 100
@@ -34,7 +33,7 @@ class Round:
     knots: Array
     active: tuple[Index, ...]
     scale: float
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Term, ...]
     gap: float
     matrix: Array
 
@@ -42,24 +41,24 @@ class Round:
         """Certificates of the dual values, corrected and as they are; none where a constraint has no column form."""
         if problem.others:
             return
-        if not any(isinstance(term, Ratio) for term in self.terms):
+        if not any(term.pure for term in self.terms):
             yield self._certificate(problem, channel, *self._closed(problem))
         yield self._certificate(problem, channel, self.solved.rows, self.solved.multipliers)
 
     def _certificate(self, problem: Problem, channel: Channel, rows: Array, values: Sequence[Array]) -> IntervalDual:
         multipliers = []
-        for number, (pairs, each) in enumerate(zip(self.active, values, strict=True)):
-            if isinstance(self.terms[number], HockeyStick) and len(pairs):
+        for number, (term, pairs, each) in enumerate(zip(self.terms, self.active, values, strict=True)):
+            if len(pairs) and not term.conic:
                 paid = np.flatnonzero(each.any(axis=0))
                 pairs, each = pairs[paid], each[:, paid]
-            multipliers.append(TermMultiplier(number, pairs, scaled(self.terms[number], each, self.scale)))
+            multipliers.append(TermMultiplier(number, pairs, term.scaled(each, self.scale)))
         fields = (problem.whole, problem.constraints, channel, rows * self.scale, tuple(multipliers))
         return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
 
     def _closed(self, problem: Problem) -> tuple[Array, Sequence[Array]]:
         """The multipliers of the rows and of the terms, corrected up to rounding by `flows.closed`."""
-        kept = [t if isinstance(t, Ratio) else t.take(a) for t, a in zip(self.terms, self.active, strict=True)]
-        if self.solved.rows.size > MANY or not any(isinstance(term, HockeyStick) for term in kept):
+        kept = [term.take(pairs) for term, pairs in zip(self.terms, self.active, strict=True)]
+        if self.solved.rows.size > MANY or not ByKind(kept).sticks:
             return self.solved.rows, self.solved.multipliers
         pair = problem.reduction.pair
         profits = chord_gains(problem.utility.f, pair, self.knots).each / self.scale - self.solved.rows

@@ -20,9 +20,8 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.intervals import IntervalDual
 from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP
-from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.repair import private, stochastic
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.endless import EndlessExchange, endless
 from ldpopt.design.methods.exchange import Labels
@@ -95,7 +94,7 @@ class TangentExchange:
             return "constraints fix the outputs, which it chooses by likelihood ratio"
         if why := too_many_pairs(problem, len(problem.reduction.pair)):
             return why
-        if not any(isinstance(term, Moment) for term in problem.terms):
+        if not any(term.conic for term in problem.terms):
             return "no constraint is a cap on a divergence between rows"
         return ""
 
@@ -121,7 +120,7 @@ def applies(problem: Problem) -> bool:
     """Whether the interior-point programs hold every constraint; those other than moments must not be too tight."""
     if not all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints):
         return False
-    return served(problem.terms) and all(isinstance(t, Moment) or t.reach >= TIGHT for t in problem.terms)
+    return served(problem.terms) and all(term.conic or term.reach >= TIGHT for term in problem.terms)
 
 
 class _Exchange:
@@ -135,7 +134,7 @@ class _Exchange:
         self.least, self.proof, self.why = np.inf, None, ""
         self.asked = problem
         self.pose(problem)
-        self.reach = max(term.reach for term in self.terms if isinstance(term, Moment))
+        self.reach = max(term.reach for term in self.terms if term.conic)
         self.labels = first_labels(*labels.inner, self.reach)
         self.known: dict[int, Array] = {}
 
@@ -144,7 +143,7 @@ class _Exchange:
     def pose(self, problem: Problem) -> None:
         """Take over the problem's orders."""
         self.problem = problem
-        self.terms: tuple[Term | Ratio, ...] = Labels.of(problem).terms
+        self.terms: tuple[Term, ...] = Labels.of(problem).terms
 
     def value(self, matrix: Array) -> float:
         """The divergence that a matrix keeps."""
@@ -199,9 +198,7 @@ class _Exchange:
     def prune(self, solved: PairsPriced) -> None:
         """Drop orders whose prices are nearly zero; they come back where a channel exceeds them."""
         paid = {
-            term.order: float((each * term.cap).sum())
-            for term, each in zip(self.terms, solved.weights, strict=True)
-            if isinstance(term, Moment)
+            term.order: float((solved.weights[number] * term.cap).sum()) for number, term in ByKind(self.terms).moments
         }
         made = []
         for one in self.problem.constraints:

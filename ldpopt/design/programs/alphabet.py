@@ -19,7 +19,7 @@ import numpy as np
 from ldpopt.design.certificates.boxes import Leaf
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.base import AlphabetConstraint, Expression
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.solve import CONIC, SIMPLEX, solve
 from ldpopt.distribution import Array
 
@@ -39,7 +39,7 @@ class AlphabetProgram:
     """
 
     shape: tuple[int, int]
-    terms: tuple[Term | Ratio, ...]
+    terms: tuple[Term, ...]
     fixed: tuple[AlphabetConstraint, ...]
     expressions: tuple[Expression, ...] = ()
     criteria: int = 1
@@ -68,9 +68,9 @@ class AlphabetProgram:
         return _Posed(self, True, True)
 
 
-def _pose(cp: Any, q: Any, term: Term | Ratio) -> list[Any]:
+def _pose(cp: Any, q: Any, term: Term) -> list[Any]:
     """One term as cvxpy constraints; ratios that a solver cannot tell from infinite ones are left to the repair."""
-    if not isinstance(term, Ratio) or term.ratio <= STEEP:
+    if not term.pure or term.ratio <= STEEP:
         return list(term.pose(q))
     if term.ratio > ENDLESS:
         return []
@@ -127,7 +127,7 @@ class _Posed:
         terms = tuple(
             TermMultiplier(number, np.arange(len(term)), term.scaled(term.multiplier(made), scale))
             for number, (term, made) in enumerate(zip(self.program.terms, self.posed, strict=True))
-            if not isinstance(term, Ratio)
+            if not term.pure
         )
         fixed = tuple(one.scaled(read(), scale) for one, read in zip(self.program.fixed, self.read, strict=True))
         rows = np.array(self.row.dual_value)

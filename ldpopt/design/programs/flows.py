@@ -11,11 +11,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.distribution import Array
 
 FARTHEST = 1e8
@@ -39,7 +39,7 @@ Edges = dict[tuple[int, int], Edge]
 
 
 def closed(
-    profits: Array, rows: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]
+    profits: Array, rows: Array, terms: Sequence[Term], multipliers: Sequence[Array]
 ) -> tuple[Array, list[Array]]:
     """`rows` (k,) and `multipliers` after which no profit is above 0; profits : (n, k), with the rows subtracted.
 
@@ -48,40 +48,38 @@ def closed(
     """
     edges = _edges(terms)
     order, parent = _tree(edges, profits.shape[1])
-    fresh = [
-        np.where(term.cap > 0, values, 0.0) if isinstance(term, HockeyStick) else values
-        for term, values in zip(terms, multipliers, strict=True)
-    ]
+    fresh = [np.where(term.cap > 0, values, 0.0) for term, values in zip(terms, multipliers, strict=True)]
     tried = [list(multipliers)]
     tried += [_moved(_left(profits, terms, made), edges, order, parent, made) for made in (multipliers, fresh)]
     best = np.array([_cost(profits, terms, multipliers, made) for made in tried]).argmin(axis=0)
-    rows, made = rows.copy(), []
-    for number, term in enumerate(terms):
-        values = tried[0][number]
-        if isinstance(term, HockeyStick) and len(term):
-            values = np.stack([one[number] for one in tried])[best, np.arange(len(best))]
-            below = np.maximum(-values.min(axis=0), 0.0)
-            values = np.maximum(values + below, 0.0)
-            np.add.at(rows, term.left, -below)
-            np.add.at(rows, term.right, below * term.factor)
-        made.append(values)
+    rows, made = rows.copy(), list(multipliers)
+    for number, term in _sticks(terms):
+        values = np.stack([one[number] for one in tried])[best, np.arange(len(best))]
+        below = np.maximum(-values.min(axis=0), 0.0)
+        made[number] = np.maximum(values + below, 0.0)
+        np.add.at(rows, term.left, -below)
+        np.add.at(rows, term.right, below * term.factor)
     return rows, made
 
 
-def _cost(profits: Array, terms: Sequence[Term | Ratio], solved: Sequence[Array], made: Sequence[Array]) -> Array:
+def _sticks(terms: Sequence[Term]) -> list[tuple[int, Any]]:
+    """The hockey sticks that have pairs, with their positions."""
+    return [(number, term) for number, term in ByKind(terms).sticks if len(term)]
+
+
+def _cost(profits: Array, terms: Sequence[Term], solved: Sequence[Array], made: Sequence[Array]) -> Array:
     """(n,) the violation that each label has left, plus what its multipliers charge beyond those of the solver."""
     cost = np.maximum(_left(profits, terms, made), 0.0).sum(axis=1)
-    for term, old, new in zip(terms, solved, made, strict=True):
-        if isinstance(term, HockeyStick) and len(term):
-            beyond = np.maximum(new - old.max(axis=0), 0.0) + np.maximum(-new, 0.0)
-            cost = cost + beyond @ term.caps
+    for number, term in _sticks(terms):
+        beyond = np.maximum(made[number] - solved[number].max(axis=0), 0.0) + np.maximum(-made[number], 0.0)
+        cost = cost + beyond @ term.caps
     return np.asarray(cost)
 
 
-def _left(profits: Array, terms: Sequence[Term | Ratio], multipliers: Sequence[Array]) -> Array:
+def _left(profits: Array, terms: Sequence[Term], multipliers: Sequence[Array]) -> Array:
     """(n, k) the profits less the supports of the multipliers."""
     for term, values in zip(terms, multipliers, strict=True):
-        if not isinstance(term, Ratio) and len(term):
+        if len(term):
             profits = profits - term.support(values, *profits.shape)
     return profits
 
@@ -119,12 +117,10 @@ def _moved(
     return made
 
 
-def _edges(terms: Sequence[Term | Ratio]) -> Edges:
+def _edges(terms: Sequence[Term]) -> Edges:
     """The cheapest arc between every two inputs, where there is one in both directions."""
     found: Edges = {}
-    for number, term in enumerate(terms):
-        if not isinstance(term, HockeyStick):
-            continue
+    for number, term in _sticks(terms):
         for pair, factor in enumerate(term.factor.tolist()):
             if factor > FARTHEST:
                 continue

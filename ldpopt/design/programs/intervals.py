@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.programs.labels import Solved
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.distribution import Array, Index
@@ -54,7 +53,7 @@ class Memory:
 
 
 def interval_program(
-    gains: Array, terms: Sequence[Term | Ratio], knots: Array, memory: Memory | None, deadline: Deadline = UNLIMITED
+    gains: Array, terms: Sequence[Term], knots: Array, memory: Memory | None, deadline: Deadline = UNLIMITED
 ) -> tuple[Solved, Memory]:
     """`label_program(gains, terms)` for ratios and hockey sticks, begun where a program on other intervals ended.
 
@@ -62,8 +61,8 @@ def interval_program(
     When the time is over it is the best of the intervals that are posed by then, within all constraints.
     """
     n, k = gains.shape
-    sizes = [0 if isinstance(term, Ratio) else len(term) for term in terms]
-    cells = [np.zeros((n, size), dtype=bool) for size in sizes]
+    cells = [np.zeros((n, len(term)), dtype=bool) for term in terms]
+    sticks = [(cells[number], term) for number, term in ByKind(terms).sticks]
     if memory is None:
         posed = np.unique(np.linspace(0, n - 1, 12).astype(np.intp))
     else:
@@ -74,13 +73,12 @@ def interval_program(
     for _ in range(ROUNDS):
         q, value, rows, prices = _solved(gains[posed], terms, [mine[posed] for mine in cells])
         grown = False
-        for mine, term in zip(cells, terms, strict=True):
-            if isinstance(term, HockeyStick) and len(term):
-                above = q[term.left] - term.factor[:, None] * q[term.right]
-                over = np.maximum(above, 0.0).sum(axis=1) - term.cap > VIOLATED
-                new = (over[:, None] & (above > 0)).T & ~mine[posed]
-                mine[posed] |= new
-                grown = grown or bool(new.any())
+        for mine, term in sticks:
+            above = q[term.left] - term.factor[:, None] * q[term.right]
+            over = np.maximum(above, 0.0).sum(axis=1) - term.cap > VIOLATED
+            new = (over[:, None] & (above > 0)).T & ~mine[posed]
+            mine[posed] |= new
+            grown = grown or bool(new.any())
         if grown:
             continue
         others = np.setdiff1d(np.arange(n), posed)
@@ -105,9 +103,7 @@ def interval_program(
     return Solved(matrix, value, rows, tuple(multipliers), np.ones(1)), Memory(middle, tuple(c[used] for c in cells))
 
 
-def _solved(
-    gains: Array, terms: Sequence[Term | Ratio], cells: Sequence[Cells]
-) -> tuple[Array, float, Array, list[Array]]:
+def _solved(gains: Array, terms: Sequence[Term], cells: Sequence[Cells]) -> tuple[Array, float, Array, list[Array]]:
     """The matrix (k, n), its value, the row multipliers, and for each term the prices (n, pairs) of posed cells."""
     import cvxpy as cp
     import scipy.sparse as sparse
@@ -118,13 +114,12 @@ def _solved(
     row = cp.sum(q, axis=1) == np.ones(k)
     constraints: list[Any] = [row]
     posed: list[tuple[int, Index, Index, Any]] = []
-    for number, (term, mine) in enumerate(zip(terms, cells, strict=True)):
-        if isinstance(term, Ratio):
-            floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
-            constraints += [q >= floor, q <= term.ratio * floor]
-            continue
-        assert isinstance(term, HockeyStick)
-        label, pair = np.nonzero(mine)
+    kinds = ByKind(terms)
+    if math.isfinite(kinds.ratio):
+        floor = np.ones((k, 1)) @ cp.Variable((1, n), nonneg=True)
+        constraints += [q >= floor, q <= kinds.ratio * floor]
+    for number, term in kinds.sticks:
+        label, pair = np.nonzero(cells[number])
         if not len(label):
             continue
         at, ones = np.arange(len(label)), np.ones(len(label))
@@ -153,7 +148,7 @@ def _peaks(kept: Array, others: Index) -> Index:
     return np.flatnonzero((kept > LEAST) & (kept >= left) & (kept >= right))
 
 
-def _priced(profits: Array, terms: Sequence[Term | Ratio], prices: Sequence[Array]) -> tuple[Array, list[Array]]:
+def _priced(profits: Array, terms: Sequence[Term], prices: Sequence[Array]) -> tuple[Array, list[Array]]:
     """The gains (n,) of the intervals with `profits` (n, k), and for each term their flows (n, pairs).
 
     A pair's flow is at most nu, the largest of its `prices`; it is unlimited where the cap is 0, as nu then costs
@@ -163,13 +158,11 @@ def _priced(profits: Array, terms: Sequence[Term | Ratio], prices: Sequence[Arra
     import scipy.sparse as sparse
 
     n, k = profits.shape
-    ratio = min((term.ratio for term in terms if isinstance(term, Ratio)), default=math.inf)
-    flows = [np.zeros((n, 0 if isinstance(term, Ratio) else len(term))) for term in terms]
-    limits = [
-        np.where(t.cap > 0, z.max(axis=0), np.inf) if isinstance(t, HockeyStick) else np.zeros(0)
-        for t, z in zip(terms, prices, strict=True)
-    ]
-    sticks = [(i, t, np.flatnonzero(limits[i] > 0)) for i, t in enumerate(terms) if isinstance(t, HockeyStick)]
+    kinds = ByKind(terms)
+    ratio = kinds.ratio
+    flows = [np.zeros((n, len(term))) for term in terms]
+    limits = {i: np.where(term.cap > 0, prices[i].max(axis=0), np.inf) for i, term in kinds.sticks}
+    sticks = [(i, term, np.flatnonzero(limits[i] > 0)) for i, term in kinds.sticks]
     sticks = [one for one in sticks if len(one[2])]
     if n and sticks:
         parts: list[Any] = []

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.constraints.base import Expression
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.gains import LabelGains
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.distribution import Array
@@ -60,7 +60,7 @@ class Solved:
 
 def label_program(
     gains: Array | LabelGains,
-    terms: Sequence[Term | Ratio],
+    terms: Sequence[Term],
     expressions: Sequence[Expression] = (),
     erasure: bool = False,
     level: float | None = None,
@@ -84,7 +84,7 @@ def label_program(
 
 
 def _solved(
-    made: LabelGains, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], erasure: bool, farthest: float,
+    made: LabelGains, terms: Sequence[Term], expressions: Sequence[Expression], erasure: bool, farthest: float,
     level: float | None,
 ) -> Solved:  # fmt: skip
     """The program with ratios up to `farthest`."""
@@ -141,7 +141,7 @@ class MatrixVariable:
 
     @classmethod
     def of(
-        cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term | Ratio], erasure: bool, level: float | None = None
+        cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term], erasure: bool, level: float | None = None
     ) -> MatrixVariable:
         """The variables and the equations of the rows; `level` is chosen where it is None."""
         k, n = shape
@@ -158,9 +158,9 @@ class MatrixVariable:
         return cls(unit, level, base, rise, share, (cp.sum(rise, axis=1) - share == np.zeros(k), total))
 
     @staticmethod
-    def unit_of(terms: Sequence[Term | Ratio]) -> float:
+    def unit_of(terms: Sequence[Term]) -> float:
         """About how far apart the terms let two rows be, at most 1."""
-        return min((term.reach for term in terms if isinstance(term, Ratio) or len(term)), default=1.0)
+        return min((term.reach for term in terms if term.pure or len(term)), default=1.0)
 
     @property
     def split(self) -> bool:
@@ -211,7 +211,7 @@ class MatrixVariable:
         return max(1.0 - used, 0.0)
 
 
-def nearby(farthest: float, terms: Sequence[Term | Ratio], expressions: Sequence[Expression]) -> float:
+def nearby(farthest: float, terms: Sequence[Term], expressions: Sequence[Expression]) -> float:
     """The largest ratio to pose for columns in two parts at level 1: a rise of one unit on a base of 1/`farthest`."""
     unit = MatrixVariable.unit_of(terms)
     return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
@@ -221,13 +221,8 @@ SPLIT = 0.05
 """Below this reach of the constraints, columns are posed in two parts."""
 
 
-def row_multipliers(rows: Array, terms: Sequence[Term | Ratio], posed: Sequence[list[Any]]) -> Array:
+def row_multipliers(rows: Array, terms: Sequence[Term], posed: Sequence[list[Any]]) -> Array:
     """The dual values of the row sums, plus the linear parts of moments that were posed without them."""
     for term, made in zip(terms, posed, strict=True):
         term.on_rows(rows, made)
     return rows
-
-
-def scaled(term: Term | Ratio, values: Array, scale: float) -> Array:
-    """A multiplier times `scale`."""
-    return term.scaled(values, scale)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.barrier import Inside, Linear, reach
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
@@ -43,9 +43,7 @@ class Best:
     excess: Array
 
 
-def best_columns(
-    profits: Array, terms: Sequence[Term | Ratio], weights: Sequence[Array], mass: Array, accuracy: float
-) -> Best:
+def best_columns(profits: Array, terms: Sequence[Term], weights: Sequence[Array], mass: Array, accuracy: float) -> Best:
     """The best columns for `profits` (n, k), which are gains less row prices.
 
     weights : for every term, the prices of its pairs. mass : w (k,) > 0. accuracy : the gap at which to stop.

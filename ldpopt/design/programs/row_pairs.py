@@ -6,30 +6,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.distribution import Array
 
 NEAR = 1e-3
 """Nearer to ratio one than this, psi is computed from its series, which keeps its digits there."""
 
 
-def served(terms: Sequence[Term | Ratio]) -> bool:
+def served(terms: Sequence[Term]) -> bool:
     """Whether the interior-point methods serve these terms: every constraint has an interior."""
-    return all(
-        isinstance(term, (Moment, Ratio)) or (isinstance(term, HockeyStick) and bool((term.caps > 0).all()))
-        for term in terms
-    )
+    return all(bool(np.all(term.cap > 0)) for term in terms)
 
 
 class Pairs:
     """The pairs of all terms in one list, those of moments first; psi and excess are in units of the cap."""
 
-    def __init__(self, terms: Sequence[Term | Ratio], k: int) -> None:
-        self.terms = tuple(terms)
-        self.moments = [one for one in terms if isinstance(one, Moment)]
-        sticks = [one for one in terms if isinstance(one, HockeyStick)]
+    def __init__(self, terms: Sequence[Term], k: int) -> None:
+        kinds = ByKind(terms)
+        self.moments, sticks = ([term for _, term in each] for each in (kinds.moments, kinds.sticks))
+        self.numbers = [number for number, _ in (*kinds.moments, *kinds.sticks)]
+        self.size = len(terms)
         each = [*self.moments, *sticks]
         none = np.zeros(0, dtype=np.intp)
         self.left = np.concatenate([none, *(one.left for one in each)])
@@ -42,21 +38,18 @@ class Pairs:
         factors = [np.zeros(0), *(one.factor for one in sticks)]
         self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
         self.on = np.eye(k)[self.left], np.eye(k)[self.right]
-        ratios = [one.ratio for one in terms if isinstance(one, Ratio)]
         self.reach = min((one.reach for one in terms), default=1.0)
-        self.ratio = min(ratios) if ratios else None
+        self.ratio = kinds.ratio if np.isfinite(kinds.ratio) else None
 
     def split(self, values: Array) -> tuple[Array, ...]:
         """The `values` of the pairs, one array for each term in the terms' order; an empty one for `Ratio`."""
-        made = iter(np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else [])
-        own = {id(one): next(made) for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)}
-        return tuple(own.get(id(one), values[..., :0]) for one in self.terms)
+        each = np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else []
+        own = dict(zip(self.numbers, each, strict=True))
+        return tuple(own.get(number, values[..., :0]) for number in range(self.size))
 
     def joined(self, weights: Sequence[Array]) -> Array:
         """(pairs,) the values of all pairs in this list's order, from one array for each term."""
-        own = {id(one): np.asarray(given) for one, given in zip(self.terms, weights, strict=True)}
-        kinds = [own[id(one)] for kind in (Moment, HockeyStick) for one in self.terms if isinstance(one, kind)]
-        return np.concatenate([np.zeros(0), *kinds])
+        return np.concatenate([np.zeros(0), *(weights[number] for number in self.numbers)])
 
     def gather(self, on_left: Array, on_right: Array) -> Array:
         """(n, k) for every input the sum of the values (n, pairs) of its pairs on the left and on the right."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.base import Expression
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import INTERIOR, solve
 from ldpopt.design.utilities.against_set import GRID, NEAR, tangents
@@ -42,7 +42,7 @@ Tangents = tuple[Array, Array, Array, Array]
 
 
 def sampling_program(
-    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression] = (),
+    utility: PrivateSampling, terms: Sequence[Term], expressions: Sequence[Expression] = (),
     deadline: Deadline = UNLIMITED,
 ) -> Tangents:  # fmt: skip
     """The channel whose largest risk is smallest, nearly feasible, and the multipliers of the program's tangents.
@@ -99,9 +99,9 @@ def _worst(utility: PrivateSampling, matrix: Array) -> float:
     return worst if worst >= 0 else math.inf
 
 
-def _open(term: Term | Ratio, farthest: float) -> bool:
+def _open(term: Term, farthest: float) -> bool:
     """Whether a term is left out of the program that has no largest ratio."""
-    return farthest == math.inf and isinstance(term, Ratio) and term.ratio > OPEN
+    return farthest == math.inf and term.pure and term.ratio > OPEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class _Posed:
 
     @classmethod
     def of(
-        cls, shape: tuple[int, int], terms: Sequence[Term | Ratio], expressions: Sequence[Expression], farthest: float
+        cls, shape: tuple[int, int], terms: Sequence[Term], expressions: Sequence[Expression], farthest: float
     ) -> _Posed:
         import cvxpy as cp
 
@@ -129,7 +129,7 @@ class _Posed:
 
 
 def _within(
-    utility: PrivateSampling, terms: Sequence[Term | Ratio], expressions: Sequence[Expression], farthest: float,
+    utility: PrivateSampling, terms: Sequence[Term], expressions: Sequence[Expression], farthest: float,
     deadline: Deadline,
 ) -> Tangents:  # fmt: skip
     """The program with ratios up to `farthest`."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.linalg
 
-from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.barrier import Inside, Linear, reach
 from ldpopt.design.programs.row_pairs import Pairs
 from ldpopt.distribution import Array
@@ -52,7 +52,7 @@ class PairsPriced:
     gap: float
 
 
-def smooth_program(gains: Array, terms: Sequence[Term | Ratio], accuracy: float = 1e-9) -> PairsPriced:
+def smooth_program(gains: Array, terms: Sequence[Term], accuracy: float = 1e-9) -> PairsPriced:
     """Solve for `gains` (n, k) in units of the optimum, to a duality gap of about `accuracy`.
 
     Returns the best iterate, which is only nearly feasible and nearly dual feasible.
