@@ -20,7 +20,7 @@ LARGEST = 2**28
 
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
-    "tolerance", "guarantees", "method", "note", "edges", "certificate",
+    "tolerance", "guarantees", "method", "reference", "note", "edges", "certificate",
 }  # fmt: skip
 
 
@@ -76,9 +76,8 @@ def _design(data: dict[str, Any]) -> Design:
         channel=channel,
         **{name: real(data[name], name) for name in ("value", "lower_bound", "upper_bound", "tolerance")},
         guarantees=reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"),
-        method=reader.read(data["method"], str, "method"),
+        **{name: reader.read(data[name], str, name) for name in ("method", "reference", "note")},
         certificate=certificate,
         certified=reader.read(data["certified"], bool, "certified"),
-        note=reader.read(data["note"], str, "note"),
         edges=edges,
     )

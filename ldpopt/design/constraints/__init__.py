@@ -14,11 +14,7 @@ from ldpopt.design.constraints.support import Support
 from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.constraints.trade_off import TradeOff
 
-ZCDP = ConcentratedLDP
-"""The former name, kept for one release."""
-
 __all__ = [
-    "ZCDP",
     "AlphabetConstraint",
     "ApproximateLDP",
     "CapacityBounded",

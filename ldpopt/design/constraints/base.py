@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Ratio, Term
+from ldpopt.design.registry import Kind
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.privacy import Guarantee
 from ldpopt.results import ByValue
@@ -42,7 +43,7 @@ def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
     return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
 
 
-class Measured(ByValue, ABC):
+class Measured(Kind, ByValue, ABC):
     """What the constraints of this package share: a cap, and the measure that re-checks every design."""
 
     @property
