@@ -15,6 +15,7 @@ PACKAGE = Path(ldpopt.__file__).parent
 
 LAYERS = [
     {
+        "drawings",
         "enclosures",
         "errors",
         "tolerances",
@@ -142,7 +143,7 @@ def test_no_circle_of_modules():
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)
 
 
-UNTRUSTED = ("ldpopt.design.programs", "ldpopt.design.methods", "ldpopt.design.finish", "ldpopt.design.prove")
+UNTRUSTED = ("ldpopt.design.programs", "ldpopt.design.methods", "ldpopt.design.finish")
 
 
 def test_the_kernel_imports_no_solver_and_no_method():

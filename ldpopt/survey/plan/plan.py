@@ -12,7 +12,7 @@ from typing import Any
 
 from ldpopt import strictjson
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.datafiles.dialect import PLAIN, Dialect
+from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import Array, distribution, number, positive_integer, unit_interval
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up

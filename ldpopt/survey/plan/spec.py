@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ldpopt import stricttoml
-from ldpopt.datafiles.dialect import PLAIN, Dialect
+from ldpopt.datafiles.delimited import PLAIN, Dialect
 from ldpopt.distribution import distribution, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.datafiles.dialect import Dialect
+from ldpopt.datafiles.delimited import Dialect
 from ldpopt.errors import InvalidInput
 from ldpopt.schema import reference
 from ldpopt.survey import (
