@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ldpopt.drawings import load_with as _load_with
 from ldpopt.version import __version__ as __version__
 
 _HOMES = {
@@ -49,6 +50,9 @@ _SUBMODULES = (
     "bounds", "channel", "composition", "datasets", "design", "divergences", "errors", "frontiers", "io", "mechanisms",
     "plots", "privacy", "survey",
 )  # fmt: skip
+
+
+_load_with(lambda: importlib.import_module("ldpopt.plots"))
 
 
 def __getattr__(name: str) -> Any:

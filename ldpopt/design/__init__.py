@@ -23,23 +23,22 @@ from typing import Any
 from ldpopt.design import registry
 
 _HOMES = {
-    "certificates.base": ("Certificate", "Verification"),
-    "candidate": ("Method",),
-    "constraints.alphabet": ("AlphabetConstraint",),
-    "constraints.base": ("ColumnConstraint", "Constraint"),
-    "design": ("Design",),
-    "load": ("load_design",),
-    "methods.choose": ("METHODS",),
-    "optimal": ("optimal_channel",),
-    "structure": ("Structure", "Structures", "structures"),
-    "utilities.base": ("ColumnUtility", "Utility"),
-    "utilities.criterion": ("Criterion",),
-    "utilities.neighbourhood": ("Neighbourhood",),
-    "utilities.sets": ("HypothesisSet",),
+    "ldpopt.design.certificates.base": ("Certificate", "Verification"),
+    "ldpopt.design.candidate": ("Method",),
+    "ldpopt.design.constraints.base": ("AlphabetConstraint", "ColumnConstraint", "Constraint"),
+    "ldpopt.design.design": ("Design",),
+    "ldpopt.design.load": ("load_design",),
+    "ldpopt.design.methods.choose": ("METHODS",),
+    "ldpopt.design.optimal": ("optimal_channel",),
+    "ldpopt.design.structure": ("Structure", "Structures", "structures"),
+    "ldpopt.design.utilities.base": ("ColumnUtility", "Utility"),
+    "ldpopt.design.utilities.criterion": ("Criterion",),
+    "ldpopt.design.utilities.neighbourhood": ("Neighbourhood",),
+    "ldpopt.design.utilities.sets": ("HypothesisSet",),
 }
 """The modules of the names that are no kinds; `registry` finds the kinds."""
 
-_MODULES = {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _ROOMS = ("utilities", "constraints", "certificates", "methods")
 
 

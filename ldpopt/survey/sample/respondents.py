@@ -14,25 +14,22 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, Label
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
+from ldpopt.survey.collect.aggregate import ReportRows, read_rows
 from ldpopt.survey.collect.delivery import refuse_twice
-from ldpopt.survey.collect.rows import ReportRows, read_rows
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.encode import factor
+from ldpopt.survey.estimate.counts import CountTable, factor
 from ldpopt.survey.estimate.estimate import Estimate, estimate
 from ldpopt.survey.estimate.groups import Difference, difference
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.tables import TwoWayTable, two_way
+from ldpopt.survey.hypothesis_tests import TestResult, two_sample
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.survey import report_channel
-from ldpopt.survey.regress.design import numbers_of
+from ldpopt.survey.regress.formula import numbers_of
 from ldpopt.survey.regress.linear import linear_regression
 from ldpopt.survey.regress.logit import logit_regression
-from ldpopt.survey.regress.result import Regression
-from ldpopt.survey.regress.sampling import Sample, Subsample
-from ldpopt.survey.sample.analysis import Analysis
-from ldpopt.survey.sample.conditions import groups_of
+from ldpopt.survey.regress.result import Regression, Sample, Subsample
+from ldpopt.survey.sample.analysis import Analysis, groups_of
 from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.test.hypothesis_tests import TestResult, two_sample
 
 MOST_GROUPS = 100
 """The most groups, or values of a public column in a table."""

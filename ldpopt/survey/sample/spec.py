@@ -13,16 +13,15 @@ import numpy.typing as npt
 from ldpopt.distribution import Array, number, positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.results import ByValue
-from ldpopt.survey.sample.design import SampleDesign
-from ldpopt.survey.sample.margins import rake
+from ldpopt.survey.sample.design import SampleDesign, rake
 from ldpopt.survey.sample.replicates import (
     GivenReplicates,
     Jackknife,
     Linearization,
+    LonelyUnit,
     Replication,
     RescaledBootstrap,
 )
-from ldpopt.survey.sample.strata import LonelyUnit
 
 METHODS = ("linearization", "jackknife", "bootstrap", "replicates")
 COLUMNS = ("weights", "strata", "clusters", "fpc")
