@@ -13,28 +13,21 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate
+from ldpopt.design.certificates.base import Certificate, Unbounded
 from ldpopt.design.certificates.boxes import BranchDual
-from ldpopt.design.certificates.capacity import InformationCapacity
-from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
-from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
-from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.intervals import IntervalDual, LossDual
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
-from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
-from ldpopt.design.certificates.pairwise import PairwiseInformation
-from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.certificates.ratios import RatioDual
-from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.certificates.saddle import SaddlePoint
-from ldpopt.design.certificates.unbounded import Unbounded
+from ldpopt.design.certificates.relaxed import Contraction, Dominated, PartsBound, Relaxed, SaddlePoint
 from ldpopt.design.constraints import (
     ApproximateLDP,
     CapacityBounded,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.sizes import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram

@@ -1,4 +1,4 @@
-"""The two populations and the divergence, from the options of a command."""
+"""Options of several commands, and the two populations and the divergence that they describe."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ldpopt.design import Divergence
     from ldpopt.divergences import FDivergence
     from ldpopt.io import Populations
+
 
 _SOURCE = "The two populations"
 
