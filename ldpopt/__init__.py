@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.drawings import load_with as _load_with
 from ldpopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -279,6 +280,9 @@ __all__ = [
     "structures",
     "sweep",
 ]
+
+
+_load_with(lambda: importlib.import_module("ldpopt.plots"))
 
 
 def __getattr__(name: str) -> Any:

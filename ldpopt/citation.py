@@ -17,7 +17,6 @@ from ldpopt.survey import (
     Difference,
     Estimate,
     Intervals,
-    LogisticRegression,
     MultiSelect,
     NumericQuestion,
     Power,
@@ -32,7 +31,6 @@ from ldpopt.survey import (
     goodness_of_fit,
     goodness_of_fit_power,
     linear_regression,
-    logistic_regression,
     logit_regression,
     multi_select,
     numeric_question,
@@ -90,7 +88,6 @@ _TESTED_BY = {
 _MADE_BY = {
     Difference: difference,
     TwoWayTable: two_way,
-    LogisticRegression: logistic_regression,
     MultiSelect: multi_select,
     NumericQuestion: numeric_question,
     Quantile: quantile,

@@ -9,6 +9,9 @@ from __future__ import annotations
 ROW_SUM = 1e-9
 """How far a row of a channel, or a distribution, may be from summing to one."""
 
+TIE = 1e-9
+"""Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
+
 RATIO = 1e-14
 """Inputs whose likelihood ratios agree to this relative difference count as one input."""
 

@@ -21,15 +21,14 @@ from scipy.stats import norm, rv_histogram
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, MutualInformation, mechanisms, optimal_channel
 from ldpopt.design import AgainstSet, ExpectedLoss, Hull, WorstOf
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import BranchDual, Split
+from ldpopt.design.certificates.boxes import BranchDual, Leaf, Split
 from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.codec.kinds import CERTIFICATES, CHOICES, CONSTRAINTS, UNTAGGED, UTILITIES, fields, kinds
 from ldpopt.design.columns.branches import Branches
 from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.columns.sizes import Sizes
-from ldpopt.design.utilities.least_pair import LowerLine
+from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier
 from ldpopt.privacy import Claim, TradeOffCurve

@@ -18,25 +18,19 @@ enclosed : computed as an interval, with two ends between which the exact number
 from ldpopt.design.candidate import Method
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.certificates.boxes import BranchDual
-from ldpopt.design.certificates.capacity import InformationCapacity
-from ldpopt.design.certificates.contraction import Contraction
+from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual
-from ldpopt.design.certificates.dominated import Dominated
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.certificates.integer_columns import IntegerColumns
-from ldpopt.design.certificates.intervals import IntervalDual
+from ldpopt.design.certificates.intervals import IntervalDual, LossDual
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
-from ldpopt.design.certificates.losses import LossDual
 from ldpopt.design.certificates.marginals import MarginalDual
-from ldpopt.design.certificates.pairwise import PairwiseInformation
-from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
 from ldpopt.design.certificates.ratios import RatioDual
-from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.certificates.saddle import SaddlePoint
+from ldpopt.design.certificates.relaxed import Contraction, Dominated, PartsBound, Relaxed, SaddlePoint
 from ldpopt.design.constraints import (
     ZCDP,
     AlphabetConstraint,
@@ -75,9 +69,8 @@ from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.saddle import Saddle
-from ldpopt.design.methods.sampled_columns import SampledColumns
+from ldpopt.design.methods.sampled_columns import SampledColumns, SmallSets
 from ldpopt.design.methods.shapes import LevelShapes
-from ldpopt.design.methods.small_sets import SmallSets
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.optimal import estimation_design, optimal_channel
 from ldpopt.design.structure import Structure, Structures, structures

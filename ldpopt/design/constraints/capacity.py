@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import nonnegative_array, real_array
-from ldpopt.design.certificates.unproved import Unproved
-from ldpopt.design.constraints.alphabet import AlphabetConstraint
-from ldpopt.design.constraints.terms import Index, all_pairs
-from ldpopt.distribution import Array, number
+from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, real_array
+from ldpopt.design.constraints.base import AlphabetConstraint
+from ldpopt.design.constraints.terms import all_pairs
+from ldpopt.distribution import Array, Index, number
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, capacity_bounded

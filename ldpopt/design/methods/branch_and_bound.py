@@ -23,10 +23,9 @@ from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import Boxes, BranchDual, Split
-from ldpopt.design.certificates.classes import Classes
-from ldpopt.design.certificates.leaves import Leaf, leaf_bound
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
+from ldpopt.design.certificates.hypotheses import Classes
+from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, LocalSearch, too_large_to_climb
 from ldpopt.design.problems.problem import Problem

@@ -11,8 +11,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Relaxed
-from ldpopt.design.constraints.base import within
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, SolverError
 

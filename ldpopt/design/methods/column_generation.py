@@ -13,7 +13,7 @@ from ldpopt.channel import Channel
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate, Unproved
-from ldpopt.design.certificates.classes import Classes
+from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.methods.partition import too_many
 from ldpopt.design.methods.plain import needs_pure_ldp

@@ -12,8 +12,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.decisions import SamplingDual, gains_of, linearised
-from ldpopt.design.certificates.intervals import TermMultiplier
-from ldpopt.design.certificates.losses import LossDual
+from ldpopt.design.certificates.intervals import LossDual, TermMultiplier
 from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
 from ldpopt.design.constraints.terms import Ratio

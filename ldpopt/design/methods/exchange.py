@@ -19,13 +19,11 @@ import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate
-from ldpopt.design.certificates.chords import reach
-from ldpopt.design.certificates.residual import residual
+from ldpopt.design.certificates.chords import reach, residual
 from ldpopt.design.certificates.tails import far_enough
-from ldpopt.design.constraints.base import ColumnConstraint
+from ldpopt.design.constraints.base import ColumnConstraint, Expression
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.moment import Moment
-from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.methods.clean import cleanest, merge

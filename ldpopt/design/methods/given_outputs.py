@@ -14,7 +14,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import nearest_half
 from ldpopt.design.certificates.decisions import AlphabetLossDual, gains_of
-from ldpopt.design.constraints.parts import outputs_of
+from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.budgets import possible, without_budget
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb
 from ldpopt.design.problems.problem import Problem

@@ -25,7 +25,7 @@ from ldpopt.design.methods.rounded import roundings
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.integer import IntegerColumnsProgram, as_matrix
 from ldpopt.design.utilities.base import ColumnUtility, columns_of
-from ldpopt.design.utilities.scores import scores
+from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 

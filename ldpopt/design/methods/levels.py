@@ -12,8 +12,7 @@ from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual
 from ldpopt.design.columns.levels import LIMIT, level_columns
-from ldpopt.design.constraints.approximate_dp import ApproximateLDP
-from ldpopt.design.constraints.total_variation import TotalVariation
+from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariation
 from ldpopt.design.methods.patterns import of_classes
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.levels import level_program

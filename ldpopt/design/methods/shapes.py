@@ -12,13 +12,12 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.dominated import Dominated
+from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.methods.blocks import merge_starts
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.levels import approximate_only
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.problems.spread import dominating
+from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.gains import heights
 from ldpopt.design.programs.shapes import shape_program
 from ldpopt.design.utilities.divergence import Divergence

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import nonnegative_array
-from ldpopt.design.certificates.unproved import Unproved
+from ldpopt.design.certificates.numbers import Unproved, nonnegative_array
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
 from ldpopt.distribution import Array, distribution

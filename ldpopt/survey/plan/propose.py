@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.datafiles.bins import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
+from ldpopt.datafiles.numbers import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
 from ldpopt.datafiles.profile import ColumnProfile, FileProfile
 from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Result
-from ldpopt.survey.plan.reading import Reading
-from ldpopt.survey.plan.spec import QuestionSpec
+from ldpopt.survey.plan.spec import QuestionSpec, Reading
 from ldpopt.survey.sample.spec import SampleSpec
 
 FEW_NUMBERS = 12

@@ -1,0 +1,172 @@
+"""What sheets are drawn with: fonts for any script, and the printed outcomes of a device as a table or a wheel.
+
+DejaVu comes with matplotlib; other characters are taken from fonts of this computer.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ldpopt.survey.paper.devices import PaperDevice
+
+FAMILY = "body"
+
+JOINED = ("ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM",
+          "GUJARATI", "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA")  # fmt: skip
+"""Scripts whose letters change their shape beside others, or that run from right to left."""
+
+
+def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
+    """Give an `fpdf.FPDF` embedded fonts for all characters of `texts`. Returns a warning for each missing font."""
+    import matplotlib
+
+    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    for style, name in (("", "DejaVuSans.ttf"), ("B", "DejaVuSans-Bold.ttf")):
+        pdf.add_font(FAMILY, style, folder / name)
+    wanted = {c for text in texts for c in text if c.isprintable() and not c.isspace()}
+    lacking = wanted - characters(str(folder / "DejaVuSans.ttf"))
+    extra: list[str] = []
+    for path, face in _installed() if lacking else ():
+        if found := lacking & characters(path, face):
+            name = f"more{len(extra)}"
+            pdf.add_font(name, "", path, collection_font_number=face)
+            pdf.add_font(name, "B", path, collection_font_number=face)
+            extra.append(name)
+            lacking -= found
+        if not lacking:
+            break
+    if extra:
+        pdf.set_fallback_fonts(extra, exact_match=False)
+    return _warnings(pdf, lacking, wanted)
+
+
+def _warnings(pdf: Any, lacking: set[str], wanted: set[str]) -> list[str]:
+    said = []
+    if lacking:
+        shown = " ".join(sorted(lacking)[:12])
+        said.append(f"no font on this computer has {shown}: install a Noto font for that script and print again")
+    joined = sorted({script for c in wanted if (script := unicodedata.name(c, "").split(" ")[0]) in JOINED})
+    if find_spec("uharfbuzz") is not None:
+        pdf.set_text_shaping(use_shaping_engine=bool(joined))
+    elif joined:
+        names = ", ".join(script.capitalize() for script in joined)
+        said.append(f"{names} needs its letters joined and ordered: python -m pip install 'ldpopt[paper]'")
+    return said
+
+
+@cache
+def characters(path: str, face: int = 0) -> frozenset[str]:
+    """The characters that a font file can draw; none if the file is not a usable font."""
+    from fontTools.ttLib import TTFont, TTLibError
+
+    try:
+        with TTFont(path, fontNumber=face, lazy=True) as font:
+            return frozenset(map(chr, font.getBestCmap() or {}))
+    except (OSError, TTLibError, ValueError):
+        return frozenset()
+
+
+def _installed() -> list[tuple[str, int]]:
+    """Upright fonts of this computer, with Noto and sans-serif fonts first; without fonts that draw only boxes."""
+    from matplotlib import font_manager
+
+    fonts = [Path(one) for one in font_manager.findSystemFonts()]
+    upright = [
+        one for one in fonts if not any(word in one.stem for word in ("Bold", "Italic", "Oblique", "LastResort"))
+    ]
+
+    def order(path: Path) -> tuple[bool, bool, bool, str]:
+        return ("Noto" not in path.name, "Sans" not in path.name, "UI" in path.name, path.name)
+
+    return [(str(path), 0) for path in sorted(upright, key=order) if path.suffix.lower() in (".ttf", ".otf", ".ttc")]
+
+
+TINTS = (
+    (255, 255, 255), (214, 228, 240), (253, 228, 200), (220, 238, 214), (240, 218, 236), (250, 244, 196),
+    (212, 236, 236), (232, 226, 214), (246, 212, 208), (224, 224, 246), (236, 236, 236), (206, 224, 206),
+)  # fmt: skip
+"""A tint for each letter of a question. On a printer without colours the letters themselves differ."""
+
+GREY = (110, 110, 110)
+
+
+def draw_table(
+    pdf: Any, device: PaperDevice, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]
+) -> None:
+    """Draw the table of letters for all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
+    x, y, width, height = box
+    bare = device.rows == ("",)
+    m, n = len(device.columns), len(device.rows)
+    left = 0.0 if bare else (16.0 if len(device.rows[0]) > 1 else 12.0)
+    above = 12.0
+    side = min((width - left - 6) / m, (height - above) / n, 15.0)
+    across = min((width - left - 6) / m, side * 1.5)
+    x += (width - left - across * m) / 2
+    y += (height - above - side * n) / 2
+    pdf.set_text_color(*GREY)
+    pdf.set_font(FAMILY, "", 8)
+    pdf.set_xy(x + left, y)
+    pdf.cell(across * m, 5, device.column_means, align="C")
+    if device.row_means:
+        middle = (x + 2.5, y + above + side * n / 2)
+        with pdf.rotation(90, *middle):
+            # fpdf2 measures a negative x from the right edge of the page.
+            pdf.text(middle[0] - pdf.get_string_width(device.row_means) / 2, middle[1] + 1, device.row_means)
+    pdf.set_text_color(0)
+    size = min(side * 1.5, 14.0)
+    pdf.set_font(FAMILY, "B", min(size, 11.0))
+    for column, name in enumerate(device.columns):
+        pdf.set_xy(x + left + column * across, y + 5)
+        pdf.cell(across, above - 5.5, name, align="C")
+    for row, name in enumerate(device.rows):
+        if not bare:
+            pdf.set_xy(x + 4, y + above + row * side)
+            pdf.cell(left - 4.5, side, name, align="C")
+    pdf.set_draw_color(120)
+    pdf.set_line_width(0.2)
+    pdf.set_font(FAMILY, "", size)
+    for row in range(n):
+        for column in range(m):
+            letter = letters[row * m + column]
+            pdf.set_fill_color(*TINTS[known.index(letter) % len(TINTS)])
+            pdf.set_xy(x + left + column * across, y + above + row * side)
+            pdf.cell(across, side, letter, border=1, align="C", fill=True)
+
+
+def draw_wheel(pdf: Any, letters: Sequence[str], known: Sequence[str], box: tuple[float, float, float, float]) -> None:
+    """Draw a wheel with a sector for each letter and marks for the outcomes on its rim."""
+    x, y, width, height = box
+    radius = min(width, height) / 2 - 4
+    middle = (x + width / 2, y + height / 2)
+    total = len(letters)
+
+    def at(step: float, far: float) -> tuple[float, float]:
+        angle = 2 * math.pi * step / total - math.pi / 2
+        return middle[0] + far * radius * math.cos(angle), middle[1] + far * radius * math.sin(angle)
+
+    pdf.set_draw_color(60)
+    start = 0
+    while start < total:
+        stop = start
+        while stop < total and letters[stop] == letters[start]:
+            stop += 1
+        pdf.set_fill_color(*TINTS[known.index(letters[start]) % len(TINTS)])
+        pdf.set_line_width(0.4)
+        fine = [at(start + (stop - start) * i / 40, 1.0) for i in range(41)]
+        pdf.polygon([middle, *fine], style="DF")
+        pdf.set_font(FAMILY, "B", 16 if stop - start > 3 else 10)
+        centre = at((start + stop) / 2, 0.78)
+        pdf.set_xy(centre[0] - 6, centre[1] - 4)
+        pdf.cell(12, 8, letters[start], align="C")
+        start = stop
+    pdf.set_line_width(0.15)
+    for step in range(total):
+        pdf.line(*at(step, 0.97 if step % 5 else 0.94), *at(step, 1.0))
+    pdf.set_fill_color(0)
+    pdf.ellipse(middle[0] - 0.8, middle[1] - 0.8, 1.6, 1.6, style="F")

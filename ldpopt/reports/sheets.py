@@ -1,0 +1,267 @@
+"""The sheets of a survey on paper as one PDF: instructions, a card for each answer, the interviewer's form, guarantees.
+
+fpdf2 draws them, since it wraps and aligns text of any script in embedded fonts. Matplotlib's PDF can do this only line
+by line. Besides packages that matplotlib needs, too, fpdf2 needs only one small package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldpopt.errors import invalid
+from ldpopt.labels import as_text
+from ldpopt.reports.for_respondents import RULES, TITLE, promises, steps, why
+from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, set_fonts
+from ldpopt.survey.paper.design import SHEET, PaperSurvey
+from ldpopt.survey.plan.plan import PlannedQuestion
+
+PAPERS = ("a4", "letter")
+MARGIN = 18.0
+LINES = 20
+"""Lines on one page of the interviewer's form, one for each person."""
+
+WIDEST = 6
+"""The most questions side by side on the form."""
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """The printed sheets.
+
+    pdf : the bytes of the file. warnings : a line for each text that will not look right.
+    """
+
+    pdf: bytes
+    warnings: tuple[str, ...]
+
+
+def paper_sheets(survey: PaperSurvey, paper: str = "a4") -> Sheets:
+    """All printed sheets of a survey on paper.
+
+    paper : ``"a4"`` or ``"letter"``. Names and answers may be in any script for which this computer has a font; missing
+        fonts are named in `Sheets.warnings`. Raises `InvalidInput` for another paper.
+
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    >>> from ldpopt.survey.paper.design import paper_survey
+    >>> from ldpopt.survey.paper.devices import TWO_DICE
+    >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
+    >>> paper_sheets(paper_survey(plan, TWO_DICE)).pdf[:5]
+    b'%PDF-'
+    """
+    if paper not in PAPERS:
+        raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
+    page = _Page.new(survey, paper)
+    page.instructions()
+    for question in survey.plan.questions:
+        page.cards(question)
+    page.form()
+    for question in survey.plan.questions:
+        page.guarantee(question)
+    return Sheets(bytes(page.pdf.output()), tuple(page.warnings))
+
+
+@dataclass
+class _Page:
+    """The PDF file while it is drawn, page by page."""
+
+    survey: PaperSurvey
+    pdf: Any
+    warnings: list[str]
+
+    @classmethod
+    def new(cls, survey: PaperSurvey, paper: str) -> _Page:
+        from fpdf import FPDF
+
+        pdf = FPDF(format=paper, unit="mm")
+        plan = survey.plan
+        texts = [plan.name, *plan.carry, "εηΩ’“”–♠♥♦♣"]
+        for question in plan.questions:
+            texts += [question.name, *question.reports, *map(as_text, question.categories)]
+        warnings = set_fonts(pdf, texts)
+        pdf.set_margins(MARGIN, MARGIN, MARGIN)
+        pdf.set_auto_page_break(False)
+        pdf.set_title(f"{plan.name}: sheets for {survey.device.title}")
+        pdf.set_lang("en")
+        pdf.set_creator("ldpopt")
+        return cls(survey, pdf, warnings)
+
+    @property
+    def width(self) -> float:
+        return float(self.pdf.epw)
+
+    def _text(self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "L") -> None:
+        # fpdf2 sets a font again after a substitute only if something about it changes.
+        self.pdf.set_font(FAMILY, style, size + 1)
+        self.pdf.set_font(FAMILY, style, size)
+        self.pdf.multi_cell(self.width, size * 0.3528 * line, text, align=align, new_x="LMARGIN", new_y="NEXT")
+
+    def _head(self, title: str) -> None:
+        self.pdf.add_page()
+        self.pdf.set_text_color(*GREY)
+        self._text(self.survey.plan.name, 10)
+        self.pdf.set_text_color(0)
+        self.pdf.ln(1)
+        self._text(title, 20, "B", 1.25)
+        self.pdf.ln(4)
+
+    def _numbered(self, texts: Sequence[str], size: float, space: float = 3.0) -> None:
+        for number, text in enumerate(texts, 1):
+            top = self.pdf.get_y()
+            self.pdf.set_font(FAMILY, "B", size)
+            self.pdf.set_xy(MARGIN, top)
+            self.pdf.cell(9, size * 0.3528 * 1.45, f"{number}.")
+            self.pdf.set_font(FAMILY, "", size)
+            self.pdf.set_xy(MARGIN + 9, top)
+            self.pdf.multi_cell(self.width - 9, size * 0.3528 * 1.45, text, align="L", new_x="LMARGIN", new_y="NEXT")
+            self.pdf.ln(space)
+
+    def instructions(self) -> None:
+        """The page of instructions for respondents."""
+        self._head(TITLE)
+        self._text(f"You need: the cards of the question, and {self.survey.device.title}.", 13)
+        self.pdf.ln(5)
+        self._numbered(steps(self.survey), 14, 4)
+        self._example()
+        self.pdf.ln(3)
+        self._text("Why this is safe", 15, "B")
+        self.pdf.ln(2)
+        for text in why(self.survey):
+            self._text(text, 11.5)
+            self.pdf.ln(2.5)
+
+    def _example(self) -> None:
+        """An example: one outcome on one card, explained in a sentence."""
+        device, question = self.survey.device, self.survey.plan.questions[0]
+        letters = self.survey.table(question.name, 0)
+        m = len(device.columns)
+        if device.spins:
+            text = f"the clip points into the part with the letter {letters[0]}. You say: “{letters[0]}”."
+        else:
+            at = min(2, len(device.rows) - 1) * m + min(4, m - 1)
+            row, column = device.rows[at // m], device.columns[at % m]
+            came = f"{device.row_means}: {row}, {device.column_means}: {column}" if row else f"{column}"
+            text = f"what came up is {came}. On the card there is the letter {letters[at]}. You say: “{letters[at]}”."
+        answer = as_text(question.categories[0])
+        card = f"Example. Somebody has the card “{answer}” of the question “{question.name}”, and "
+        pdf, top = self.pdf, self.pdf.get_y() + 1
+        pdf.set_font(FAMILY, "", 11.5)
+        inner = self.width - 10
+        height = pdf.multi_cell(inner, 6, card + text, align="L", dry_run=True, output="HEIGHT") + 8
+        pdf.set_fill_color(*TINTS[1])
+        pdf.rect(MARGIN, top, self.width, height, style="F")
+        pdf.set_xy(MARGIN + 5, top + 4)
+        pdf.multi_cell(inner, 6, card + text, align="L", new_x="LMARGIN", new_y="NEXT")
+        pdf.set_y(top + height + 4)
+
+    def cards(self, question: PlannedQuestion) -> None:
+        """A card for each answer, two on a page, to be cut along the middle."""
+        pdf, half = self.pdf, self.pdf.h / 2
+        for at, category in enumerate(question.categories):
+            if at % 2 == 0:
+                pdf.add_page()
+                if at + 1 < len(question.categories):
+                    pdf.set_draw_color(*GREY)
+                    pdf.set_dash_pattern(2, 2)
+                    pdf.line(6, half, pdf.w - 6, half)
+                    pdf.set_dash_pattern()
+            top = (at % 2) * half + 10
+            pdf.set_xy(MARGIN, top)
+            pdf.set_text_color(*GREY)
+            self._text(question.name, 11)
+            pdf.set_text_color(0)
+            self._text(f"My answer: {as_text(category)}", 19, "B", 1.3)
+            letters = self.survey.table(question.name, at)
+            start = pdf.get_y() + 2
+            box = (MARGIN, start, self.width, top + half - 26 - start)
+            if self.survey.device.spins:
+                draw_wheel(pdf, letters, question.reports, box)
+            else:
+                draw_table(pdf, self.survey.device, letters, question.reports, box)
+            pdf.set_xy(MARGIN, top + half - 22)
+            pdf.set_text_color(*GREY)
+            self._text("Say only the letter. Then put this card back and mix.", 9, align="C")
+            pdf.set_text_color(0)
+
+    def form(self) -> None:
+        """The interviewer's form: the rules, and lines for the letters."""
+        self._head("For the interviewer")
+        self._numbered(RULES, 10.5, 1.8)
+        questions = self.survey.plan.questions
+        groups = [questions[at : at + WIDEST] for at in range(0, len(questions), WIDEST)]
+        for number, group in enumerate(groups):
+            if number:
+                self._head("For the interviewer, continued")
+            self._lines(group, self.survey.plan.carry if number == 0 else ())
+
+    def _lines(self, questions: Sequence[PlannedQuestion], carry: Sequence[str]) -> None:
+        pdf = self.pdf
+        top = pdf.get_y() + 2
+        names = [SHEET, *(question.name for question in questions), *carry]
+        first = 16.0
+        wide = (self.width - first) / (len(names) - 1)
+        pdf.set_line_width(0.2)
+        pdf.set_draw_color(120)
+        pdf.set_fill_color(*TINTS[1])
+        head = 15.0
+        count = min(LINES, int((pdf.h - MARGIN - top - head) / 7.2))
+        for column, name in enumerate(names):
+            x, w = (MARGIN, first) if column == 0 else (MARGIN + first + (column - 1) * wide, wide)
+            pdf.rect(x, top, w, head, style="DF")
+            pdf.set_font(FAMILY, "B", 9)
+            pdf.set_xy(x + 0.5, top + 1)
+            lines = pdf.multi_cell(w - 1, 4, name, align="C", dry_run=True, output="LINES")
+            pdf.multi_cell(w - 1, 4, "\n".join(lines[:2]), align="C")
+            if 0 < column <= len(questions):
+                pdf.set_font(FAMILY, "", 8)
+                pdf.set_xy(x + 0.5, top + 9.5)
+                found = questions[column - 1].reports
+                pdf.cell(w - 1, 4, " ".join(found) if len(found) <= 8 else f"{found[0]} to {found[-1]}", align="C")
+            for line in range(count):
+                pdf.rect(x, top + head + line * 7.2, w, 7.2)
+
+    def guarantee(self, question: PlannedQuestion) -> None:
+        """The page with the guarantees of one question and its table of integers."""
+        self._head(f"What the sheet guarantees: {question.name}")
+        for text in promises(self.survey, question):
+            self._text(text, 11)
+            self.pdf.ln(2.2)
+        self.pdf.ln(2)
+        self._weights(question)
+        self.pdf.ln(5)
+        self.pdf.set_text_color(*GREY)
+        plan = self.survey.plan
+        self._text(
+            f"Survey “{plan.name}”, round {plan.round}; plan {plan.checksum[:16]}. The channel is in the file beside "
+            "these sheets; “ldpopt check” proves the numbers again.", 8.5,
+        )  # fmt: skip
+        self.pdf.set_text_color(0)
+
+    def _weights(self, question: PlannedQuestion) -> None:
+        """The table of how many outcomes lead to each letter, for each answer."""
+        pdf, D = self.pdf, self.survey.device.denominator
+        first = min(70.0, self.width / 3)
+        count = len(question.reports)
+        for begin in range(0, count, 12):
+            shown = list(question.reports[begin : begin + 12])
+            wide = min(16.0, (self.width - first) / len(shown))
+            pdf.set_draw_color(120)
+            self._row([f"outcomes of {D}", *shown], first, wide, "B")
+            for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
+                self._row([as_text(category), *map(str, row[begin : begin + 12])], first, wide, "")
+            pdf.ln(3)
+
+    def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:
+        pdf = self.pdf
+        pdf.set_font(FAMILY, style, 10)
+        name = cells[0]
+        while pdf.get_string_width(name) > first - 3 and len(name) > 2:
+            name = name[:-2] + "…"
+        pdf.set_x(MARGIN)
+        with pdf.local_context():  # substitute fonts are dropped again afterwards
+            pdf.cell(first, 7, name, border=1)
+        pdf.set_x(MARGIN + first)
+        for cell in cells[1:]:
+            pdf.cell(wide, 7, cell, border=1, align="C")
+        pdf.ln(7)
