@@ -20,8 +20,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ldpopt.design import registry
-
 _HOMES = {
     "ldpopt.design.certificates.base": ("Certificate", "Verification"),
     "ldpopt.design.candidate": ("Method",),
