@@ -20,6 +20,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ldpopt.design.registry import kinds as _registered
+
 _HOMES = {
     "ldpopt.design.certificates.base": ("Certificate", "Verification"),
     "ldpopt.design.candidate": ("Method",),
@@ -54,7 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _kinds(room: str) -> dict[str, type]:
-    return dict(registry.kinds(importlib.import_module(f"{__name__}.{room}")))
+    return dict(_registered(importlib.import_module(f"{__name__}.{room}")))
 
 
 def __dir__() -> list[str]:
