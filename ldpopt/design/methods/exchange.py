@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.deadline import UNLIMITED, Deadline
-from ldpopt.design.candidate import Ask, Candidate
+from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.chords import reach, residual
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint, Expression
@@ -65,7 +65,7 @@ THINNED = 3
 
 
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Method):
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
@@ -86,7 +86,8 @@ class Exchange:
     def __post_init__(self) -> None:
         check_rounds(self.rounds, self.accuracy)
 
-    reference: ClassVar[str] = "[KOV14]"
+    reference: ClassVar[str] = "[HK]"
+    preference: ClassVar[int] = 210
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""
