@@ -113,7 +113,7 @@ SLOW = {
 }
 """The situations of cells that take a second or more each; all others are designed in all situations."""
 
-ALL = "one that all refuse"
+ALL = "that a method takes together"
 EASIER = "the bound is that of an easier problem"
 LOOSE = "the bound is rigorous but not within the tolerance"
 INFINITE = "may be infinite for these hypotheses"
@@ -135,8 +135,6 @@ REASONS = [
         f"{EASIER}|no proof was found",
     ),
     ("weighted sum", "approximate LDP|total variation|LDP and approximate", ".*", f"{EASIER}|{LOOSE}"),
-    # An answer that never occurs has no share of an output's probability.
-    ("mutual information|weighted sum", "capacity|total variation", ZEROS, "expected numbers, none of them NaN"),
     ("against a set", "capacity|LDP and (two outputs|support|invariant)", ".*", ALL),
     ("against a set|estimation", "LDP and integers", ".*", "the bound is that of channels without a denominator"),
     ("expected loss", "capacity|LDP and two outputs", ".*", ALL),

@@ -57,7 +57,7 @@ class HockeyStick(Term):
         return np.asarray(np.exp(self.epsilon * self.weight))
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """The largest of e^(epsilon weight) - 1 + cap, at most 1."""
         return min(1.0, float(np.max(np.expm1(self.epsilon * self.weight) + self.caps, initial=0.0)))
 

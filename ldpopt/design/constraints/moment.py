@@ -46,7 +46,7 @@ class Moment(Term):
         return epsilon if self.order == 1 else math.expm1((self.order - 1) * epsilon)
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """The root of the cap, at most 1."""
         return min(1.0, math.sqrt(self.cap))
 

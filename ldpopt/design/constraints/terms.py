@@ -53,7 +53,7 @@ class Term(ABC):
         return math.inf
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """About how far apart, in total variation, the term lets two rows be; at most 1."""
         return 1.0
 
@@ -144,7 +144,7 @@ class Ratio(Term):
         return float(np.exp(self.epsilon))
 
     @property
-    def reach(self) -> float:
+    def tv_bound(self) -> float:
         """e^epsilon - 1, at most 1."""
         return min(1.0, self.width)
 

@@ -9,6 +9,7 @@ is attained by a publicly tossed coin between two partitions, of which one block
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,9 +21,22 @@ import numpy.typing as npt
 from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.shares import level_of
 from ldpopt.design.methods.coins import Coin, Cut, best_coin
+from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
+
+
+def needs_pure_ldp(problem: Problem) -> str:
+    """Why a method for two hypotheses under `LocalDP`, with `TotalVariation` or without, refuses; empty if not."""
+    if problem.utility.pair is None:
+        return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
+    if not problem.plain:
+        return "it takes LocalDP and TotalVariation between all inputs, and there are other constraints"
+    if math.isinf(problem.epsilon):
+        return "it needs a LocalDP constraint; Erasure solves a cap on total variation alone"
+    return ""
+
 
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -56,7 +70,7 @@ class Blocks:
     @cached_property
     def _parts(self) -> tuple[Array, Array, Array]:
         """p0 - p1, p1 and p0 of the inputs, shape (k,) each."""
-        return self.pair.apart, self.pair.p1, self.pair.p0
+        return self.pair.difference, self.pair.p1, self.pair.p0
 
     @cached_property
     def _sums(self) -> list[Array]:

@@ -15,8 +15,8 @@ from ldpopt.design.candidate import Ask, Candidate, Method
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.certificates.ratios import RatioDual
+from ldpopt.design.methods.blocks import needs_pure_ldp
 from ldpopt.design.methods.partition import too_many
-from ldpopt.design.methods.plain import needs_pure_ldp
 from ldpopt.design.problems.problem import Problem, check_rounds
 from ldpopt.design.programs.kernels import LEAST, PatternProgram
 from ldpopt.design.programs.patterns import balanced

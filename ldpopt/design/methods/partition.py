@@ -12,8 +12,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.methods.blocks import Blocks, merge_starts
-from ldpopt.design.methods.plain import needs_pure_ldp
+from ldpopt.design.methods.blocks import Blocks, merge_starts, needs_pure_ldp
 from ldpopt.design.methods.potentials import own_envelope_dual, own_in_time
 from ldpopt.design.problems.problem import Problem
 from ldpopt.distribution import Array, Index

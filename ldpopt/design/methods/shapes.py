@@ -18,7 +18,7 @@ from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.levels import approximate_only
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating
-from ldpopt.design.programs.gains import heights
+from ldpopt.design.programs.labels import excess_at
 from ldpopt.design.programs.shapes import shape_program
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.distribution import Array, Index, positive_integer
@@ -107,7 +107,7 @@ class LevelShapes(Method):
         most = starts[np.sort(np.argsort(-apart)[: max(1, self.points // 8)]) + 1]
         cuts = np.unique(np.concatenate([[0, len(s) - 1], most - 1, most])).tolist()
         mass = pair.p0 + pair.p1
-        worth = mass * heights(f, s)
+        worth = mass * excess_at(f, s)
         while len(cuts) < self.points:
             costs = [_cost(f, s, mass, worth, low, high) for low, high in pairwise(cuts)]
             at = int(np.argmax(costs))
@@ -125,6 +125,6 @@ def _cost(f: FDivergence, s: Array, mass: Array, worth: Array, low: int, high: i
     """By how much the divergence grows when the inputs between two are spread onto these two."""
     if high - low < 2:
         return 0.0
-    inside, ends = slice(low + 1, high), heights(f, s[[low, high]])
+    inside, ends = slice(low + 1, high), excess_at(f, s[[low, high]])
     share = (s[inside] - s[low]) / (s[high] - s[low])
     return float(mass[inside] @ ((1 - share) * ends[0] + share * ends[1]) - worth[inside].sum())

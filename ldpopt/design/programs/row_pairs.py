@@ -1,4 +1,8 @@
-"""The constrained pairs of inputs of all terms in one list: what columns pay for them, and its derivatives."""
+"""The constrained pairs of inputs: what columns pay for them, with derivatives, and which of them a program poses.
+
+Interior-point programs take all pairs of all terms in one list (`Pairs`). Cone programs pose a few first, and then in
+every round those that bind.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpopt.design.constraints.terms import ByKind, Term
-from ldpopt.distribution import Array
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.distribution import Array, Index
 
 NEAR = 1e-3
 """Nearer to ratio one than this, psi is computed from its series, which keeps its digits there."""
@@ -38,7 +43,7 @@ class Pairs:
         factors = [np.zeros(0), *(one.factor for one in sticks)]
         self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
         self.on = np.eye(k)[self.left], np.eye(k)[self.right]
-        self.reach = min((one.reach for one in terms), default=1.0)
+        self.tv_bound = min((one.tv_bound for one in terms), default=1.0)
         self.ratio = kinds.ratio if np.isfinite(kinds.ratio) else None
 
     def split(self, values: Array) -> tuple[Array, ...]:
@@ -96,3 +101,50 @@ def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
         )  # fmt: skip
     level = np.where(np.abs(apart) * max(order, 1.0) < NEAR, series, level)
     return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])
+
+
+MAX_WHOLE = 60
+"""Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds."""
+
+
+def first_pairs(term: Term, pair: Pair) -> Index:
+    """The positions in the term of the pairs to begin with."""
+    if len(term) <= max(MAX_WHOLE, 2 * len(pair)):
+        return np.arange(len(term))
+    order = np.argsort(pair.posterior)
+    ends = order[[0, -1]]
+    return np.flatnonzero(np.isin(term.left, ends) & np.isin(term.right, ends))
+
+
+def tight_pairs(term: Term, matrix: Array) -> Index:
+    """The positions of the pairs whose constraints `matrix` meets with equality, or nearly so."""
+    if not len(term):
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
+
+
+def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
+    """The pairs outside the active ones that the matrix violates most, a few for every input."""
+    found = []
+    for term, pairs in zip(terms, active, strict=True):
+        if len(pairs) == len(term):
+            found.append(np.zeros(0, dtype=np.intp))
+            continue
+        excess = term.excess(np.maximum(matrix, 0.0))
+        excess[pairs] = -np.inf
+        order = np.argsort(-excess, kind="stable")
+        order = order[excess[order] > 1e-9 * np.max(term.cap)]
+        # The worst partners of every input, not the worst pairs of all, which may be nearly alike.
+        kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
+        found.append(order[kept])
+    return found
+
+
+def _ranks(labels: Index) -> Index:
+    """(n,) how often each entry's value has occurred before it."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.concatenate([[True], np.diff(labels[order]) != 0])
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))
+    ranks = np.empty(len(labels), dtype=np.intp)
+    ranks[order] = np.arange(len(labels)) - first
+    return ranks

@@ -55,7 +55,7 @@ class Family:
         edges = np.hstack([np.zeros((len(cuts), 1), dtype=np.intp), cuts, np.full((len(cuts), 1), k, dtype=np.intp)])
         base, rise = _heights(digits, epsilon)
         # The constant part of a column has the same mass under both hypotheses: only the rises count.
-        sums = [_blocks(part, edges) @ rise for part in (pair.apart, pair.p0, pair.p1)]
+        sums = [_blocks(part, edges) @ rise for part in (pair.difference, pair.p0, pair.p1)]
         return cls(digits, edges, _excess(f, sums[0], base + sums[1], base + sums[2]))
 
     def gains(self, best: Weighed, k: int, epsilon: float) -> Array:
@@ -90,7 +90,7 @@ def shape_program(f: FDivergence, pair: Pair, epsilon: float, delta: float, dead
     for _ in deadline.rounds(range(1 if k <= ALL else ROUNDS)):
         made = LevelColumns.of(levels, epsilon, delta, pairs)
         columns = made.base + made.rise
-        mu = _excess(f, pair.apart @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
+        mu = _excess(f, pair.difference @ made.rise, pair.p0 @ columns, pair.p1 @ columns)[None]
         best = weigh(made, mu, np.zeros(1), reach_of(epsilon, delta))
         optimum, joining = float(mu[0] @ best.weights), []
         for family in families if k > ALL else []:
