@@ -34,7 +34,6 @@ from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
-from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.constraints import (
@@ -59,7 +58,6 @@ from ldpopt.design.load import load_design
 from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.choose import METHODS
-from ldpopt.design.methods.column_generation import ColumnGeneration
 from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
 from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.estimation import EstimationColumns
@@ -95,7 +93,6 @@ from ldpopt.design.utilities.sets import Around, Hull, HypothesisSet
 # Former names, kept for one release.
 EstimationDesign = Design
 Tests = WorstOf
-CutDual = LabelDual = RatioDual
 
 __all__ = [
     "METHODS",
@@ -114,14 +111,12 @@ __all__ = [
     "CapacityBounded",
     "Certificate",
     "ColumnConstraint",
-    "ColumnGeneration",
     "ColumnUtility",
     "ConcentratedLDP",
     "Constraint",
     "Contamination",
     "Contraction",
     "Criterion",
-    "CutDual",
     "DOptimal",
     "DecisionProgram",
     "Denominator",
@@ -147,7 +142,6 @@ __all__ = [
     "IntegerProgram",
     "IntervalDual",
     "Invariant",
-    "LabelDual",
     "LevelDual",
     "LevelLP",
     "LevelShapes",
@@ -171,7 +165,6 @@ __all__ = [
     "PolicyDual",
     "PolicyLP",
     "PrivateSampling",
-    "RatioDual",
     "Relaxed",
     "RenyiLDP",
     "Rounded",

@@ -25,7 +25,6 @@ from ldpopt.design.certificates.pairwise import PairwiseInformation
 from ldpopt.design.certificates.parts import PartsBound
 from ldpopt.design.certificates.patterns import PatternDual
 from ldpopt.design.certificates.policies import PolicyDual
-from ldpopt.design.certificates.ratios import RatioDual
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.certificates.unbounded import Unbounded
@@ -65,7 +64,7 @@ CONSTRAINTS = (
 CERTIFICATES = (
     AlphabetLossDual, BranchDual, Contraction, Dominated, EnvelopeDual, EquivalenceDual, InformationCapacity,
     InformationDual, IntegerColumns, IntervalDual, LevelDual, LevelVariationDual, LossDual, MarginalDual,
-    PairwiseInformation, PartsBound, PatternDual, PolicyDual, RatioDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
+    PairwiseInformation, PartsBound, PatternDual, PolicyDual, Relaxed, SaddlePoint, SamplingDual, Unbounded,
 )  # fmt: skip
 CHOICES = (
     AOptimal, Affine, Around, Box, COptimal, Contamination, DOptimal, Hull, MVOptimal, Polynomial, RestrictedAlpha,
