@@ -25,10 +25,8 @@ from ldpopt.design.certificates.boxes import BranchDual, Split
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.codec.kinds import CERTIFICATES, CHOICES, CONSTRAINTS, UNTAGGED, UTILITIES, fields, kinds
-from ldpopt.design.columns.branches import Branches
-from ldpopt.design.columns.policy_relaxation import PolicyRelaxation
-from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.sizes import Sizes
+from ldpopt.design.columns.branches import Branches, Sizes
+from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.utilities.least_pair import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier

@@ -59,19 +59,17 @@ from ldpopt.design.methods.balanced import BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound
 from ldpopt.design.methods.choose import METHODS
 from ldpopt.design.methods.decisions import DecisionProgram, SamplingProgram
-from ldpopt.design.methods.erasure import Erasure
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.even_pilot import EvenPilot
 from ldpopt.design.methods.exchange import Exchange
 from ldpopt.design.methods.given_outputs import GivenDecisions, GivenSearch
-from ldpopt.design.methods.integer_program import IntegerProgram
+from ldpopt.design.methods.integer_program import IntegerProgram, Rounded
 from ldpopt.design.methods.levels import LevelLP
 from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.partition import MergedPartition, Partition
+from ldpopt.design.methods.partition import Erasure, MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
-from ldpopt.design.methods.rounded import Rounded
 from ldpopt.design.methods.saddle import Saddle
 from ldpopt.design.methods.sampled_columns import SampledColumns
 from ldpopt.design.methods.shapes import LevelShapes

@@ -1,6 +1,5 @@
 """What a channel guarantees: one file for each notion of privacy, whose function maps a channel to a `Guarantee`."""
 
-from ldpopt.privacy import calibrate, conversions, group, information
 from ldpopt.privacy.antipodal import antipodal_pair
 from ldpopt.privacy.approximate_dp import approximate_dp
 from ldpopt.privacy.approximate_zcdp import approximate_zcdp

@@ -19,7 +19,7 @@ from ldpopt.design import (
     PatternDual,
     PatternLP,
 )
-from ldpopt.design.methods.potentials import own_envelope_dual
+from ldpopt.design.methods.partition import own_envelope_dual
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
 from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation

@@ -14,10 +14,10 @@ from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.balanced import balanced_sets
 from ldpopt.design.columns.branches import Branches, Form, Members, walk
-from ldpopt.design.columns.charges import Charges
-from ldpopt.design.columns.choose import columns_for
+from ldpopt.design.columns.policy import columns_for
+from ldpopt.design.columns.prices import Charges
+from ldpopt.design.columns.sets import balanced_sets
 from ldpopt.design.methods.estimation_columns import Mixture, inward, prices_at, unknown
 from ldpopt.design.methods.sampled_columns import STEPS, THINNED, SampledColumns, equivalence_dual
 from ldpopt.design.problems.problem import Problem

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpopt.bounds import information_capacity
 from ldpopt.design import LocalDP, MutualInformation, optimal_channel
-from ldpopt.design.columns.masks import members
+from ldpopt.design.columns.sets import members
 from ldpopt.design.columns.shares import information_of, level_of
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid

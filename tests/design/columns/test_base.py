@@ -19,8 +19,7 @@ from ldpopt.design import (
     estimation_design,
     optimal_channel,
 )
-from ldpopt.design.columns.choose import columns_for, policy_limits
-from ldpopt.design.columns.policy import PolicyColumns
+from ldpopt.design.columns.policy import PolicyColumns, columns_for, policy_limits
 from ldpopt.design.columns.staircase import StaircaseColumns
 from ldpopt.errors import InvalidInput
 
@@ -71,7 +70,7 @@ def test_the_complete_graph_is_plain_local_dp(criterion, eta, monkeypatch):
     made = estimation_design(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
     assert made.value == pytest.approx(plain.value, rel=1e-8)
     monkeypatch.setattr(
-        "ldpopt.design.columns.choose.StaircaseColumns",
+        "ldpopt.design.columns.policy.StaircaseColumns",
         lambda k, epsilon, *_: PolicyColumns(np.where(np.eye(k) > 0, 0.0, epsilon), ordered=True),
     )
     listed = estimation_design(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
@@ -157,7 +156,7 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
     p = 1 / np.arange(1, len(graph) + 1)
     utility = FisherInformation(p / p.sum())
     listed = estimation_design(utility, LocalDP(1.0, graph))
-    monkeypatch.setattr("ldpopt.design.columns.choose._too_many", lambda *_: True)
+    monkeypatch.setattr("ldpopt.design.columns.policy._too_many", lambda *_: True)
     searched = estimation_design(utility, LocalDP(1.0, graph))
     assert listed.certified
     assert searched.value == pytest.approx(listed.value, rel=1e-6)
