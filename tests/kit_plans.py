@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.kit.public import public_plan
+from ldpopt.survey.kit.folder import public_plan
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 CLIENT = Path(str(files("ldpopt.survey.kit").joinpath("static", "ldpopt-client.js")))

@@ -2,17 +2,20 @@
 
 import doctest
 import importlib
-import pkgutil
+from pathlib import Path
 
 import pytest
 
 import ldpopt
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
-MODULES = [
-    "ldpopt",
-    *sorted(m.name for m in pkgutil.walk_packages(ldpopt.__path__, "ldpopt.") if "__main__" not in m.name),
-]
+PACKAGE = Path(ldpopt.__file__).parent
+MODULES = sorted(
+    ".".join(["ldpopt", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+    if ">>> " in path.read_text("utf-8")
+)
+"""The modules that show an example."""
 
 
 @pytest.mark.parametrize("name", MODULES)

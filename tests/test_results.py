@@ -27,7 +27,7 @@ from ldpopt.design.certificates.leaves import Leaf
 from ldpopt.design.codec.kinds import CERTIFICATES, CHOICES, CONSTRAINTS, UNTAGGED, UTILITIES, fields, kinds
 from ldpopt.design.columns.branches import Branches, Sizes
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
-from ldpopt.design.utilities.least_pair import LowerLine
+from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier
 from ldpopt.privacy import Claim, TradeOffCurve

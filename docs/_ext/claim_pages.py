@@ -12,7 +12,7 @@ from docstrings import escaped
 import ldpopt
 from ldpopt.references import REFERENCES
 from ldpopt.reproduce import EXPERIMENTS, Experiment, recorded
-from ldpopt.reproduce.registry import _MODULES
+from ldpopt.reproduce.claims import HOMES
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 90
@@ -24,8 +24,7 @@ OTHERS = {"envelope": "The envelope theorem", "survey": "What an optimal channel
 
 def claim_pages() -> dict[str, str]:
     """The Markdown of every experiment's page, by file name."""
-    modules = {importlib.import_module(name).EXPERIMENT.name: name for name in _MODULES}
-    return {f"{name}.md": _page(one, modules[name]) for name, one in EXPERIMENTS.items()}
+    return {f"{name}.md": _page(one, HOMES[name]) for name, one in EXPERIMENTS.items()}
 
 
 def gallery() -> str:

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import LE_CAM
-from ldpopt.reproduce.envelope_programs import envelope_at, partition_points
+from ldpopt.reproduce.envelope import envelope_at, partition_points
 
 FACTOR = 5.0
 P0, P1 = np.array([0.1, 0.3, 0.6]), np.array([0.6, 0.3, 0.1])

@@ -10,8 +10,7 @@ from ldpopt import plots
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import KL, LE_CAM
 from ldpopt.reproduce.drawing import COLOURS, finish
-from ldpopt.reproduce.envelope_programs import envelope_at, partition_points
-from ldpopt.reproduce.envelope_steps import Line, Problem, comb, distances, lay, prove
+from ldpopt.reproduce.envelope import Line, Problem, comb, distances, envelope_at, lay, partition_points, prove
 
 HERE = Path(__file__).parent
 NAMES = ("answer 1, ratio 1/6", "answer 2, ratio 1", "answer 3, ratio 6")

@@ -25,8 +25,7 @@ from kit_plans import CLIENT, NODE, WITHOUT_NODE, drawn_by_node, node, ten_plans
 
 from ldpopt.survey.collect.randomness.keystream import Given
 from ldpopt.survey.collect.sampler import Sampler
-from ldpopt.survey.kit.public import public_plan
-from ldpopt.survey.kit.vectors import boundary_words
+from ldpopt.survey.kit.folder import boundary_words, public_plan
 
 SHARES = """
 import { readFileSync } from "node:fs";

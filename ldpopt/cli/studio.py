@@ -48,7 +48,7 @@ def studio(
     from ldpopt.studio.load import state_of
     from ldpopt.studio.server import new_token
     from ldpopt.studio.server import studio as application
-    from ldpopt.survey.server.serve import address, serve
+    from ldpopt.survey.server.web import address, serve
 
     need("starlette", "uvicorn", extra="studio")
     start: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def studio(
 def _listening(port: int | None) -> socket.socket:
     """A socket on loopback, at the given port; by default at the usual port, or at another if that is taken."""
     from ldpopt.errors import InvalidInput
-    from ldpopt.survey.server.serve import listening
+    from ldpopt.survey.server.web import listening
 
     if port is not None:
         try:

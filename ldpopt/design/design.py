@@ -94,7 +94,7 @@ class Design(Pictured):
             given = Unbounded(*problem) if self.certificate is None else self.certificate
             checked: Certificate = expect(given, Certificate, "the certificate")
             proof = checked.of(*problem, self.edges)
-            proof.check_problem()
+            proof.check_claim()
             self._stated()
         except Unproved as error:
             return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ldpopt.design.codec.encode import certificate, encode, problem_part
+from ldpopt.design.codec.records import certificate, encode, problem_part
 from ldpopt.files import PathLike, write_text
 
 SCHEMA = "ldpopt-design"

@@ -13,13 +13,15 @@ from ldpopt.design.constraints.total_variation import TotalVariation
 from ldpopt.design.design import Design
 from ldpopt.design.judge import is_certified, relative_gap
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.prove import proofs
-from ldpopt.enclosures import arithmetic
+from ldpopt.design.prove import Unavailable, proofs
+from ldpopt.enclosures import FLOAT
 from ldpopt.privacy import Guarantee
 from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP
 
 ENOUGH = 0.2
 """No further proof is looked for once the relative gap is within this share of the tolerance."""
+
+NO_FORM = "no constraint has a column form"
 
 
 def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
@@ -31,14 +33,14 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
         guarantees = tuple(constraint.measure(made.channel) for constraint in constraints)
     channel = made.channel
     nothing = Unbounded(utility, constraints, channel, edges=made.edges)
-    value = nothing.value_in(arithmetic(False))
+    value = nothing.value_in(FLOAT)
     tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)
-    best, bound = None, nothing.bound
+    best, bound, why = None, nothing.bound, ""
     if certify:
-        best, bound = _best(problem, candidate, made, value, tolerance, near, ask)
+        best, bound, why = _best(problem, candidate, made, value, tolerance, near, ask)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
     lower, upper = (bound, value) if utility.error else (value, bound)
-    note = "; ".join(_told(problem, candidate, guarantees, value, bound, best, certify, certified))
+    note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, why, certify, certified))
     return Design(
         utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
         note, made.edges,
@@ -48,24 +50,30 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
 def _best(
     problem: Problem, candidate: Candidate, made: Arranged, value: float, tolerance: float, near: Certificate | None,
     ask: Ask,
-) -> tuple[Certificate | None, float]:  # fmt: skip
-    """The certificate with the best bound, and that bound: proofs are tried in turn until one is tight enough."""
+) -> tuple[Certificate | None, float, str]:  # fmt: skip
+    """The certificate with the best bound, that bound, and why there is none: proofs are tried until one is tight."""
     utility = problem.whole
     best, bound = None, -math.inf if utility.error else math.inf
+    reasons: list[str] = []
     for certificate in proofs(problem, candidate, made, near, ask):
-        found = certificate.bound
-        if math.isfinite(found) and (best is None or (found > bound if utility.error else found < bound)):
-            best, bound = certificate, found
+        if isinstance(certificate, Unavailable):
+            reasons.append(certificate.why)
+            continue
+        proved = certificate.bound_in(FLOAT)
+        if proved.why:
+            reasons.append(proved.why)
+        elif best is None or (proved.value > bound if utility.error else proved.value < bound):
+            best, bound = certificate, proved.value
         if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH * tolerance, CERTIFIED_GAP):
             break
         if best is not None and best.tight and problem.deadline.over():
             break
-    return best, bound
+    return best, bound, "" if best else "; ".join(dict.fromkeys(reasons[-2:]))
 
 
-def _told(
+def _notes(
     problem: Problem, candidate: Candidate, guarantees: Sequence[Guarantee], value: float, bound: float,
-    best: Certificate | None, certify: bool, certified: bool,
+    best: Certificate | None, why: str, certify: bool, certified: bool,
 ) -> list[str]:  # fmt: skip
     """The notes of a design, half a sentence each."""
     told = [candidate.note] if candidate.note else []
@@ -86,7 +94,7 @@ def _told(
     if not certify:
         told.append("no certificate was asked for, so nothing bounds the optimum")
     elif best is None:
-        told.append("no proof was found that bounds the optimum: no constraint with a column form, or no finite bound")
+        told.append(f"no proof was found that bounds the optimum: {why or candidate.shortfall or NO_FORM}")
     elif value == 0 and bound != 0:
         told.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
     elif not certified and candidate.shortfall:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ldpopt.design.arrange import Arranged
 from ldpopt.design.candidate import Ask, Candidate, Method
@@ -31,9 +31,17 @@ LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), Balanc
 """The methods whose certificates are prices that hold for every column that the constraints allow."""
 
 
-def proofs(
-    problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask
-) -> Iterator[Certificate]:
+@dataclass(frozen=True)
+class Unavailable:
+    """A proof that could not be made, and why."""
+
+    why: str
+
+
+Proofs = Iterator[Certificate | Unavailable]
+
+
+def proofs(problem: Problem, candidate: Candidate, made: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
     """Certificates for `made`, computed one by one as they are asked for.
 
     near : the certificate of a neighbouring problem, whose numbers are tried first. Between two break points in eta,
@@ -64,18 +72,28 @@ def proofs(
         yield from _by_parts(problem, made, ask)
 
 
-def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
+def _without_given(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
     """The certificate of the problem without constraints on the outputs, whose optimum is at least as good."""
     if problem.free is None or problem.deadline.over():
         return
     # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
-    with suppress(SolverError, InvalidInput):
-        certificate = ask(problem.whole, problem.free.constraints).certificate
-        if certificate is not None:
-            yield Relaxed(problem.whole, problem.constraints, made.channel, certificate)
+    known = _certificate(ask, problem.whole, problem.free.constraints)
+    if isinstance(known, Unavailable):
+        yield known
+    else:
+        yield Relaxed(problem.whole, problem.constraints, made.channel, known)
 
 
-def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
+def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | Unavailable:
+    """The certificate of another problem's design, or why there is none."""
+    try:
+        design = ask(*problem, **how)
+    except (SolverError, InvalidInput) as error:
+        return Unavailable(str(error))
+    return Unavailable(design.note) if design.certificate is None else design.certificate
+
+
+def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
     """Certificates of the problem with fewer constraints, where `LISTED` has a method for it.
 
     Leaving constraints out makes the optimum no worse, so that the bounds hold for all constraints.
@@ -89,22 +107,20 @@ def _by_fewer(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificat
         fewer = replace(problem, constraints=kept)
         method = next((one for one in LISTED if not one.refuses(fewer)), None)
         if method is not None:
-            with suppress(SolverError, InvalidInput):
-                certificate = ask(problem.whole, kept, method=method).certificate
-                if certificate is not None:
-                    yield certificate.of(problem.whole, problem.constraints, made.channel)
+            known = _certificate(ask, problem.whole, kept, method=method)
+            fields = (problem.whole, problem.constraints, made.channel)
+            yield known if isinstance(known, Unavailable) else known.of(*fields)
 
 
-def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Iterator[Certificate]:
+def _by_parts(problem: Problem, made: Arranged, ask: Ask) -> Proofs:
     """A bound from the optimum of each part alone."""
     certificates = []
     for part in problem.whole.parts():
         if problem.deadline.over():
             return
-        with suppress(SolverError, InvalidInput):
-            certificate = ask(part, problem.constraints).certificate
-            if certificate is None:
-                return
-            certificates.append(certificate)
-    if len(certificates) == len(problem.whole.parts()):
-        yield PartsBound(problem.whole, problem.constraints, made.channel, tuple(certificates))
+        known = _certificate(ask, part, problem.constraints)
+        if isinstance(known, Unavailable):
+            yield known
+            return
+        certificates.append(known)
+    yield PartsBound(problem.whole, problem.constraints, made.channel, tuple(certificates))

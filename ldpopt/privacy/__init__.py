@@ -26,6 +26,8 @@ from ldpopt.privacy.total_variation import total_variation
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
 from ldpopt.privacy.zcdp import zcdp
 
+from . import calibrate, conversions, group, information
+
 __all__ = [
     "MCDP",
     "TV",

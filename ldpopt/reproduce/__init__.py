@@ -3,10 +3,9 @@
 `EXPERIMENTS` has them by name, and `run` computes one into a folder. The command is ``ldpopt reproduce``.
 """
 
+from ldpopt.reproduce.claims import EXPERIMENTS, experiment_named, recorded
 from ldpopt.reproduce.experiment import Experiment, Outcome, Table, Verdict
-from ldpopt.reproduce.folder import compute, run
-from ldpopt.reproduce.index import index_page
-from ldpopt.reproduce.registry import EXPERIMENTS, experiment_named, recorded
+from ldpopt.reproduce.folder import compute, index_page, run
 
 __all__ = [
     "EXPERIMENTS",

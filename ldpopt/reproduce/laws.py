@@ -1,12 +1,22 @@
-"""Laws on few outcomes for experiments: random laws, and divergences in the form in which the papers define them."""
+"""Laws on few outcomes: random ones, their divergences as the papers define them, and searches for the worst pairs.
+
+The searches need the optimum under epsilon-LDP of thousands of pairs. By [SPR] an optimal channel sorts inputs by
+ratio, cuts them into m blocks, and reports the block by m-ary randomized response. For few inputs all partitions fit
+in one small matrix, so thousands of pairs are solved in one call (`optimum`).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
 from ldpopt.distribution import Array
+from ldpopt.divergences import FDivergence
+from ldpopt.reproduce.experiment import Row
 
 
 def random_law(rng: np.random.Generator, size: int, concentration: float = 1.0, least: float = 1e-4) -> Array:
@@ -52,3 +62,142 @@ def rr(epsilon: float) -> Array:
     """The rows of binary randomized response, float64 (2, 2)."""
     high = 1 / (1 + math.exp(-epsilon))
     return np.array([[high, 1 - high], [1 - high, high]])
+
+
+CLOSEST = 1e-3
+"""Pairs that are nearer in total variation are not tried, since ratios of tiny divergences are mostly rounding."""
+
+
+def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, steps: int, seed: int = 1) -> Row:
+    """The largest `ratio` found among pairs of distributions on k points, and the pair.
+
+    It is a lower bound on the supremum.
+
+    Nelder and Mead's search varies the logits of both distributions. It begins at the `starts` best of forty times as
+    many random pairs, and evaluates each start `steps` times.
+    """
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(seed)
+
+    def loss(logits: Array) -> float:
+        p0, p1 = _pair(logits)
+        return -ratio(p0, p1) if np.abs(p0 - p1).sum() / 2 >= CLOSEST else 0.0
+
+    tried = [rng.normal(0, scale, 2 * k) for scale in np.geomspace(0.3, 12, 40 * starts)]
+    options = {"maxfev": steps, "xatol": 1e-6}
+    found = min(
+        (minimize(loss, start, method="Nelder-Mead", options=options) for start in sorted(tried, key=loss)[:starts]),
+        key=lambda one: float(one.fun),
+    )
+    p0, p1 = _pair(found.x)
+    return {"ratio": -float(found.fun), "p0": _shown(p0), "p1": _shown(p1)}
+
+
+def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, steps: int, seed: int = 1) -> Row:
+    """As `worst_pair`, for a `ratio` that takes many pairs (n, k) at once.
+
+    The search begins with thousands of random pairs. In half of these the two distributions differ little. The result
+    is rounded to twelve digits, and the ratio is that of the rounded pair.
+    """
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng([seed, k])
+    count = 500 * starts
+    tried = rng.normal(size=(count, 2, k)) * np.geomspace(0.3, 8, count)[:, None, None]
+    tried[::2, 1] = tried[::2, 0] + 0.1 * tried[::2, 1]
+
+    def loss(logits: Array) -> Array:
+        p0, p1 = _pairs(logits)
+        far = np.abs(p0 - p1).sum(axis=-1) / 2 >= CLOSEST
+        return np.asarray(np.where(far, -ratio(p0, p1), 0.0))
+
+    options = {"maxfev": steps, "xatol": 1e-7, "fatol": 1e-12, "adaptive": True}
+    best, least = tried[0].ravel(), np.inf
+    for at in np.argsort(loss(tried), kind="stable")[:starts]:
+        x = tried[at].ravel()
+        for _ in range(2):  # restarted once, since the simplex may have collapsed
+            found = minimize(lambda y: float(loss(y.reshape(2, -1))), x, method="Nelder-Mead", options=options)
+            x = found.x
+        if float(found.fun) < least:
+            best, least = x, float(found.fun)
+    p0, p1 = np.round(_pairs(best.reshape(2, -1)), 12)
+    p0, p1 = p0 / p0.sum(), p1 / p1.sum()
+    return {"ratio": float(ratio(p0, p1)), "p0": _shown(p0, 12), "p1": _shown(p1, 12)}
+
+
+def read_pair(row: Row) -> tuple[Array, Array]:
+    """The pair that a search left in a row."""
+    p0, p1 = (np.array([float(part) for part in str(row[name]).split()]) for name in ("p0", "p1"))
+    return p0 / p0.sum(), p1 / p1.sum()
+
+
+def few_digits(row: Row) -> str:
+    """The pair of a row with few digits, for use in a sentence."""
+    return ", ".join(f"P{i} = ({_shown(p, 4)})" for i, p in enumerate(read_pair(row)))
+
+
+def _pairs(logits: Array) -> tuple[Array, Array]:
+    raw = np.exp(np.clip(logits, -14, 14))
+    made = raw / raw.sum(axis=-1, keepdims=True)
+    return made[..., 0, :], made[..., 1, :]
+
+
+def _pair(logits: Array) -> tuple[Array, Array]:
+    raw = np.exp(np.clip(logits, -12, 12)).reshape(2, -1)
+    p0, p1 = raw / raw.sum(axis=1, keepdims=True)
+    return p0, p1
+
+
+def _shown(p: Array, digits: int = 4) -> str:
+    return " ".join(f"{value:.{digits}g}" for value in p)
+
+
+@cache
+def _partitions(k: int) -> tuple[Array, Array, Array]:
+    """Intervals as indicator rows (intervals, k), partitions as rows of intervals, and each partition's block count."""
+    intervals = [(i, j) for i in range(k) for j in range(i + 1, k + 1)]
+    place = {interval: at for at, interval in enumerate(intervals)}
+    inside = np.array([[i <= x < j for x in range(k)] for i, j in intervals], dtype=np.float64)
+    rows = []
+    for cuts in range(2 ** (k - 1)):
+        ends = [0, *(x + 1 for x in range(k - 1) if cuts >> x & 1), k]
+        row = np.zeros(len(intervals))
+        row[[place[pair] for pair in pairwise(ends)]] = 1
+        rows.append(row)
+    made = np.array(rows)
+    return inside, made, made.sum(axis=1)
+
+
+def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
+    """V_m of [SPR] for m = 1..k: the largest utility of m blocks, before division by e^epsilon + m - 1.
+
+    p0, p1 : pairs (..., k) with positive masses. Returns (..., k).
+
+    >>> from ldpopt.divergences import KL
+    >>> v = block_values(KL, np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.3, 0.6]), 2.0)
+    >>> round(float((v / (np.exp(2.0) + np.arange(3))).max()), 6)
+    0.367979
+    """
+    order = np.argsort(-p0 / p1, axis=-1, kind="stable")
+    a, b = (np.take_along_axis(p, order, -1) for p in (p0, p1))
+    k, gain = a.shape[-1], np.expm1(epsilon)
+    inside, partitions, counts = _partitions(k)
+    worth = f.excess(1 + gain * (a @ inside.T), 1 + gain * (b @ inside.T))
+    values = worth @ partitions.T
+    return np.stack([values[..., counts == m].max(axis=-1) for m in range(1, k + 1)], axis=-1)
+
+
+def binary_value(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
+    """The utility of the binary mechanism for pairs (..., k). It reports whether P0 >= P1 by randomized response."""
+    gain, likelier = np.expm1(epsilon), p0 >= p1
+    total = np.zeros(p0.shape[:-1])
+    for side in (likelier, ~likelier):
+        total = total + f.excess(1 + gain * (p0 * side).sum(-1), 1 + gain * (p1 * side).sum(-1))
+    return np.asarray(total / (np.exp(epsilon) + 1))
+
+
+def optimum(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
+    """The optimum under epsilon-LDP of pairs (..., k)."""
+    values = block_values(f, p0, p1, epsilon)
+    return np.asarray((values / (np.exp(epsilon) + np.arange(values.shape[-1]))).max(axis=-1))

@@ -16,9 +16,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.extras import need
 from ldpopt.studio.jobs import Jobs, outcome
 from ldpopt.studio.registry import JOBS, VIEWS
-from ldpopt.survey.server.answers import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said
-from ldpopt.survey.server.static import static_files
 from ldpopt.survey.server.submission import Refused
+from ldpopt.survey.server.web import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said, static_files
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

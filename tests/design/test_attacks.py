@@ -370,3 +370,16 @@ def test_the_channel_that_is_returned_keeps_its_caps(utility, constraints):
         assert guarantee.value <= constraint.bound
         assert constraint.measure(design.channel).value <= constraint.bound
     assert design.verify() or not design.certified
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [RenyiLDP(2.0, 0.5), ZCDP(0.5), [LocalDP(1.0), RenyiLDP(2.0, 0.3)]],
+    ids=["Renyi", "zCDP", "LDP and Renyi"],
+)
+def test_tied_answers_are_certified_under_smooth_constraints(constraints):
+    """E1: the proof of a search over merged answers is about the problem, whatever channel is at hand."""
+    design = optimal_channel(Divergence(KL, [0.7, 0.1, 0.1, 0.1], [0.1, 0.3, 0.3, 0.3]), constraints)
+    assert design.certified, design.note
+    assert design.relative_gap < 1e-6
+    assert design.verify()

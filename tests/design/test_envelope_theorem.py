@@ -13,8 +13,19 @@ from ldpopt.design import EnvelopeDual, Partition, PatternDual, PatternLP
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import KL, NAMED, TOTAL_VARIATION, FDivergence, hockey_stick
 from ldpopt.mechanisms import binary_with_erasure
-from ldpopt.reproduce.envelope_programs import envelope_at, partition_points, pattern_optimum
-from ldpopt.reproduce.envelope_steps import Line, Problem, comb, distances, exchange, lay, prove, windows
+from ldpopt.reproduce.envelope import (
+    Line,
+    Problem,
+    comb,
+    distances,
+    envelope_at,
+    exchange,
+    lay,
+    partition_points,
+    pattern_optimum,
+    prove,
+    windows,
+)
 
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), hockey_stick(0.4)]
 

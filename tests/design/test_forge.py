@@ -13,6 +13,7 @@ from forging.tamper import put, sites
 
 from ldpopt import LocalDP, TotalVariation
 from ldpopt import design as ld
+from ldpopt.design.certificates.base import Bound
 from ldpopt.design.codec.kinds import CERTIFICATES
 
 SOME = {
@@ -52,7 +53,7 @@ class Careless(ld.EnvelopeDual):
     """A certificate whose bound is what a field says, and which falls over where that is no number."""
 
     def bound_in(self, arithmetic):
-        return float(self.level)
+        return Bound(float(self.level))
 
 
 @pytest.fixture(scope="module")

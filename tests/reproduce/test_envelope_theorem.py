@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ldpopt.reproduce import EXPERIMENTS, Outcome, compute
-from ldpopt.reproduce import envelope_programs as programs
-from ldpopt.reproduce import envelope_steps as steps
+from ldpopt.reproduce import envelope as programs
 from ldpopt.reproduce.claims import envelope_theorem as claim
 
 SMALL = {
@@ -34,8 +33,8 @@ WRONG = {
     "a point too many": (claim, "partition_points", lambda *given: [*programs.partition_points(*given), (0.05, 1.0)]),
     "the plain envelope": (claim, "envelope_at", plain),
     "no other patterns": (claim, "pattern_optimum", lambda *given: 0.999 * programs.pattern_optimum(*given)),
-    "windows anywhere": (steps, "windows", lambda line, gains, most: np.zeros(len(gains))),
-    "nothing in common": (steps, "exchange", lambda line, peaks, most: (0 * line.lengths, line.masses * most)),
+    "windows anywhere": (programs, "windows", lambda line, gains, most: np.zeros(len(gains))),
+    "nothing in common": (programs, "exchange", lambda line, peaks, most: (0 * line.lengths, line.masses * most)),
 }
 
 

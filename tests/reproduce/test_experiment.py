@@ -7,7 +7,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.references import cited
 from ldpopt.reproduce import EXPERIMENTS, Outcome, Table, experiment_named
 from ldpopt.reproduce.experiment import agreement, outcome_of
-from ldpopt.reproduce.search import worst_pair
+from ldpopt.reproduce.laws import worst_pair
 
 
 def test_a_table_survives_csv():

@@ -6,8 +6,7 @@ import pytest
 from ldpopt.composition import compose_mcdp
 from ldpopt.privacy.claims import MCDP
 from ldpopt.reproduce.games import game, random_game
-from ldpopt.reproduce.laws import rr
-from ldpopt.reproduce.search import deepest_pair, read_pair
+from ldpopt.reproduce.laws import deepest_pair, read_pair, rr
 
 
 def test_the_joint_law_of_a_tree():

@@ -8,7 +8,7 @@ import pytest
 from ldpopt.design import Divergence, LocalDP, PatternLP, TotalVariation, optimal_channel
 from ldpopt.divergences import JEFFREYS, KL
 from ldpopt.reproduce import EXPERIMENTS, Outcome, compute, recorded
-from ldpopt.reproduce.partitions import optimum
+from ldpopt.reproduce.laws import optimum
 
 EXPECTED = {
     "az-theorem-1": Outcome.LOOSELY,

@@ -58,7 +58,7 @@ def collect(
     """
     from ldpopt.survey.server import collector, database, static_files
     from ldpopt.survey.server.location import shown
-    from ldpopt.survey.server.serve import address, listening, loopback, serve, token_of
+    from ldpopt.survey.server.web import address, listening, loopback, serve, token_of
 
     made = read_plan(plan)
     what = f"{made.name!r}, round {made.round}"

@@ -88,9 +88,9 @@ def new(
     ldpopt survey new people.csv
     """
     from ldpopt.datafiles.profile import profile
-    from ldpopt.reports.consent import consent_paragraph
+    from ldpopt.reports.for_respondents import consent_paragraph
+    from ldpopt.survey.plan.budget import EPSILONS, respondents_needed
     from ldpopt.survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
-    from ldpopt.survey.plan.needed import EPSILONS, respondents_needed
     from ldpopt.survey.plan.propose import Wishes, propose
     from ldpopt.survey.plan.spec import SurveySpec
     from ldpopt.survey.plan.survey import plan_survey

@@ -35,10 +35,9 @@ def paper(
     ldpopt survey paper plan.json --device two-dice
     """
     from ldpopt.errors import invalid
-    from ldpopt.reports.paper.sheets import PAPERS, paper_sheets
-    from ldpopt.survey.paper.design import paper_survey
+    from ldpopt.reports.sheets import PAPERS, paper_sheets
+    from ldpopt.survey.paper.design import paper_files, paper_survey
     from ldpopt.survey.paper.devices import device_named
-    from ldpopt.survey.paper.folder import paper_files
 
     if size not in PAPERS:
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)

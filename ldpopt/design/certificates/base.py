@@ -73,18 +73,30 @@ class Verification(Result):
         )
 
 
+@dataclass(frozen=True)
+class Bound:
+    """What numbers prove about a problem, whatever the channel.
+
+    value : no channel within the constraints is better; infinitely bad where nothing is proved. why : then, the reason.
+    """
+
+    value: float
+    why: str = ""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Result, ABC):
-    """A proof that no channel within `constraints` has a better utility than `bound`.
+    """A proof that no channel within `constraints` has a better utility than `bound`, and a claim about `channel`.
 
-    utility, constraints : the problem. channel : one that meets the constraints. edges : where the answers are real
-    numbers, the interior cut points of the channel's inputs. Every kind of certificate adds fields with its numbers,
-    which are all checked: wrong numbers give a worse bound or none, never a wrong one.
+    utility, constraints : the problem. channel : one that meets the constraints; None where only the bound is asked
+    for, which depends on the problem and the numbers alone. edges : where the answers are real numbers, the interior
+    cut points of the channel's inputs. Every kind of certificate adds fields with its numbers, which are all checked:
+    wrong numbers give a worse bound or none, never a wrong one.
     """
 
     utility: Any
     constraints: tuple[Constraint, ...]
-    channel: Channel
+    channel: Channel | None
     edges: Array | None = field(default=None, kw_only=True)
 
     proves: ClassVar[Any] = Utility
@@ -100,7 +112,7 @@ class Certificate(Result, ABC):
         return {"certificate": type(self).__name__, **super().to_dict()}
 
     def _columns(self) -> dict[str, list[Any]]:
-        k, m = self.channel.shape
+        k, m = (0, 0) if self.channel is None else self.channel.shape
         posed = {"utility": [self.utility.name], "constraints": ["; ".join(map(repr, self.constraints))]}
         return {"certificate": [type(self).__name__], **posed, "inputs": [k], "outputs": [m]}
 
@@ -117,10 +129,15 @@ class Certificate(Result, ABC):
         """Why the bound holds, in a sentence."""
 
     def check_problem(self) -> None:
-        """Raise `Unproved` unless the utility, the constraints and the channel are objects of these kinds."""
+        """Raise `Unproved` unless the utility and the constraints are objects of these kinds."""
         expect(self.utility, Utility, "the utility")
         expect_each(self.constraints, Constraint, "the constraints")
-        expect(self.channel, Channel, "the channel")
+
+    def check_claim(self) -> Channel:
+        """The channel. Raises `Unproved` unless the problem and the channel are objects of these kinds."""
+        self.check_problem()
+        channel: Channel = expect(self.channel, Channel, "the channel")
+        return channel
 
     def checked_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """`enclosed_bound`. Raises `Unproved` where this class of certificates is about other problems."""
@@ -130,7 +147,6 @@ class Certificate(Result, ABC):
                 f"{type(self).__name__} is about a {self.proves.__name__}, not a {type(self.utility).__name__}"
             )
         try:
-            self.finite.check(self.channel)
             return self.enclosed_bound(arithmetic)
         except InvalidInput as error:
             raise Unproved(str(error)) from None
@@ -143,21 +159,24 @@ class Certificate(Result, ABC):
             raise Unproved("the numbers prove no finite bound")
         return found
 
-    def bound_in(self, arithmetic: Arithmetic) -> float:
-        """The bound, rounded outward; infinitely bad where the numbers prove nothing.
+    def bound_in(self, arithmetic: Arithmetic) -> Bound:
+        """The bound, rounded outward, or the reason why the numbers prove none.
 
-        Raises `Unproved` where the utility, the constraints or the channel are objects of another kind.
+        Raises `Unproved` where the utility or the constraints are objects of another kind.
         """
         self.check_problem()
         try:
-            return self.proved(arithmetic)
-        except Unproved:
-            return -math.inf if self.utility.error else math.inf
+            return Bound(self.proved(arithmetic))
+        except Unproved as error:
+            return Bound(-math.inf if self.utility.error else math.inf, str(error))
 
     @property
     def bound(self) -> float:
-        """The bound that no channel within the constraints beats: an upper one, or for an error a lower one."""
-        return self.bound_in(arithmetic(False))
+        """The bound that no channel within the constraints beats: an upper one, or for an error a lower one.
+
+        It is infinitely bad where the numbers prove nothing; `bound_in` says why.
+        """
+        return self.bound_in(arithmetic(False)).value
 
     @property
     def upper_bound(self) -> float:
@@ -187,7 +206,7 @@ class Certificate(Result, ABC):
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
         """The channel's utility, enclosed."""
-        enclosed: Enclosure = self.finite.enclosed_value(self.finite.check(self.channel), arithmetic)
+        enclosed: Enclosure = self.finite.enclosed_value(self.finite.check(self.check_claim()), arithmetic)
         return enclosed
 
     def value_in(self, arithmetic: Arithmetic) -> float:
@@ -198,7 +217,7 @@ class Certificate(Result, ABC):
         return nothing if math.isnan(found) else found
 
     def of(
-        self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel, edges: Array | None = None
+        self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel | None, edges: Array | None = None
     ) -> Self:
         """The same numbers as a certificate for another problem, about which they may prove nothing."""
         return replace(self, utility=utility, constraints=constraints, channel=channel, edges=edges)
@@ -211,8 +230,8 @@ class Certificate(Result, ABC):
         """
         value = bound = math.nan
         try:
-            self.check_problem()
-            guarantees = tuple(constraint.measure(self.channel) for constraint in self.constraints)
+            channel = self.check_claim()
+            guarantees = tuple(constraint.measure(channel) for constraint in self.constraints)
         except LdpoptError as error:
             return Verification(value, bound, math.nan, math.nan, (str(error),))
         ground = arithmetic(exact)
@@ -229,7 +248,7 @@ class Certificate(Result, ABC):
                 failures.append(f"the value {value!r} is on the wrong side of the bound {bound!r}")
         except LdpoptError as error:
             failures.append(str(error))
-        epsilon, eta = float(local_dp(self.channel)), float(total_variation(self.channel))
+        epsilon, eta = float(local_dp(channel)), float(total_variation(channel))
         return Verification(value, bound, epsilon, eta, tuple(failures), guarantees)
 
     def __repr__(self) -> str:

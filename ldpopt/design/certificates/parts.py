@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ldpopt.design.certificates.base import Certificate, Unproved
@@ -31,5 +32,8 @@ class PartsBound(Certificate):
             certificate.of(part, self.constraints, self.channel).bound_in(arithmetic)
             for part, certificate in zip(parts, each, strict=True)
         ]
-        together: Enclosure = self.utility.from_parts(bounds, arithmetic)
+        together: Enclosure = self.utility.from_parts([bound.value for bound in bounds], arithmetic)
+        if not math.isfinite(together.lower if self.utility.error else together.upper):
+            reasons = [f"{part.name}: {bound.why}" for part, bound in zip(parts, bounds, strict=True) if bound.why]
+            raise Unproved("; ".join(reasons) or "the parts prove no finite bound")
         return together

@@ -11,10 +11,9 @@ import numpy as np
 from ldpopt.design.certificates.base import Certificate, Unproved
 from ldpopt.design.certificates.numbers import expect, nonnegative_array
 from ldpopt.design.constraints.base import variation_of
-from ldpopt.design.utilities.against_set import AgainstSet
+from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.utilities.least_pair import LowerLine
 from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.certificates.unproved import Unproved
-from ldpopt.design.utilities.comparisons import Compared
-from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.utilities.laws import Compared, Laws
 from ldpopt.distribution import Array, Index
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.enclosures import Arithmetic, Enclosure

@@ -1,11 +1,17 @@
-"""The classes that a design file may name, each by its own name: nothing else is ever made from a file."""
+"""The classes that a design file may name, each by its own name: nothing else is ever made from a file.
+
+Also the parts of a problem that are no dataclasses of this package: named divergences, policy graphs, scipy's laws.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_args, get_type_hints
+
+import numpy as np
 
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.boxes import BranchDual
@@ -50,6 +56,11 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.neighbourhood import Box, Contamination, TotalVariationBall
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.design.utilities.sets import Around, Hull
+from ldpopt.distribution import number
+from ldpopt.divergences import NAMED, FDivergence
+from ldpopt.divergences.base import FAMILIES, rebuild
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.labels import Label, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.privacy.capacity import RestrictedAlpha, RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
 from ldpopt.privacy.features import Affine, Polynomial
 from ldpopt.privacy.guarantee import Guarantee, Witness
@@ -122,3 +133,133 @@ def _parts(kind: type) -> Iterator[type]:
         waiting += get_args(hint)
         if isinstance(hint, type) and dataclasses.is_dataclass(hint) and hint.__module__.startswith("ldpopt."):
             yield hint
+
+
+FILE = "design file"
+CODE = "one of this package's (a function or class of one's own is code and fits in no file)"
+
+
+def label_out(label: Label, where: str) -> Any:
+    """A label as a JSON value."""
+    return to_jsonable(distinct_labels([label], 1, where)[0])
+
+
+def label_in(data: Any, where: str) -> Label:
+    """The label that a JSON value stands for."""
+    return distinct_labels(from_jsonable([data], f"{FILE}: {where}"), 1, f"{FILE}: {where}")[0]
+
+
+def divergence_out(f: FDivergence, where: str) -> dict[str, Any]:
+    """The name of an f-divergence, and its parameter if it is one of a family."""
+    if f.recipe is None:
+        raise invalid(where, CODE, Phrase(f"the f-divergence {f.name!r}"))
+    return dict(zip(("name", "parameter"), f.recipe, strict=False))
+
+
+def divergence_in(data: Any, where: str) -> FDivergence:
+    """The f-divergence of a name, and of a parameter where the name is that of a family."""
+    if not isinstance(data, dict) or not isinstance(data.get("name"), str) or set(data) - {"name", "parameter"}:
+        raise invalid(FILE, 'an f-divergence {"name": ...} or {"name": ..., "parameter": ...}', data, where)
+    name, given = data["name"], "parameter" in data
+    if name not in (FAMILIES if given else NAMED):
+        raise invalid(FILE, f"one of {', '.join(FAMILIES if given else NAMED)}", name, f"{where}.name")
+    return rebuild(name, number(data["parameter"], f"{FILE}: {where}.parameter")) if given else rebuild(name)
+
+
+def is_graph(value: Any) -> bool:
+    """Whether a value is a networkx graph."""
+    return hasattr(value, "edges") and hasattr(value, "nodes") and hasattr(value, "is_directed")
+
+
+def graph_out(graph: Any, where: str) -> dict[str, Any]:
+    """The nodes and the weighted edges of a networkx graph."""
+    return {
+        "kind": "graph",
+        "directed": bool(graph.is_directed()),
+        "multiple": bool(graph.is_multigraph()),
+        "nodes": [label_out(node, f"{where}.nodes") for node in graph.nodes],
+        "edges": [
+            [label_out(a, f"{where}.edges"), label_out(b, f"{where}.edges"), number(weight, "edge weight")]
+            for a, b, weight in graph.edges(data="weight", default=1.0)
+        ],
+    }
+
+
+def graph_in(data: dict[str, Any], where: str) -> Any:
+    """The networkx graph with these nodes and weighted edges."""
+    _keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
+    for name in ("directed", "multiple"):
+        if not isinstance(data[name], bool):
+            raise invalid(FILE, "true or false", data[name], f"{where}.{name}")
+    for name in ("nodes", "edges"):
+        if not isinstance(data[name], list):
+            raise invalid(FILE, "a list", data[name], f"{where}.{name}")
+    nodes = [label_in(node, f"{where}.nodes") for node in data["nodes"]]
+    edges = []
+    for edge in data["edges"]:
+        if not isinstance(edge, list) or len(edge) != 3:
+            raise invalid(FILE, "edges [input, input, weight]", edge, f"{where}.edges")
+        ends = [label_in(end, f"{where}.edges") for end in edge[:2]]
+        if not set(ends) <= set(nodes):
+            raise invalid(FILE, "edges between the nodes", edge, f"{where}.edges")
+        edges.append((*ends, number(edge[2], f"{FILE}: {where}.edges")))
+    import networkx as nx
+
+    made = {(0, 0): nx.Graph, (1, 0): nx.DiGraph, (0, 1): nx.MultiGraph, (1, 1): nx.MultiDiGraph}[
+        data["directed"], data["multiple"]
+    ]()
+    made.add_nodes_from(nodes)
+    made.add_weighted_edges_from(edges)
+    return made
+
+
+def is_law(value: Any) -> bool:
+    """Whether a value is a frozen `scipy.stats` distribution."""
+    return hasattr(value, "cdf") and hasattr(value, "ppf") and hasattr(value, "dist")
+
+
+def law_out(law: Any, where: str) -> dict[str, Any]:
+    """The name and the parameters of a frozen `scipy.stats` distribution."""
+    name = str(law.dist.name)
+    known = _family(name)
+    if known is None or type(law.dist) is not type(known):
+        raise invalid(where, CODE, Phrase(f"the distribution {name!r}"))
+    return {
+        "kind": "scipy.stats",
+        "name": name,
+        "args": [number(value, f"{where}.args") for value in law.args],
+        "kwds": {key: number(value, f"{where}.kwds") for key, value in law.kwds.items()},
+    }
+
+
+def law_in(data: dict[str, Any], where: str) -> Any:
+    """The frozen `scipy.stats` distribution of this name with these parameters."""
+    _keys(data, {"kind", "name", "args", "kwds"}, where)
+    family = _family(data["name"]) if isinstance(data["name"], str) else None
+    if family is None:
+        raise invalid(FILE, "the name of a distribution of scipy.stats", data["name"], f"{where}.name")
+    if not isinstance(data["args"], list) or not isinstance(data["kwds"], dict):
+        raise invalid(FILE, "a list of parameters and an object of named ones", data, where)
+    args = [number(value, f"{FILE}: {where}.args") for value in data["args"]]
+    kwds = {key: number(value, f"{FILE}: {where}.kwds") for key, value in data["kwds"].items()}
+    try:
+        law = family(*args, **kwds)
+        with np.errstate(all="ignore"):
+            meant = not math.isnan(float(law.cdf(0.0)))
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise InvalidInput(f"{FILE}: expected parameters of {data['name']}, got {error} at {where}") from None
+    if not meant:
+        raise invalid(FILE, f"parameters of {data['name']}", data, where)
+    return law
+
+
+def _family(name: str) -> Any:
+    from scipy import stats
+
+    found = getattr(stats, name, None)
+    return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
+
+
+def _keys(data: dict[str, Any], expected: set[str], where: str) -> None:
+    if set(data) != expected:
+        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)), where)

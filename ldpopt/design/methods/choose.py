@@ -18,9 +18,8 @@ from ldpopt.design.methods.partition import Erasure, MergedPartition, Partition
 from ldpopt.design.methods.patterns import PatternLP
 from ldpopt.design.methods.policies import PolicyLP
 from ldpopt.design.methods.saddle import Saddle
-from ldpopt.design.methods.sampled_columns import SampledColumns
+from ldpopt.design.methods.sampled_columns import SampledColumns, SmallSets
 from ldpopt.design.methods.shapes import LevelShapes
-from ldpopt.design.methods.small_sets import SmallSets
 from ldpopt.design.methods.tangent_exchange import TangentExchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput, Phrase, invalid

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpopt.channel import Channel
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Index
@@ -22,6 +21,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.gains import chord_gains, heights, kept, posteriors, tangent_gains, value_of
 from ldpopt.design.programs.moments import Priced, moment_program
 from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT
 
 GRID = 25
 SHARE = 0.1
@@ -57,6 +57,7 @@ class EndlessExchange:
         self.champion = np.ones((len(self.pair), 1))
         self.active: dict[tuple[float, float], Index] = {}
         self.proof: IntervalDual | None = None
+        self.why = ""
         self.asked = problem
         self.pose(problem)
 
@@ -94,7 +95,8 @@ class EndlessExchange:
             if self.value(better) > value:
                 self.champion, value = better, self.value(better)
             proof = self.certificate(solved, posed, scale)
-            bound = proof.bound
+            proved = proof.bound_in(FLOAT)
+            bound, self.why = proved.value, proved.why
             stale = 0 if bound - value < 0.9 * (least - value) else stale + 1
             if bound < least:
                 self.proof, least = proof, bound
@@ -103,7 +105,7 @@ class EndlessExchange:
                 self.pose(tighter)
                 self.champion = self.ascend(self.champion, anew=True)
                 value, stale = self.value(self.champion), 0
-            if least - value <= accuracy * least or stale >= 3 or least <= 0:
+            if least * (1 - accuracy) <= value or stale >= 3 or least <= 0:
                 break
             cut = self.cut(solved, scale, (least - value) / scale / len(self.pair))
             self.knots = graded_knots(cut, self.posterior(self.champion))
@@ -183,9 +185,7 @@ class EndlessExchange:
             values = np.stack([pair, label, t.ravel(), np.tile(weights * scale, n)])
             multipliers.append(TermMultiplier(number, pairs, values))
         problem = self.problem
-        matrix = self.champion
-        channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
-        fields = (problem.whole, self.asked.constraints, channel, solved.rows * scale, tuple(multipliers))
+        fields = (problem.whole, self.asked.constraints, None, solved.rows * scale, tuple(multipliers))
         classes = problem.reduction.classes if problem.symmetric else None
         return IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
 

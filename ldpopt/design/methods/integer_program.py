@@ -33,7 +33,7 @@ from ldpopt.design.methods.integer_search import Moves, Task, cost, polished, pr
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import ColumnUtility, columns_of
-from ldpopt.design.utilities.scores import scores
+from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.exact_denominator import integers_near

@@ -17,7 +17,7 @@ from ldpopt.design.methods.refusals import too_large
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
-from ldpopt.design.utilities.tangents import tangents_apart
+from ldpopt.design.utilities.divergence import tangents_apart
 from ldpopt.distribution import Array, positive_integer
 from ldpopt.errors import SolverError, invalid
 

@@ -23,9 +23,8 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.saddle import SaddlePoint
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import SIMPLEX
-from ldpopt.design.utilities.against_set import AgainstSet
+from ldpopt.design.utilities.against_set import GRID, AgainstSet, Worst, least_pair
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.least_pair import GRID, Worst, least_pair
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 

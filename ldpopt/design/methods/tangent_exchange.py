@@ -35,6 +35,7 @@ from ldpopt.design.programs.gains import heights, posteriors, tangent_gains, tan
 from ldpopt.design.programs.row_pairs import served
 from ldpopt.design.programs.smooth import CLOSE, PairsPriced, smooth_program
 from ldpopt.distribution import Array
+from ldpopt.enclosures import FLOAT
 
 ROUNDS = 25
 ACCURACY = 5e-8
@@ -108,7 +109,7 @@ class TangentExchange:
         proof = exchange.proof
         matrix = private(cleanest(problem, exchange.champion, exchange.better), problem.constraints, problem.inputs)
         if proof is None:
-            return Candidate(matrix, how)
+            return Candidate(matrix, how, shortfall=exchange.why)
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             yield proof.of(posed.whole, posed.constraints, channel)
@@ -131,7 +132,7 @@ class _Exchange:
         self.f, self.pair = labels.f, labels.pair
         self.knots = self.grid = labels.first(GRID)
         self.champion = np.ones((len(self.pair), 1))
-        self.least, self.proof = np.inf, None
+        self.least, self.proof, self.why = np.inf, None, ""
         self.asked = problem
         self.pose(problem)
         self.reach = max(term.reach for term in self.terms if isinstance(term, Moment))
@@ -173,7 +174,11 @@ class _Exchange:
             before = self.least
             peaks = self.prove(solved, scale, value, accuracy)
             stale = 0 if self.least - value < 0.9 * (before - value) else stale + 1
-            if self.least - value <= accuracy * self.least or stale >= 3 or self.least <= 0:
+            if (
+                (np.isfinite(self.least) and self.least - value <= accuracy * self.least)
+                or stale >= 3
+                or self.least <= 0
+            ):
                 break
             self.joined(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
             self.prune(solved)
@@ -246,15 +251,15 @@ class _Exchange:
         first = apart(posteriors(self.pair, self.champion), self.grid)
         tried = tried_everywhere(self.f, self.pair, prices, first, scale, value / scale, least)
         self.knots = tried.knots
-        problem, matrix = self.problem, self.champion
-        channel = Channel(matrix) if len(matrix) != problem.utility.size else Channel(matrix, problem.utility.inputs)
+        problem = self.problem
         rows, multipliers = tried.multipliers(prices, scale)
-        fields = (problem.whole, self.asked.constraints, channel, rows, multipliers)
+        fields = (problem.whole, self.asked.constraints, None, rows, multipliers)
         classes = problem.reduction.classes if problem.symmetric else None
         proof = IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
-        bound = proof.bound
-        if bound < self.least:
-            self.proof, self.least = proof, bound
+        bound = proof.bound_in(FLOAT)
+        if bound.value < self.least:
+            self.proof, self.least = proof, bound.value
+        self.why = bound.why
         return posteriors(self.pair, tried.columns[tried.peaks(least)].T)
 
 

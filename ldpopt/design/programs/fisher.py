@@ -23,7 +23,7 @@ import numpy as np
 
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.criteria import Criterion, differences
-from ldpopt.design.utilities.scores import scores
+from ldpopt.design.utilities.criterion import scores
 from ldpopt.distribution import Array
 
 

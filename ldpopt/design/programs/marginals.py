@@ -21,7 +21,7 @@ from ldpopt.design.certificates.simplices import Marginals
 from ldpopt.design.programs.patterns import PADDING, PatternPool, PoolSolution, balanced
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
-from ldpopt.design.utilities.comparisons import Compared
+from ldpopt.design.utilities.laws import Compared
 from ldpopt.distribution import Array
 from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError

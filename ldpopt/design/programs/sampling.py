@@ -20,7 +20,7 @@ from ldpopt.design.constraints.parts import Expression
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.programs.labels import FARTHEST, MatrixVariable, nearby
 from ldpopt.design.solve import INTERIOR, solve
-from ldpopt.design.utilities.least_pair import GRID, NEAR, tangents
+from ldpopt.design.utilities.against_set import GRID, NEAR, tangents
 from ldpopt.design.utilities.private_sampling import PrivateSampling
 from ldpopt.distribution import Array
 from ldpopt.errors import SolverError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.design.utilities.comparisons import Compared
+from ldpopt.design.utilities.laws import Compared
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid

@@ -16,10 +16,8 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
-from ldpopt.design.utilities.comparisons import Compared
-from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.laws import law
-from ldpopt.design.utilities.tangents import tangents
+from ldpopt.design.utilities.divergence import Divergence, tangents
+from ldpopt.design.utilities.laws import Compared, law
 from ldpopt.distribution import Array, distribution, number
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess

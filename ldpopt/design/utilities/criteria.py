@@ -18,8 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.design.utilities.criterion import Criterion, Influence, differences
-from ldpopt.design.utilities.estimates import least_variances, log_det, log_det_information
+from ldpopt.design.utilities.criterion import (
+    Criterion,
+    Influence,
+    differences,
+    least_variances,
+    log_det,
+    log_det_information,
+)
 from ldpopt.distribution import Array, finite_array
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, Phrase, invalid

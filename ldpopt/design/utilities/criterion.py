@@ -1,4 +1,15 @@
-"""The shape of a criterion of optimal design: a number made of the errors of an estimate, and a proved bound on it."""
+"""The shape of a criterion of optimal design: a number made of the errors of an estimate, and a proved bound on it.
+
+A criterion is a function of the scores B (k-1, m) of a channel's reports, which say how the likelihood of each report
+changes with the proportions. Here are the scores, as floats and enclosed, and errors of the best estimate between two
+proved ends.
+
+The columns of B are sqrt(m_y) T^T u_y. Let h be the influence of the reports on an estimate of F^T p, times the roots
+of their probabilities. The estimate is unbiased when B h = T^T F, and its variance is |h|^2. From above: a float h may
+leave a residual r. With a near inverse Z of B, B Z = I + E and |E| < 1, a correction of norm at most
+|Z| |r| / (1 - |E|) makes it unbiased. From below: |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for any mu,
+by Cauchy and Schwarz.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +18,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ldpopt.channel import Channel
+from ldpopt.design.utilities.laws import law
 from ldpopt.distribution import Array
 from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.rounding import exact_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +99,105 @@ class Criterion(Protocol):
 def differences(k: int) -> Array:
     """T (k, k-1): column i moves mass from the last proportion to proportion i."""
     return np.vstack([np.eye(k - 1), -np.ones((1, k - 1))])
+
+
+def criterion_at(criterion: Criterion, matrix: Array, prior: Array) -> float:
+    """The criterion of a channel's matrix (k, m) at `prior` (k,); inf where the channel cannot estimate its target."""
+    return criterion.influence(scores(matrix, prior)).value
+
+
+def scores(matrix: Array, prior: Array) -> Array:
+    """sqrt(m_y) T^T u_y, (k-1, m), with m = p Q, u_y = q_y / m_y - 1; zero for reports that never occur.
+
+    They are about differences of the proportions, so that they are accurate for channels that say little, unlike J.
+    """
+    mass = prior @ matrix
+    root = np.sqrt(np.where(mass > 0, mass, 1.0))
+    return np.asarray(np.where(mass > 0, (matrix[:-1] - matrix[-1]) / root, 0.0))
+
+
+def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> Enclosure:
+    """The scores sqrt(m_y) T^T u_y, (k-1, m), enclosed, without reports that never occur.
+
+    Rows and prior are the laws proportional to their floats.
+    """
+    used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
+    rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
+    # A row stands for the law q / T. Small differences of rows keep their digits in q - q (T - 1)/T, with T - 1 exact.
+    off = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
+    rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * off[:, None]
+    mass = law(prior, arithmetic) @ rise + base
+    made: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return made
+
+
+def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
+    """(r,) the least variances, enclosed, of unbiased estimates for the columns of `target` (k-1, r).
+
+    None where the scores may not have full rank: then rounding decides which proportions can be estimated at all.
+    """
+    size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
+    if not (np.isfinite(size).all() and (size > 0).all()):
+        return None
+    scaled, aim = scores / size, target / size
+    b, t = np.asarray(scaled.midpoint), np.asarray(aim.midpoint)
+    if not np.isfinite(b).all():
+        return None
+    near = np.linalg.pinv(b, rcond=1e-14)
+    h = near @ t
+    h = h + near @ np.asarray((aim - scaled @ h).midpoint)
+    off = (scaled @ near - np.eye(len(b))).square().sum().sqrt()
+    if not off.upper < 0.5:
+        return None
+    arithmetic = scores.arithmetic
+    missing = (aim - scaled @ h).square().sum(axis=0).sqrt()
+    mend = missing * arithmetic.of(near).square().sum().sqrt() / (1 - off)
+    most = (arithmetic.of(h).square().sum(axis=0).sqrt() + mend).square()
+    mu = near.T @ h
+    least = (aim * mu).sum(axis=0).square() / (scaled.T @ mu).square().sum(axis=0)
+    return arithmetic.between(least.ends[0], most.ends[1])
+
+
+def log_det_information(scores: Enclosure) -> Enclosure | None:
+    """log det of scores scores^T, enclosed, by a nearly orthogonal basis; None where that may be singular."""
+    b = np.asarray(scores.midpoint)
+    n = len(b)
+    if not np.isfinite(b).all() or b.shape[1] < n:
+        return None
+    triangle = np.linalg.qr(b.T, mode="r")
+    if not (np.abs(np.diag(triangle)) > 0).all():
+        return None
+    inverse = np.triu(np.linalg.solve(triangle, np.eye(n)))
+    near = scores.T @ inverse
+    log = _log_det_near_identity(near.T @ near)
+    # det(Y^T X Y) = det X det Y^2 for the triangular Y.
+    return None if log is None else log - scores.arithmetic.of(np.abs(np.diag(inverse))).log().sum() * 2
+
+
+def log_det(square: Enclosure) -> Enclosure | None:
+    """log |det| of a matrix (n, n), enclosed, by near inverses of its triangular factors; None where it may be zero."""
+    from scipy.linalg import lu
+
+    a = np.asarray(square.midpoint)
+    if not np.isfinite(a).all():
+        return None
+    order, lower, upper = lu(a, p_indices=True)
+    if not (np.abs(np.diag(upper)) > 0).all():
+        return None
+    n = len(a)
+    left, right = np.tril(np.linalg.inv(lower)), np.triu(np.linalg.solve(upper, np.eye(n)))
+    np.fill_diagonal(left, 1.0)
+    arithmetic = square.arithmetic
+    log = _log_det_near_identity(arithmetic.of(left) @ square[np.argsort(order)] @ right)
+    return None if log is None else log - arithmetic.of(np.abs(np.diag(right))).log().sum()
+
+
+def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
+    """log det of I + E: the trace of E up to n |E|^2 / (2 (1 - |E|)), as no eigenvalue of E exceeds |E| in size."""
+    n = len(square)
+    off = square - np.eye(n)
+    size = off.square().sum().sqrt()
+    if not size.upper < 0.5:
+        return None
+    slack = (size.square() * n / (1 - size) / 2).upper
+    return off[np.arange(n), np.arange(n)].sum() + off.arithmetic.between(-slack, slack)

@@ -12,9 +12,8 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.utilities.base import TRUSTED, Utility
 from ldpopt.design.utilities.criteria import AOptimal, Criterion, MVOptimal
-from ldpopt.design.utilities.estimates import enclosed_scores
+from ldpopt.design.utilities.criterion import criterion_at, enclosed_scores, scores
 from ldpopt.design.utilities.neighbourhood import Neighbourhood
-from ldpopt.design.utilities.scores import criterion_at, scores
 from ldpopt.distribution import Array, distribution
 from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid

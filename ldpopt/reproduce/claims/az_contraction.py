@@ -12,7 +12,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
-from ldpopt.reproduce.search import worst_pair
+from ldpopt.reproduce.laws import worst_pair
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER)}
 

@@ -12,8 +12,7 @@ from ldpopt.design.problems.reduction import Pair
 from ldpopt.distribution import Array
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
 from ldpopt.reproduce.drawing import COLOURS, finish, frames
-from ldpopt.reproduce.envelope_programs import envelope_at, partition_points, pattern_optimum
-from ldpopt.reproduce.envelope_steps import Problem, distances, lay, prove
+from ldpopt.reproduce.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict
 
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), alpha(3), alpha(0.5)]

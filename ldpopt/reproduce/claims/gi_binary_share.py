@@ -25,9 +25,7 @@ from ldpopt.divergences import CHI_SQUARED, JEFFREYS, JENSEN_SHANNON, KL, SQUARE
 from ldpopt.mechanisms import binary
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
-from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.partitions import binary_value, optimum
-from ldpopt.reproduce.search import deepest_pair, few_digits, read_pair
+from ldpopt.reproduce.laws import binary_value, deepest_pair, few_digits, optimum, random_law, read_pair, tilted
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEFFREYS)}
 

@@ -11,7 +11,7 @@ from ldpopt.bounds import duchi_jordan_wainwright, ghazi_issa_corollary
 from ldpopt.reproduce.claims.gi_jeffreys import looseness
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
-from ldpopt.reproduce.search import worst_pair
+from ldpopt.reproduce.laws import worst_pair
 
 P0, P1 = (0.9, 0.1), (0.4, 0.6)
 

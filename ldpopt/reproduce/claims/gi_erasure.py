@@ -20,8 +20,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, FDivergence
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
-from ldpopt.reproduce.partitions import block_values
-from ldpopt.reproduce.search import deepest_pair, few_digits, read_pair
+from ldpopt.reproduce.laws import block_values, deepest_pair, few_digits, read_pair
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON)}
 P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)

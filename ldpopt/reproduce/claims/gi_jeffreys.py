@@ -18,7 +18,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Cell, Experiment, Parameters, Row, Table, Verdict, grid, outcome_of
-from ldpopt.reproduce.search import worst_pair
+from ldpopt.reproduce.laws import worst_pair
 
 
 def looseness(p0: Array, p1: Array, epsilon: float, share: float) -> float:

@@ -20,8 +20,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import JEFFREYS
 from ldpopt.reproduce.drawing import finish, frames, line
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
-from ldpopt.reproduce.laws import random_law, tilted
-from ldpopt.reproduce.partitions import block_values
+from ldpopt.reproduce.laws import block_values, random_law, tilted
 
 NEAR = 1e-6
 """The total variation of the two small inputs of the extremal family."""

@@ -11,8 +11,7 @@ from ldpopt.distribution import Array
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER
 from ldpopt.reproduce.drawing import COLOURS, finish, frames
 from ldpopt.reproduce.experiment import Experiment, Outcome, Parameters, Row, Table, Verdict, grid
-from ldpopt.reproduce.laws import random_law
-from ldpopt.reproduce.partitions import binary_value, optimum
+from ldpopt.reproduce.laws import binary_value, optimum, random_law
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON)}
 SAME = 1e-10

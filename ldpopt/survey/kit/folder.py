@@ -1,22 +1,236 @@
-"""The files of a questionnaire that any web server can host."""
+"""From a plan to the files of its questionnaire, which any web server can host.
+
+They are the page and its module, the *public plan* (what a device needs, without the owner's confidential data), the
+texts in each language, and *test vectors*: random words with the reports that every client must draw from them.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from itertools import accumulate
 from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
+from ldpopt import strictjson
 from ldpopt.errors import Phrase, invalid
-from ldpopt.survey.kit.public import public_plan
-from ldpopt.survey.kit.texts import LANGUAGES, languages, shipped
-from ldpopt.survey.kit.vectors import vectors
-from ldpopt.survey.plan.plan import Plan
+from ldpopt.labels import as_text
+from ldpopt.survey.collect.randomness.memo import Respondents
+from ldpopt.survey.collect.randomness.randomness import word_tags
+from ldpopt.survey.collect.randomness.secret import SecretKey
+from ldpopt.survey.kit.device import ID, report
+from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 from ldpopt.version import __version__
+
+PLAN_FORMAT, PLAN_VERSION = "ldpopt-public-plan", 1
+
+
+def public_plan(plan: Plan) -> dict[str, Any]:
+    """The public plan as JSON-ready values (schema ``ldpopt-public-plan``, version 1), under the plan's checksum.
+
+    It has the integers of every channel, since everybody may know how reports are drawn. It also has the tags of the
+    questions, from which memoised words are computed together with a device's secret key. It leaves out the pilot
+    shares (expected shares of the answers, perhaps from confidential data), the expected precision, and column names.
+
+    Raises `InvalidInput` for a plan with a question whose integers prove no guarantee. Its reports could reveal the
+    answer, and nobody should be told that they are protected.
+    """
+    memoised = plan.respondent is not None
+    return {
+        "format": PLAN_FORMAT,
+        "version": PLAN_VERSION,
+        "checksum": plan.checksum,
+        "name": plan.name,
+        "round": plan.round,
+        "randomness": "memoised" if memoised else "fresh",
+        "questions": [_question(plan, question, memoised) for question in plan.questions],
+    }
+
+
+def _question(plan: Plan, question: PlannedQuestion, memoised: bool) -> dict[str, Any]:
+    proof = question.channel.proof()
+    if not (proof.epsilon < math.inf or proof.eta < 1):
+        got = Phrase("one whose reports can give an answer away for certain")
+        raise invalid(f"question {question.name!r}", "a channel that guarantees something", got)
+    tags = [tag.hex() for tag in word_tags(plan, question)]
+    missing = None if question.missing is None else question.categories.index(question.missing)
+    return {
+        "name": question.name,
+        "answers": [as_text(category) for category in question.categories],
+        "reports": list(question.reports),
+        "missing": missing,
+        "bits": question.channel.bits,
+        "weights": [[str(weight) for weight in row] for row in question.channel.weights.tolist()],
+        # Plans of version 1 have one tag for all answers.
+        "tags": (tags if len(tags) > 1 else tags * len(question.categories)) if memoised else None,
+    }
+
+
+LANGUAGES = ("en", "de", "ar")
+"""The languages that come with the package. The first has every text, and replaces texts that another lacks."""
+
+_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_PLACE = re.compile(r"\{(\w*)\}")
+_LONGEST = 2000
+
+
+def shipped(language: str) -> dict[str, Any]:
+    """The texts of a language that comes with the package."""
+    content = files("ldpopt.survey.kit").joinpath("static", f"language-{language}.json").read_bytes()
+    made: dict[str, Any] = strictjson.loads(content, f"language-{language}.json")
+    return made
+
+
+def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
+    """The texts of every language, by its code. A text of the survey replaces the package's text.
+
+    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
+        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), and ``"questions"``: for each
+        question's name its ``"text"`` and, for each of the plan's categories, its ``"answers"``. Missing texts are
+        taken from English and from the plan's own names. If `given` is not empty, only its languages are offered.
+
+    Raises `InvalidInput` for unknown keys, questions and answers, and for texts with placeholders that the English text
+    does not have.
+    """
+    built = {language: shipped(language) for language in LANGUAGES}
+    english, made = built[LANGUAGES[0]], dict(built) if not given else {}
+    for content in given:
+        data = strictjson.loads(content, "texts")
+        code = data.get("code") if isinstance(data, dict) else None
+        if not isinstance(code, str) or not _CODE.fullmatch(code):
+            raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
+        if code in made:
+            raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
+        what = f"texts of {code!r}"
+        own = _own(data, english, plan, what)
+        made[code] = {**built.get(code, built.get(code.split("-")[0], {})), **own}
+    return made
+
+
+def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: str) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in data.items():
+        if key == "questions":
+            made[key] = _questions(value, plan, what)
+        elif key in ("survey", "intro"):
+            made[key] = _text(value, f"{what}: {key}")
+        elif key in english:
+            text = _text(value, f"{what}: {key}")
+            places, asked = sorted(_PLACE.findall(text)), sorted(_PLACE.findall(english[key]))
+            if set(places) - set(asked):
+                raise invalid(f"{what}: {key}", f"only the places {asked}", places)
+            made[key] = text
+        elif key != "code":
+            raise invalid(what, "keys of the English texts, survey, intro, questions or code", key)
+    if made.get("direction", "ltr") not in ("ltr", "rtl"):
+        raise invalid(f"{what}: direction", '"ltr" or "rtl"', made["direction"])
+    return made
+
+
+def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise invalid(f"{what}: questions", "an object", Phrase(type(value).__name__))
+    made: dict[str, Any] = {}
+    for name, texts in value.items():
+        categories = [as_text(category) for category in plan.question(name).categories]
+        where = f"{what}: question {name!r}"
+        if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
+            raise invalid(where, "an object with text and answers", Phrase("another"))
+        answers = texts.get("answers", {})
+        if not isinstance(answers, dict) or set(answers) - set(categories):
+            raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
+        made[name] = {"answers": {key: _text(one, f"{where}: answers") for key, one in answers.items()}}
+        shown = list(made[name]["answers"].get(category, category) for category in categories)
+        if len(set(shown)) != len(shown):
+            raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))
+        if "text" in texts:
+            made[name]["text"] = _text(texts["text"], where)
+    return made
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
+        raise invalid(what, f"a text of 1 to {_LONGEST} characters", value)
+    return value
+
+
+VECTORS_FORMAT, VECTORS_VERSION = "ldpopt-vectors", 1
+
+ROWS = 6
+STEPS = 8
+"""The most answers and steps of a question with vectors: the first, the last, and some between."""
+
+IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
+
+
+def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
+    """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``, version 1).
+
+    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits. The words
+        are those on both sides of each step of the cumulative weights, the first and the last word, and random ones.
+    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word
+        that results.
+    """
+    rng = random.Random(seed)
+    drawn = [
+        [at, x, f"{word:016x}", report(question, x, word)]
+        for at, question in enumerate(plan.questions)
+        for x in _some(len(question.categories), ROWS)
+        for word in boundary_words(question, x, rng)
+    ]
+    return {
+        "format": VECTORS_FORMAT,
+        "version": VECTORS_VERSION,
+        "plan": plan.checksum,
+        "reports": drawn,
+        "words": _words(plan, rng),
+    }
+
+
+def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
+    """Words around the steps of one answer, at the ends of the range, and a few at random."""
+    spare = 64 - question.channel.bits
+    every = list(accumulate(question.channel.weights[answer].tolist()))
+    found = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4))}
+    for step in (every[at] for at in _some(len(every), STEPS)):
+        # The first word at the step, the last word before it, and the last word with the same top bits as the step.
+        found |= {step << spare, (step << spare) - 1, (step << spare) + (1 << spare) - 1}
+    return sorted(word for word in found if 0 <= word < 1 << 64)
+
+
+def memo_key(key: SecretKey) -> bytes:
+    """The AES-256 key of memoised words, which a browser keeps as the key of its device."""
+    return key.derive(b"ldpopt memo")
+
+
+def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
+    import pyarrow as pa
+
+    if plan.respondent is None:
+        return []
+    made = []
+    for question in plan.questions[:ROWS]:
+        tags = word_tags(plan, question)
+        for tag in (tags[0], tags[-1]):
+            key = SecretKey(rng.randbytes(32))
+            words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
+            hexadecimal = memo_key(key).hex()
+            made += [[hexadecimal, one, tag.hex(), f"{word:016x}"] for one, word in zip(IDS, words, strict=True)]
+    return made
+
+
+def _some(count: int, most: int) -> list[int]:
+    """At most `most` positions below `count`, spread evenly and including the first and the last."""
+    if count <= most:
+        return list(range(count))
+    return sorted({round(at * (count - 1) / (most - 1)) for at in range(most)})
+
 
 AS_THEY_ARE = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
 HERE = "./"
@@ -28,7 +242,7 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
 
     collector : the start of the address for reports; ``submissions`` is added to it. ``./`` is the address of the page
         itself. Anything else must be an https address (http is allowed on this machine).
-    texts : texts of the survey in its languages, as `ldpopt.survey.kit.texts.languages` reads them.
+    texts : texts of the survey in its languages, as `ldpopt.survey.kit.folder.languages` reads them.
 
     The files hold no key, no answer and no pilot shares (the shares of answers that are expected). Raises
     `InvalidInput` for a plan with a question that guarantees nothing, and for a collector or texts that do not fit.

@@ -1,10 +1,10 @@
-"""Splitting one respondent's privacy budget over the questions, so that the fewest respondents meet every target."""
+"""From questions with targets and one budget to an epsilon for each question and the fewest respondents [GI, Thm 2]."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -15,8 +15,9 @@ from ldpopt.distribution import Array, distribution, positive_epsilon, unit_inte
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
 from ldpopt.results import Result
-from ldpopt.survey.plan.precision import HalfWidth, Precision
+from ldpopt.survey.plan.precision import HalfWidth, Precision, targets
 from ldpopt.survey.plan.question import LEAST_EPSILON, QuestionPlanner
+from ldpopt.survey.plan.spec import SurveySpec
 
 DESIGNED = 10
 """Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
@@ -263,3 +264,63 @@ def _least_epsilon(curve: Callable[[float], float], n: float, most: float, deadl
             raise
         return None
     return math.exp(high)
+
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Needed(Result):
+    """For a budget of `epsilon` nats: the `respondents` that meet every target, and the people to invite, `invited`."""
+
+    epsilon: float
+    respondents: int
+    invited: int
+
+
+def invited(spec: SurveySpec, respondents: float) -> int:
+    """The number of people to invite, so that the answers are as precise as a simple random sample of `respondents`.
+
+    It is respondents x design effect / (1 - nonresponse), rounded up [SSW, section 2.10]. The design effect is the
+    factor by which clusters and weights raise the number of respondents that is needed.
+
+    >>> from ldpopt.survey import QuestionSpec
+    >>> asked = (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),)
+    >>> invited(SurveySpec("demo", asked, nonresponse=0.2, design_effect=1.5), 1000)
+    1875
+    """
+    return math.ceil(respondents * spec.design_effect / (1 - spec.nonresponse) * (1 - 1e-12))
+
+
+def respondents_needed(
+    spec: SurveySpec,
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> list[Needed]:
+    """The respondents that all questions together need, for several budgets.
+
+    epsilons : budgets in nats, each split over the questions as `plan_survey` splits it. Epsilons that the description
+        fixes for single questions are ignored.
+    time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
+        people than the fewest may be said.
+
+    Budgets at which no number of respondents meets the targets are left out. `InvalidInput` for epsilons that are not
+    positive.
+
+    >>> from ldpopt.survey import QuestionSpec
+    >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])
+    [Needed(epsilon=1.0, respondents=1799, invited=1799)]
+    """
+    asked = {question.name: targets(question) for question in spec.questions}
+    made = []
+    with watched(time_limit, progress) as deadline:
+        for at, epsilon in enumerate(epsilons):
+            budget = Budget(epsilon, spec.delta)
+            try:
+                found = split_within(asked, budget, (), deadline.turn(at, len(epsilons))).respondents
+            except InvalidInput:
+                continue
+            made.append(Needed(epsilon, found, invited(replace(spec, epsilon=epsilon), found)))
+    return made

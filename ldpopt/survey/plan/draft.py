@@ -8,7 +8,7 @@ from typing import Any
 
 from ldpopt.datafiles.dialect import PLAIN, delimiter_in_words
 from ldpopt.datafiles.profile import FileProfile
-from ldpopt.survey.plan.needed import EPSILONS, Needed, respondents_needed
+from ldpopt.survey.plan.budget import EPSILONS, Needed, respondents_needed
 from ldpopt.survey.plan.propose import Proposal, ProposedQuestion
 from ldpopt.survey.plan.spec import SurveySpec
 

@@ -20,9 +20,10 @@ from ldpopt.exact import MAXIMUM_BITS, ExactChannel, float_up
 from ldpopt.exact_rounding import round_exact
 from ldpopt.labels import Label, as_text, from_jsonable, to_jsonable
 from ldpopt.results import Pictured, Result
-from ldpopt.survey.plan.reading import PLAIN_READING, Reading
 from ldpopt.survey.plan.spec import (
+    PLAIN_READING,
     QuestionSpec,
+    Reading,
     SurveySpec,
     category_or_none,
     check_columns,

@@ -19,8 +19,7 @@ from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.labels import Label
 from ldpopt.results import Result
-from ldpopt.survey.plan.reading import Reading
-from ldpopt.survey.plan.spec import QuestionSpec
+from ldpopt.survey.plan.spec import QuestionSpec, Reading
 from ldpopt.survey.sample.spec import SampleSpec
 
 FEW_NUMBERS = 12

@@ -30,8 +30,7 @@ from ldpopt.survey.estimate.intervals import two_sided
 from ldpopt.survey.estimate.linear import Estimator, asymptotic_covariance
 from ldpopt.survey.estimate.sampled import SampledReports
 from ldpopt.survey.estimate.waves import estimate_waves
-from ldpopt.survey.plan.budget import Budget, split_within
-from ldpopt.survey.plan.needed import invited
+from ldpopt.survey.plan.budget import Budget, invited, split_within
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion, composed_epsilon, make_plan
 from ldpopt.survey.plan.precision import DEFAULT_WIDTH, HalfWidth, TestPower, targets
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec

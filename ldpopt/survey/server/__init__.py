@@ -1,12 +1,11 @@
 """Collecting reports from respondents' devices: an ASGI application over SQLite or PostgreSQL, invitations, export."""
 
 from ldpopt.survey.server.app import collector
-from ldpopt.survey.server.export import export_reports
-from ldpopt.survey.server.invitations import draw_invitations
+from ldpopt.survey.server.export import draw_invitations, export_reports
 from ldpopt.survey.server.location import database
-from ldpopt.survey.server.static import StaticFile, static_files
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Summary, Unavailable
 from ldpopt.survey.server.submission import Submission
+from ldpopt.survey.server.web import StaticFile, static_files
 
 __all__ = [
     "Outcome",

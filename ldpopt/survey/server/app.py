@@ -1,4 +1,8 @@
-"""The collector: an ASGI application that serves a kit and accepts reports. It keeps nothing else about the sender."""
+"""From requests to stored reports: the collector's ASGI application, its limit on requests, and the task that writes.
+
+It serves a kit and keeps nothing about a sender but the reports. Submissions that arrive during a commit are stored
+together by the next commit.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,130 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.extras import need
 from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.server.answers import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said
-from ldpopt.survey.server.limit import Bucket
-from ldpopt.survey.server.static import StaticFile
 from ldpopt.survey.server.store import Outcome, RoundState, Store, Unavailable
-from ldpopt.survey.server.submission import Reader, Refused
-from ldpopt.survey.server.writer import Full, Writer
+from ldpopt.survey.server.submission import Reader, Refused, Submission
+from ldpopt.survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+
+
+class Bucket:
+    """Lets through `rate` requests a second on average, and at most `2 * rate` at once.
+
+    >>> bucket = Bucket(1, clock=lambda: 0.0)
+    >>> [bucket.take() for _ in range(3)]
+    [True, True, False]
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._tokens, self._then = 2 * rate, clock()
+
+    def take(self) -> bool:
+        """Whether one more request is let through."""
+        now = self._clock()
+        self._tokens = min(2 * self._rate, self._tokens + (now - self._then) * self._rate)
+        self._then = now
+        if not self._tokens >= 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+LARGEST = 512
+"""The most submissions in one transaction."""
+WAITING = 8192
+"""The most submissions that may wait for the next transaction."""
+
+
+class Full(Exception):
+    """Too many submissions wait already."""
+
+
+def today() -> str:
+    """The day in UTC. No finer time is ever stored."""
+    return datetime.now(UTC).date().isoformat()
+
+
+class Writer:
+    """Writes submissions to a store, many in one commit. `submit` returns when the commit is durable.
+
+    The store has a thread of its own, so the event loop reads further requests while the thread waits for the disk.
+    """
+
+    def __init__(self, store: Store, day: Callable[[], str] = today) -> None:
+        self._store, self._day = store, day
+        self._waiting: list[tuple[Submission, asyncio.Future[Outcome]]] = []
+        self._more = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "ldpopt-writer")
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the writing task in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Write all waiting submissions, and end."""
+        while self._waiting:
+            self._more.set()
+            await asyncio.sleep(0.01)
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._thread.shutdown(wait=True)
+
+    async def submit(self, submission: Submission) -> Outcome:
+        """Store a submission and return its outcome; `Full` if too many wait, `Unavailable` if the database fails."""
+        if len(self._waiting) >= WAITING:
+            raise Full
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((submission, done))
+        self._more.set()
+        return await done
+
+    async def state(self) -> RoundState:
+        """The round's state, asked between two commits."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.state)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            while self._waiting:
+                taken = self._waiting[:LARGEST]
+                batch = [submission for submission, _ in taken]
+                try:
+                    outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
+                except Exception as error:  # every waiting request must get an answer, whatever went wrong
+                    for _, done in taken:
+                        if not done.done():
+                            done.set_exception(error if isinstance(error, Unavailable) else Unexpected(error))
+                else:
+                    for (_, done), outcome in zip(taken, outcomes, strict=True):
+                        if not done.done():
+                            done.set_result(outcome)
+                del self._waiting[: len(taken)]
+
+
+class Unexpected(RuntimeError):
+    """An unexpected error of the writer. Only its kind is shown, since its message may quote what was stored."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+
 
 RATE = 2000.0
 """Submissions a second that are accepted by default."""

@@ -1,23 +1,77 @@
-"""From a database to files of reports with their manifests, as `privatize` writes them."""
+"""From stored reports to tables and files like those that `privatize` writes, without ids and days; invitations."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import digest, replace_text, sync_folder
 from ldpopt.survey.collect.manifest import FOLDER, Manifest, folder_content, with_manifest
 from ldpopt.survey.collect.reports import write_reports
-from ldpopt.survey.collect.rowset import total
+from ldpopt.survey.collect.rowset import of_numbers, total
 from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.server.location import database
-from ldpopt.survey.server.reading import MODE, parts_of, stored_batches
+from ldpopt.survey.server.store import Rows, Store
+from ldpopt.survey.server.submission import CODE, invitation_hash
+
+BATCH_ROWS = 1 << 16
+MODE = "collected"
+"""The mode of collected reports, in the place of a source of randomness such as "fresh"."""
+
+
+def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:
+    """All reports of the round at one moment, as record batches; `InvalidInput` for a report that `plan` does not know.
+
+    parts : a dictionary that receives the fingerprints of the rows by day. The fingerprint of a report is a hash of its
+        id, and that of several reports is the sum. It shows whether two exports, or an export and the database, hold
+        the same reports.
+    """
+    import pyarrow as pa
+
+    labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
+    width = CODE.itemsize * len(plan.questions)
+    for rows in store.rows(BATCH_ROWS):
+        if any(len(codes) != width for _, _, codes in rows):
+            raise invalid("database", f"a report to each of {len(plan.questions)} questions", Phrase("others"))
+        codes = np.frombuffer(b"".join(codes for _, _, codes in rows), CODE).reshape(len(rows), -1)
+        columns = {}
+        for q, question in enumerate(plan.questions):
+            if codes[:, q].max() >= len(labels[q]):
+                raise invalid(
+                    f"reports of {question.name!r}", f"one of the {len(labels[q])} of the plan", Phrase("another")
+                )
+            kind = np.int8 if len(labels[q]) < 1 << 7 else np.int32
+            columns[question.name] = pa.DictionaryArray.from_arrays(pa.array(codes[:, q].astype(kind)), labels[q])
+        for day, part in _parts(plan, rows).items():
+            parts.setdefault(day, []).append(part)
+        yield pa.record_batch(columns)
+
+
+def parts_of(parts: dict[str, list[str]]) -> list[str]:
+    """The fingerprint of each day's reports, in the order of the days."""
+    return [total(parts[day]) for day in sorted(parts)]
+
+
+def _parts(plan: Plan, rows: Rows) -> dict[str, str]:
+    """The fingerprints of the rows of each day."""
+    head = hashlib.sha256(f"ldpopt stored report {plan.checksum} ".encode())
+    days: dict[str, list[bytes]] = {}
+    for id, day, _ in rows:
+        made = head.copy()
+        made.update(id)
+        days.setdefault(day, []).append(made.digest()[:16])
+    return {day: of_numbers(np.frombuffer(b"".join(made), "<u8").reshape(-1, 2)) for day, made in days.items()}
+
 
 FILE_ROWS = 1 << 20
 
@@ -109,3 +163,29 @@ def _folder(plan: Plan, found: Iterable[Any], days: dict[str, list[str]], path: 
         raise
     sync_folder(path.absolute().parent)
     return rows
+
+
+_AT_ONCE = 10_000
+
+
+def draw_invitations(plan: Plan, store: Store, count: int) -> list[str]:
+    """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
+
+    The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
+    a positive integer.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt.survey import QuestionSpec, SurveySpec, make_plan
+    >>> from ldpopt.survey.server import database
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     len(draw_invitations(plan, store, 3)), store.summary().drawn
+    (3, 3)
+    """
+    count = positive_integer(count, "invitations")
+    drawn = [secrets.token_urlsafe(16) for _ in range(count)]
+    for start in range(0, count, _AT_ONCE):
+        store.invite([invitation_hash(plan.checksum, one) for one in drawn[start : start + _AT_ONCE]])
+    return drawn

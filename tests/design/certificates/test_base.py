@@ -9,8 +9,10 @@ from design_problems import constraints, utility
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import Contraction, Partition
+from ldpopt.design.certificates.base import Bound
 from ldpopt.design.certificates.unproved import Unproved
 from ldpopt.divergences import KL
+from ldpopt.enclosures import FLOAT
 from tests.design.certificates.forging import NO_RECORD
 
 
@@ -157,9 +159,9 @@ def test_a_guarantee_of_something_else_fails_in_words():
 
 
 def test_a_certificate_of_no_problem_fails_in_words():
-    """A utility, constraints or a channel that are something else: `verify` says so, and there is no bound."""
+    """A utility or constraints that are something else: `verify` says so, and there is no bound."""
     certificate = optimal_channel(utility(4, 3), LocalDP(1.0)).certificate
-    for name in ("utility", "constraints", "channel"):
+    for name in ("utility", "constraints"):
         for other in NO_RECORD:
             if name == "constraints" and isinstance(other, tuple) and not other:
                 continue
@@ -167,3 +169,23 @@ def test_a_certificate_of_no_problem_fails_in_words():
             assert not forged.verify()
             with pytest.raises(Unproved):
                 assert forged.bound
+
+
+def test_a_bound_is_of_the_problem_and_the_numbers_alone():
+    """Another channel, or none, leaves the bound as it is; only `verify` claims something of a channel."""
+    certificate = optimal_channel(utility(4, 3), LocalDP(1.0)).certificate
+    for other in (None, Channel(np.ones((2, 1))), *NO_RECORD):
+        moved = replace(certificate, channel=other)
+        assert moved.bound == certificate.bound
+        assert not moved.verify()
+        assert moved.verify().failures
+
+
+def test_numbers_that_prove_nothing_say_why():
+    """A bound that is infinite comes with its reason, and one that is proved without any."""
+    certificate = optimal_channel(utility(4, 3), LocalDP(1.0)).certificate
+    assert certificate.bound_in(FLOAT) == Bound(certificate.bound)
+    problem = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
+    nothing = Contraction(problem, (LocalDP(1.0),), None).bound_in(FLOAT)
+    assert nothing.value == math.inf
+    assert nothing.why

@@ -64,7 +64,7 @@ def test_the_bound_is_what_a_scan_finds_and_both_arithmetics_agree(name):
         charged = float(one._charged(arithmetic(False)).upper)
         found = scanned(one, charged)
         assert found * (1 - 1e-9) <= one.bound <= found * (1 + 1e-5) + 1e-5
-        assert one.bound_in(arithmetic(True)) == pytest.approx(one.bound, rel=1e-9)
+        assert one.bound_in(arithmetic(True)).value == pytest.approx(one.bound, rel=1e-9)
 
 
 def random_channels(count, k=4, m=3):

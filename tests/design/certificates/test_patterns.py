@@ -112,7 +112,7 @@ def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
     for utility in (*parts, WeightedSum([1.0, 2.0], parts)):
         made = dual(utility, epsilon, eta)
         found = pattern_program(utility, epsilon, eta)
-        sharp = made.bound_in(arithmetic(True))
+        sharp = made.bound_in(arithmetic(True)).value
         assert made.bound == pytest.approx(sharp, rel=1e-9)
         assert sharp == pytest.approx(found.rows.sum() + eta * found.pairs.sum(), rel=1e-8)
         assert sharp <= made.bound

@@ -13,10 +13,9 @@ from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.sampled_columns import SampledColumns, equivalence_dual
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fisher_program
-from ldpopt.design.programs.mixture import mixture
-from ldpopt.design.programs.survey_dual import survey_dual
+from ldpopt.design.programs.survey_dual import mixture, survey_dual
 from ldpopt.design.programs.survey_program import survey_program
-from ldpopt.design.utilities.scores import criterion_at
+from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.errors import InvalidInput
 
 

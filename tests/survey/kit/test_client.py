@@ -10,8 +10,7 @@ from scipy.stats import chi2
 
 from ldpopt.survey.collect.randomness.keystream import Given
 from ldpopt.survey.collect.sampler import Sampler
-from ldpopt.survey.kit.public import public_plan
-from ldpopt.survey.kit.vectors import boundary_words, vectors
+from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
 
 PLANS = ten_plans()
 pytestmark = pytest.mark.skipif(NODE is None, reason=WITHOUT_NODE)

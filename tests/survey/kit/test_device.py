@@ -16,8 +16,7 @@ from ldpopt.survey.collect.randomness.keystream import Given
 from ldpopt.survey.collect.randomness.secret import create_key
 from ldpopt.survey.collect.sampler import Sampler
 from ldpopt.survey.kit.device import report
-from ldpopt.survey.kit.public import public_plan
-from ldpopt.survey.kit.vectors import boundary_words, vectors
+from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 from ldpopt.survey.server.submission import CODE, Reader
 

@@ -11,7 +11,7 @@ from kit_plans import CLIENT, WITHOUT_NODE
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.survey import kit_files
-from ldpopt.survey.kit.texts import LANGUAGES, languages, shipped
+from ldpopt.survey.kit.folder import LANGUAGES, languages, shipped
 from ldpopt.survey.plan.plan import Plan, PlannedQuestion
 
 CHANNEL = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])

@@ -1,12 +1,34 @@
-"""survey.toml: what is accepted, and that everything else is refused by name."""
+"""survey.toml: what is accepted, and that everything else is refused by name.
+
+Codes, bins and missing answers: from what stands in a file to a category, through to the estimate.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ldpopt.datafiles.dialect import Dialect
 from ldpopt.errors import InvalidInput
+from ldpopt.survey import (
+    Reading,
+    Simulated,
+    Survey,
+    aggregate,
+    among_answered,
+    estimate,
+    make_plan,
+    privatize,
+    privatize_frame,
+)
+from ldpopt.survey.collect.aggregate import Counts
+from ldpopt.survey.plan.plan import Plan
 from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
 
 FULL = """
@@ -109,3 +131,139 @@ def test_a_survey_needs_questions() -> None:
         SurveySpec("s", ())
     with pytest.raises(InvalidInput, match="unknown"):
         QuestionSpec("q", (0, 1), unknown=False)
+
+
+NEAR = 1e-6
+
+
+def survey(question: QuestionSpec, file: Dialect | None = None) -> Plan:
+    """A plan whose channel nearly tells the answer, so that a report shows what was read."""
+    k = len(question.categories)
+    channel = np.full((k, k), NEAR) + (1 - k * NEAR) * np.eye(k)
+    spec = SurveySpec("demo", (question,), file=file or Dialect())
+    return make_plan(spec, {question.name: channel})
+
+
+def read(plan: Plan, values: list[object]) -> list[str | None]:
+    """The reports for some answers, as the categories that they stand for."""
+    table, _ = privatize_frame(plan, pa.table({plan.questions[0].column: values}), Simulated(np.random.default_rng(1)))
+    reports = table.column(0).to_pylist()
+    return [None if one is None else str(plan.questions[0].categories[int(one)]) for one in reports]
+
+
+def test_codes_and_missing_codes_as_text_and_as_numbers() -> None:
+    """1, 1.0 and "1" are one code; a code for no answer is none, whatever the column's type."""
+    reading = Reading({"1": "yes", "2": "no"}, missing_codes=(-9, "k.A."), missing_answers="category")
+    plan = survey(QuestionSpec("q", ("yes", "no", "none"), missing="none", reading=reading))
+    wanted = ["yes", "no", "none", "none"]
+    assert read(plan, ["1", "2", "-9", None]) == wanted
+    assert read(plan, [1, 2, -9, None]) == wanted
+    assert read(plan, [1.0, 2.0, -9.0, float("nan")]) == wanted
+    assert read(plan, ["yes", "no", " k.A. ", ""][:3]) == wanted[:3]
+    assert read(plan, pa.array(["1", "2", "k.A.", None]).dictionary_encode()) == wanted
+    with pytest.raises(InvalidInput, match="row 2"):
+        read(plan, ["1", "3"])
+
+
+def test_bins_hold_numbers_from_their_lower_edge_on() -> None:
+    """A number on an edge belongs above; text that is no number is refused without being shown."""
+    reading = Reading(bins=(0, 1.5), missing_codes=(99,), missing_answers="category")
+    plan = survey(QuestionSpec("q", ("low", "middle", "high", "none"), missing="none", reading=reading))
+    wanted = ["low", "middle", "middle", "high", "high", "none", "none"]
+    assert read(plan, ["-0.1", "0", " 1.49", "1.5", "1e3", "99", None]) == wanted
+    assert read(plan, [-0.1, 0.0, 1.49, 1.5, 1e3, 99.0, None]) == wanted
+    with pytest.raises(InvalidInput, match="row 1") as caught:
+        read(plan, ["secret"])
+    assert "secret" not in str(caught.value)
+
+
+def test_left_out_answers_have_empty_reports_and_are_not_counted(tmp_path: Path) -> None:
+    """Empty reports go through CSV, Parquet, counts and both kinds of frames; the shares are among the others."""
+    reading = Reading(missing_codes=("9",), missing_answers="left out")
+    plan = survey(QuestionSpec("q", ("1", "2"), reading=reading))
+    assert read(plan, ["1", "9", None, "2"]) == ["1", None, None, "2"]
+    (tmp_path / "a.csv").write_text("q\n" + "1\n" * 60 + "9\n" * 30 + "\n" * 10 + "2\n" * 100)
+    for name in ("r.csv", "r.parquet", "folder"):
+        privatize(plan, tmp_path / "a.csv", tmp_path / name, Simulated(np.random.default_rng(1)))
+        counts = aggregate(plan, tmp_path / name)
+        assert counts.rows == 200
+        assert counts["q"].tolist() == [60, 100]
+        assert Counts.from_json(counts.to_json(), plan) == counts
+    made = Survey(plan).estimate("q", aggregate(plan, tmp_path / "r.csv")["q"])
+    assert made.n == 160
+    assert made.values == pytest.approx([0.375, 0.625], abs=1e-4)
+    for frame in (pd.read_csv(tmp_path / "r.csv"), pd.read_parquet(tmp_path / "r.parquet")):
+        again = Survey(plan).estimate("q", frame)
+        assert again.values == pytest.approx(made.values)
+        assert again.n == 160
+    refused = survey(QuestionSpec("q", ("1", "2")))
+    (tmp_path / "unlabelled.csv").write_bytes((tmp_path / "r.csv").read_bytes())
+    with pytest.raises(InvalidInput, match="row 61"):
+        aggregate(refused, tmp_path / "unlabelled.csv", unlabelled=True)
+
+
+def test_shares_among_those_who_answered_are_the_ratio_with_its_variance() -> None:
+    """The estimate is p_x / (1 - p_missing), its variance that of the ratio by the delta method [SSW, section 5.6]."""
+    channel = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.6, 0.2], [0.05, 0.05, 0.1, 0.8]])
+    whole = estimate(np.array([300, 260, 190, 250]), channel)
+    made = among_answered(whole, 3)
+    p, covariance = whole.values, whole.covariance
+    answered = 1 - p[3]
+    gradient = np.zeros((3, 4))
+    for x in range(3):
+        gradient[x, x] = 1 / answered
+        gradient[x, 3] = p[x] / answered**2
+    assert made.values == pytest.approx(p[:3] / answered, rel=1e-12)
+    assert made.values.sum() == pytest.approx(1)
+    assert made.covariance == pytest.approx(gradient @ covariance @ gradient.T, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"bins": (2, 1)}, "rising"),
+        ({"bins": (1, float("nan"))}, "bins"),
+        ({"bins": (1,), "codes": {"1": "a"}}, "one of them"),
+        ({"missing_codes": ("9", 9)}, "distinct"),
+        ({"missing_codes": (None,)}, "missing_codes"),
+        ({"missing_answers": "ignore"}, "missing_answers"),
+        ({"codes": {"1": "c"}}, "codes"),
+        ({"bins": (1, 2)}, "one fewer"),
+        ({"missing_answers": "category"}, "missing_answers"),
+    ],
+)
+def test_what_is_no_reading(fields: dict[str, object], message: str) -> None:
+    """Each is refused with the field's name."""
+    with pytest.raises(InvalidInput, match=message):
+        QuestionSpec("q", ("a", "b"), reading=Reading(**fields))
+
+
+def test_the_plan_keeps_its_reading_and_plain_plans_their_checksum() -> None:
+    """A plan with a reading or a dialect is of version 3 and comes back; one without is of version 2, as before."""
+    reading = Reading(bins=(1.5,), missing_codes=("-9",), missing_answers="left out")
+    plan = survey(QuestionSpec("q", ("low", "high"), reading=reading), Dialect("\t", "cp1252", ","))
+    again = Plan.from_json(plan.to_json())
+    assert again.checksum == plan.checksum
+    assert (again.questions[0].reading, again.file) == (reading, plan.file)
+    plain = survey(QuestionSpec("q", ("low", "high")))
+    assert '"version": 2' in plain.to_json()
+    assert "reading" not in plain.to_json()
+    assert '"version": 3' in plan.to_json()
+
+
+def test_missing_as_an_answer_is_as_before() -> None:
+    """`missing` alone counts a missing answer as that category, and the plan says so in words."""
+    asked = QuestionSpec("q", ("a", "b"), missing="b")
+    assert asked.reading.missing_answers == "counted"
+    assert read(survey(asked), ["a", None]) == ["a", "b"]
+
+
+def test_a_file_in_another_writing_is_privatized(tmp_path: Path) -> None:
+    """Semicolons, Latin-1, decimal commas and CRLF: the reports are those of the same answers in plain CSV."""
+    reading = Reading(bins=(1.7,), missing_codes=("k.A.",), missing_answers="left out")
+    question = QuestionSpec("q", ("kurz", "lang"), column="Größe", reading=reading)
+    plan = survey(question, Dialect(";", "latin-1", ","))
+    text = "Name;Größe\r\nJürgen;1,69\r\nZoë;1,70\r\nRené;k.A.\r\nÅsa;2\r\n"
+    (tmp_path / "a.csv").write_bytes(text.encode("latin-1"))
+    privatize(plan, tmp_path / "a.csv", tmp_path / "r.csv", Simulated(np.random.default_rng(1)))
+    assert aggregate(plan, tmp_path / "r.csv")["q"].tolist() == [1, 2]

@@ -11,7 +11,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.reports import verify_delivery
 from ldpopt.survey import aggregate
 from ldpopt.survey.collect.manifest import in_table
-from ldpopt.survey.server import Submission, database, export, export_reports, reading
+from ldpopt.survey.server import Submission, database, export, export_reports
 
 SIZES = (3, 2, 4)
 
@@ -19,7 +19,7 @@ SIZES = (3, 2, 4)
 @pytest.fixture
 def codes(location, plan, monkeypatch):
     """Reports of 500 respondents on two days, stored; read in several batches and files."""
-    monkeypatch.setattr(reading, "BATCH_ROWS", 64)
+    monkeypatch.setattr(export, "BATCH_ROWS", 64)
     monkeypatch.setattr(export, "FILE_ROWS", 128)
     rng = random.Random(3)
     rows = [[rng.randrange(size) for size in SIZES] for _ in range(500)]

@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from ldpopt.survey.server import writer as writing
+from ldpopt.survey.server import app
+from ldpopt.survey.server.app import Full, Unexpected, Writer
 from ldpopt.survey.server.store import Outcome, RoundState, Unavailable
 from ldpopt.survey.server.submission import Submission
-from ldpopt.survey.server.writer import Full, Unexpected, Writer
 
 
 class Slow:
@@ -61,7 +61,7 @@ def test_everybody_hears_of_a_failed_commit(error, kind):
 
 def test_too_many_that_wait_are_refused(monkeypatch):
     """Beyond the limit a submission is refused at once, and stored in no batch."""
-    monkeypatch.setattr(writing, "WAITING", 5)
+    monkeypatch.setattr(app, "WAITING", 5)
     store = Slow()
     found = asyncio.run(submitted(store, 8))
     assert [type(one) for one in found] == [Outcome] * 5 + [Full] * 3

@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.paper import fonts
-from ldpopt.reports.paper.sheets import paper_sheets
-from ldpopt.reports.paper.words import promises, steps
+from ldpopt.reports import sheet_drawing
+from ldpopt.reports.for_respondents import promises, steps
+from ldpopt.reports.sheets import paper_sheets
 from ldpopt.survey import QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt.survey.paper.devices import DEVICES, device_named
 
@@ -61,7 +61,7 @@ def test_all_fonts_are_embedded():
 
 def test_characters_that_no_font_has_are_told_in_one_line(monkeypatch):
     """With no fonts but DejaVu, Chinese is said to be missing; the file is made all the same."""
-    monkeypatch.setattr(fonts, "_installed", list)
+    monkeypatch.setattr(sheet_drawing, "_installed", list)
     found = paper_sheets(survey_of(("不", "是")))
     assert len(found.warnings) == 1
     assert "不" in found.warnings[0]
@@ -69,12 +69,12 @@ def test_characters_that_no_font_has_are_told_in_one_line(monkeypatch):
 
 
 def test_letters_that_join_are_told_where_nothing_joins_them(monkeypatch):
-    monkeypatch.setattr(fonts, "find_spec", lambda name: None)
+    monkeypatch.setattr(sheet_drawing, "find_spec", lambda name: None)
     assert any("Arabic" in line for line in paper_sheets(survey_of(("لا", "نعم"))).warnings)
 
 
 def test_greek_and_cyrillic_need_no_other_font(monkeypatch):
-    monkeypatch.setattr(fonts, "_installed", lambda: pytest.fail("looked for more fonts"))
+    monkeypatch.setattr(sheet_drawing, "_installed", lambda: pytest.fail("looked for more fonts"))
     assert not paper_sheets(survey_of(("όχι", "да"))).warnings
 
 

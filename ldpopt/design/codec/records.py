@@ -1,7 +1,11 @@
-"""From JSON values to the parts of a design, as the fields of the classes declare them; anything else is refused."""
+"""The parts of a design as JSON values and back: dataclasses field by field, arrays as lists, every float exact.
+
+What is read is what the fields of the classes declare; anything else is refused.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
@@ -10,10 +14,123 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.codec.foreign import FILE, divergence_in, graph_in, label_in, law_in
-from ldpopt.design.codec.kinds import CONSTRAINTS, PROBLEM, UNTAGGED, UTILITIES, fields, kinds
+from ldpopt.design.codec.kinds import (
+    CODE,
+    CONSTRAINTS,
+    FILE,
+    PROBLEM,
+    UNTAGGED,
+    UTILITIES,
+    defaults,
+    divergence_in,
+    divergence_out,
+    fields,
+    graph_in,
+    graph_out,
+    is_graph,
+    is_law,
+    kinds,
+    label_in,
+    label_out,
+    law_in,
+    law_out,
+)
+from ldpopt.design.utilities.base import Utility
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
+
+
+def encode(value: Any, where: str) -> Any:
+    """`value` as a JSON value; `where` is its place in error messages.
+
+    Raises `InvalidInput` for code, such as a class or a function that a user wrote.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return _number(value, where)
+    if isinstance(value, np.ndarray):
+        return array(value, where)
+    if isinstance(value, Mapping):
+        return {key: encode(part, f"{where}.{key}") for key, part in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [encode(part, f"{where}[{at}]") for at, part in enumerate(value)]
+    if isinstance(value, FDivergence):
+        return divergence_out(value, where)
+    if is_graph(value):
+        return graph_out(value, where)
+    if is_law(value):
+        return law_out(value, where)
+    return record(value, where)
+
+
+def record(value: Any, where: str) -> dict[str, Any]:
+    """The fields of a dataclass that a file may name, after its `kind`."""
+    kind: type = type(value)
+    if kinds().get(kind.__name__) is not kind:
+        raise invalid(where, CODE, Phrase(f"a {kind.__name__}"))
+    usual = defaults(kind)
+    made: dict[str, Any] = {} if kind in UNTAGGED else {"kind": kind.__name__}
+    for name in fields(kind):
+        part = getattr(value, name)
+        if isinstance(part, Certificate):
+            made[name] = certificate(part, value, f"{where}.{name}")
+        elif part is None and usual[name] is None and not isinstance(value, Utility):
+            continue  # a field that says nothing
+        elif isinstance(part, tuple) and part and all(isinstance(one, Certificate) for one in part):
+            made[name] = [certificate(one, value, f"{where}.{name}[{at}]") for at, one in enumerate(part)]
+        else:
+            made[name] = encode(part, f"{where}.{name}")
+    return made
+
+
+def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
+    """A certificate's own numbers, and the parts of its problem that differ from those of its `holder`.
+
+    `holder` is a design or a certificate.
+    """
+    made = record(value, where)
+    for name in sorted(PROBLEM):
+        own, other = getattr(value, name), getattr(holder, name)
+        if own is not other and (said := problem_part(name, own, where)) != problem_part(name, other, where):
+            made[name] = said
+    return made
+
+
+def problem_part(name: str, value: Any, where: str) -> Any:
+    """The utility, the constraints, the channel or the cut points of a design or of a certificate."""
+    if name == "channel":
+        labels = {side: [label_out(label, where) for label in getattr(value, side)] for side in ("inputs", "outputs")}
+        return {**labels, "matrix": array(value.matrix, where)}
+    if name == "constraints":
+        return [record(one, f"{where}constraints[{at}]") for at, one in enumerate(value)]
+    return record(value, f"{where}utility") if name == "utility" else encode(value, f"{where}{name}")
+
+
+def array(value: Any, where: str) -> Any:
+    """The array as nested lists; its shape alone where it has no entries."""
+    if value.size == 0:
+        return {"shape": list(value.shape)}
+    if value.dtype.kind in "biu":
+        return value.tolist()
+    if value.dtype.kind != "f" or value.dtype.itemsize > 8:
+        raise invalid(where, "numbers", Phrase(f"an array of {value.dtype}"))
+    return value.tolist() if np.isfinite(value).all() else _each(value.tolist(), where)
+
+
+def _each(values: Any, where: str) -> Any:
+    return [_each(one, where) for one in values] if isinstance(values, list) else _number(values, where)
+
+
+def _number(value: float, where: str) -> float | str:
+    if math.isnan(value):
+        raise invalid(where, "a number", value)
+    return value if math.isfinite(value) else "inf" if value > 0 else "-inf"
+
 
 DEEPEST = 50
 """How deep objects may be nested; certificates of certificates need a handful."""
@@ -44,7 +161,7 @@ class Reader:
                 return None
             return self.read(data, choices[0] if len(choices) == 1 else tuple(choices), where, problem)
         if origin is np.ndarray:
-            return array(data, get_args(get_args(hint)[1])[0], where)
+            return read_array(data, get_args(get_args(hint)[1])[0], where)
         if origin in (tuple, list, Sequence, Iterable):
             return self._sequence(data, get_args(hint), where, problem)
         if origin is Mapping:
@@ -109,7 +226,7 @@ class Reader:
         if "channel" in data:
             made["channel"] = self._channel(data["channel"], f"{at}channel")
         if "edges" in data:
-            made["edges"] = None if data["edges"] is None else array(data["edges"], np.float64, f"{at}edges")
+            made["edges"] = None if data["edges"] is None else read_array(data["edges"], np.float64, f"{at}edges")
         return made
 
     def _channel(self, data: Any, where: str) -> Channel:
@@ -118,7 +235,7 @@ class Reader:
             [label_in(one, f"{where}.{side}") for one in _list(data[side], f"{where}.{side}")]
             for side in ("inputs", "outputs")
         )
-        matrix = array(data["matrix"], np.float64, f"{where}.matrix")
+        matrix = read_array(data["matrix"], np.float64, f"{where}.matrix")
         try:
             return Channel(matrix, inputs, outputs)
         except InvalidInput as error:
@@ -140,17 +257,17 @@ class Reader:
             special = {"graph": graph_in, "scipy.stats": law_in}.get(str(data.get("kind")))
             if special is not None:
                 return special(data, where)
-            return self.record(data, where, problem=problem) if "kind" in data else array(data, np.float64, where)
+            return self.record(data, where, problem=problem) if "kind" in data else read_array(data, np.float64, where)
         if isinstance(data, list):
             if _shape(data) is not None:
-                return array(data, None, where)
+                return read_array(data, None, where)
             return tuple(self._any(part, f"{where}[{at}]", problem) for at, part in enumerate(data))
         if isinstance(data, str) and data in INFINITE:
             return INFINITE[data]
         return _plain(data, int, where) if isinstance(data, int) and not isinstance(data, bool) else data
 
 
-def array(data: Any, dtype: Any, where: str) -> Any:
+def read_array(data: Any, dtype: Any, where: str) -> Any:
     """An array from nested lists of numbers; if `dtype` is None, of the type that the numbers have."""
     if isinstance(data, dict):
         expect_keys(data, {"shape"}, where)

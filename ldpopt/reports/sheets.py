@@ -12,9 +12,8 @@ from typing import Any
 
 from ldpopt.errors import invalid
 from ldpopt.labels import as_text
-from ldpopt.reports.paper.fonts import FAMILY, set_fonts
-from ldpopt.reports.paper.tables import GREY, TINTS, draw_table, draw_wheel
-from ldpopt.reports.paper.words import RULES, TITLE, promises, steps, why
+from ldpopt.reports.for_respondents import RULES, TITLE, promises, steps, why
+from ldpopt.reports.sheet_drawing import FAMILY, GREY, TINTS, draw_table, draw_wheel, set_fonts
 from ldpopt.survey.paper.design import SHEET, PaperSurvey
 from ldpopt.survey.plan.plan import PlannedQuestion
 

@@ -6,7 +6,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal, DOptimal, FisherInformation, MVOptimal
-from ldpopt.design.utilities.estimates import log_det
+from ldpopt.design.utilities.criterion import log_det
 from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.mechanisms import subset_selection
 

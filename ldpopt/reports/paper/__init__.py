@@ -1,1 +1,0 @@
-"""Printable sheets as PDF: instructions, cards, the interviewer's form and the guarantees."""
